@@ -180,15 +180,15 @@ $(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,
 $(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
 	$(call say,MAN,$@)$(BUILD)/man/options <$< >$@
 
-$(BUILD)/man/verbs: $(BUILD)/man/verbs.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
+$(BUILD)/man/verbs $(BUILD)/man/completion: %: %.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
 
 $(BUILD)/man/%.8: man/%.8.in $(BUILD)/man/verbs
 	$(call say,MAN,$@)$(BUILD)/man/verbs <$< >$@
 
-$(BUILD)/completion/%: $(BUILD)/bpf-portmap
+$(BUILD)/completion/%: $(BUILD)/man/completion
 	@mkdir -p $(@D)
-	$(call say,SHELL,$@)$< completion $* >$@
+	$(call say,SHELL,$@)$< $* >$@
 endif
 
 # How they were linked last, so that DYNAMIC=1 after a static build is not "up to date".
@@ -205,8 +205,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
-	user/ipam/prefix.c user/datapath/load/load_log.c $(addprefix user/operator/,flow_filter.c flow_top.c flow_words.c format.c items.c options.c \
-	table.c install/list_text.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c \
+	user/ipam/prefix.c user/datapath/load/load_log.c $(addprefix user/operator/,options.c view/flow_filter.c view/flow_top.c \
+	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c \
 	netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 

@@ -20,7 +20,7 @@ test_doctor_healthy() {
 	[ "$(grep -c '^ok ' /run/out)" -ge 30 ] || fail "few checks: $(cat /run/out)"
 	by_hand 64 doctor 8080 9090
 	by_hand 64 doctor --from nowhere
-	by_hand 1 doctor 0
+	by_hand 64 doctor 0
 }
 
 # nothing is loaded

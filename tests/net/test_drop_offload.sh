@@ -37,7 +37,7 @@ test_drop_offload_without() {
 	[ ! -e "$pins" ] || fail "it loaded something"
 	"$build/bpf-portmap" drop-offload now >/run/out 2>&1 || code=$?
 	expect_equal 64 "$code" "exit code with a word too much"
-	expect_contains "$("$build/bpf-portmap" --help 2>&1)" "bpf-portmap drop-offload"
+	expect_contains "$("$build/bpf-portmap" --help 2>&1)" "  drop-offload "
 	container_add web bridge
 	meta_set 0 63
 	expect_failure "$build/bpf-portmap" drop-offload

@@ -95,13 +95,14 @@ test_install_help_on_stdout() {
 	expect_equal "bpf-portmap $version" "$(cat /run/out)"
 	for arguments in --help -h help; do
 		by_hand 0 "$arguments"
-		expect_contains "$(cat /run/out)" 'bpf-portmap attach [INTERFACE...]'
+		expect_contains "$(cat /run/out)" '  repair        attaches what is missing'
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
+		[ "$(wc -l </run/out)" -le 40 ] && [ "$(wc -L </run/out)" -le 90 ] || fail "not one screen"
 	done
-	for arguments in 'attach --help' 'attach eth0 -h' 'help attach'; do
+	for arguments in 'repair --help' 'attach eth0 -h' 'help attach'; do
 		# shellcheck disable=SC2086
 		by_hand 0 $arguments
-		expect_contains "$(cat /run/out)" 'usage: bpf-portmap attach [INTERFACE...]'
+		expect_contains "$(cat /run/out)" 'usage: bpf-portmap repair [INTERFACE...]'
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
 	done
 	by_hand 0 drop-offload --help
@@ -122,6 +123,11 @@ test_install_bad_usage() {
 	by_hand 64 help atach
 	expect_contains "$(cat /run/err)" 'unknown command "atach"'
 	expect_equal "" "$(cat /run/out)" "stdout"
+	by_hand 64 doctor 80x
+	by_hand 64 who 80x
+	by_hand 64 trace tcp a b
+	by_hand 64 trace --live port x
+	by_hand 64 migrate
 }
 
 # what --help names, of verbs and options, the manual pages explain
@@ -137,8 +143,8 @@ test_install_manual_pages() {
 				fail "$word is not in cnirun(1)"
 		done
 	done
-	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  bpf-portmap \([a-z][a-z-]*\).*/\1/p' >/run/out
-	expect_equal "list who flows stats doctor trace migrate upgrade support attach gc drop-offload install uninstall completion" "$(xargs </run/out)" "verbs of bpf-portmap"
+	"$build/bpf-portmap" --help 2>&1 | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' >/run/out
+	expect_equal "list who flows stats doctor trace repair upgrade drop-offload install migrate uninstall support" "$(xargs </run/out)" "verbs of bpf-portmap"
 	for verb in $(cat /run/out); do
 		"$build/bpf-portmap" "$verb" --help >/run/help || fail "$verb --help"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/help); do
@@ -159,25 +165,19 @@ completed() {
 test_install_completion() {
 	local shell
 	for shell in bash zsh fish; do
-		by_hand 0 completion "$shell"
-		cp /run/out "/run/completion.$shell"
-		! command -v "$shell" >/dev/null || "$shell" -n "/run/completion.$shell" ||
+		! command -v "$shell" >/dev/null || "$shell" -n "$build/completion/$shell" ||
 			fail "$shell does not accept it"
 	done
 	# shellcheck source=/dev/null
-	. /run/completion.bash
+	. "$build/completion/bash"
 	expect_equal 'list' "$(completed li)"
-	expect_equal 'list who flows stats doctor trace migrate upgrade support attach gc drop-offload install uninstall completion help --help --version' "$(completed '')"
+	expect_equal 'list who flows stats doctor trace repair upgrade drop-offload install migrate uninstall support help --help --version' "$(completed '')"
 	expect_equal '--container --count --color' "$(completed flows --co)"
 	expect_equal 'syn syn-recv' "$(completed flows --state sy)"
 	expect_equal 'syn syn-recv' "$(completed flows --state = sy)"
 	expect_equal 'auto always never' "$(completed flows --color =)"
 	expect_equal '' "$(completed list --top)"
-	expect_equal 'eth0 eth1' "$(completed attach eth)"
-	expect_equal 'zsh' "$(completed completion z)"
-	by_hand 1 completion tcsh
-	by_hand 64 completion
-	expect_contains "$(cat /run/err)" 'completion needs bash|zsh|fish'
+	expect_equal 'eth0 eth1' "$(completed repair eth)"
 }
 
 # cnirun explains each verb, and on a wrong one says which there are

@@ -124,6 +124,25 @@ test_operator_flows_top() {
 	expect_contains "$(rows flows --top 1)" ' 2999/2999 2999000/2999000 '
 }
 
+# --by client and --by container: how many connections each has, the most first
+test_operator_flows_by() {
+	local name
+	web_as_pod -p 8080:80/tcp
+	container_start db bridge -p 5432:80/tcp
+	for name in one two three; do
+		conversation_open $name client tcp "$host4" 8080
+		expect_says $name web
+	done
+	conversation_open four client tcp "$host4" 5432
+	expect_says four db
+	expect_equal "$client4 4 0" "$(rows flows --by client | head -n 1 | cut -d ' ' -f 1-3)"
+	expect_equal "shop/web-0 3 0
+db 1 0" "$(rows flows --by container | head -n 2 | cut -d ' ' -f 1-3)"
+	expect_equal '["shop/web-0",3]' "$(item '.items[] | [.container.name, .flows]' flows --by container --top 1)"
+	expect_equal "[\"$client4\",null,1]" "$(item '.items[] | [.client, .container, .flows]' flows --by client --port 5432)"
+	for name in one two three four; do conversation_close $name; done
+}
+
 # packets that skip the IP stack are on the path fast
 test_operator_flows_path() {
 	web_as_pod -p 8080:80/tcp
@@ -143,4 +162,5 @@ test_operator_flows_large() {
 	expect_within_budget flows --json
 	expect_within_budget flows --container web-77
 	expect_within_budget flows --top 10 --json
+	expect_within_budget flows --by client
 }

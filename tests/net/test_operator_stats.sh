@@ -47,6 +47,11 @@ test_operator_stats_prometheus() {
 	expect_equal 0 "$(metric 'dropped_packets_total{reason="no_tuple"}')"
 	expect_equal "$(grep -c 'X(drop_' "$project/include/counters.h")" \
 		"$(grep -c '^bpf_portmap_dropped_packets_total{' /run/out)" "reasons"
+	# Each counter is in one series.
+	expect_equal "$(item '[.items[] | select(.type == "counter")] | length' stats --all)" "$(
+		by_hand 0 stats --prometheus
+		grep -cE '^bpf_portmap_(packets|flows_created|dropped_packets|masquerade_allocations|events)_total{' /run/out
+	)" "series of counters"
 	[ "$(metric map_memory_bytes)" -gt 1000000 ] || fail "memory: $(metric map_memory_bytes)"
 	by_hand 0 stats --prometheus --per-port
 	expect_equal 1 "$(sed -n 's/^bpf_portmap_port_flows_total{address="0.0.0.0",port="8080",protocol="tcp",namespace="shop",pod="web-0",container="web"} //p' /run/out)"

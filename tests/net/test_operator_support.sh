@@ -41,8 +41,8 @@ test_operator_support() {
 		fail 'no programs'
 	expect_contains "$(cat "$directory/rules/nftables")" seen_by_support
 	expect_contains "$(cat "$directory/bpf-portmap/pins")" portmaps
-	expect_contains "$(cat "$directory/sysctls")" 'net/ipv4/ip_forward = 1'
-	expect_contains "$(cat "$directory/sysctls")" 'net/ipv4/conf/eth0/rp_filter'
+	expect_contains "$(cat "$directory/sysctls")" 'net.ipv4.ip_forward = 1'
+	expect_contains "$(cat "$directory/sysctls")" 'net.ipv4.conf.eth0.rp_filter'
 	expect_contains "$(cat "$directory/versions/system")" "$(uname -r)"
 	jq -e 'map(.ifname) | index("eth0")' "$directory/network/links.json" >/dev/null || fail links
 	expect_in_manifest ok tc/eth0-ingress

@@ -260,6 +260,8 @@ test_operator_trace_others() {
 		"1 eth1 in from_uplink udp $client4:51514 > $host4:8080 => "
 	expect_equal "1 eth1 in from_uplink udp $server4:51514 > $host4:8080 DROPPED: source_range: a new flow to a mapped port from outside its sourceRanges" \
 		"$(story udp "$server4" "$host4:8080")"
+	by_hand 0 trace udp "$server4" "$host4:8080" --color=always
+	expect_contains "$(cat /run/out)" $'\033[33mDROPPED: source_range'
 	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 unchanged
 2 route $host4 is this host's: a process here gets it, if one listens" \
 		"$(story tcp "$client4" "$host4:8080")"
@@ -302,17 +304,17 @@ test_operator_trace_refused() {
 	by_hand 1 trace tcp "$client4" "$host4:8080"
 	expect_contains "$(cat /run/err)" "nothing was ever added"
 	web_as_pod -p 8080:80/tcp
-	refused 1 'trace needs PROTOCOL SOURCE'
-	refused 1 '"gre" is not a protocol' gre "$client4" "$host4:8080"
-	refused 1 '"client" is not SOURCE' tcp client "$host4:8080"
-	refused 1 "\"$host4\" is not DESTINATION:PORT" tcp "$client4" "$host4"
-	refused 1 "is not DESTINATION:PORT" tcp "$client6" "[$host6]:80x"
-	refused 1 "is not of the source's family" tcp "$client6" "$host4:80"
+	refused 64 'trace needs PROTOCOL SOURCE'
+	refused 64 '"gre" is not a protocol' gre "$client4" "$host4:8080"
+	refused 64 '"client" is not SOURCE' tcp client "$host4:8080"
+	refused 64 "\"$host4\" is not DESTINATION:PORT" tcp "$client4" "$host4"
+	refused 64 "is not DESTINATION:PORT" tcp "$client6" "[$host6]:80x"
+	refused 64 "is not of the source's family" tcp "$client6" "$host4:80"
 	refused 1 'there is no interface nosuch0' tcp "$client4" "$host4:8080" --in nosuch0
 	refused 1 'the programs are not at lo' tcp "$client4" "$host4:8080" --in lo
 	refused 1 'is an address of this host' tcp "$host4" "$host4:8080"
 	refused 1 'there is no route to 203.0.113.9' tcp 203.0.113.9 "$host4:8080"
-	refused 1 '"portt" is not host ADDRESS' --live portt 80
+	refused 64 '"portt" is not host ADDRESS' --live portt 80
 	refused 64 'invalid --count "0"' --live --count 0
 	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied' --live
 }

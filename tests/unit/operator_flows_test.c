@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "operator/flow_filter.h"
-#include "operator/flow_top.h"
+#include "operator/view/flow_filter.h"
+#include "operator/view/flow_top.h"
 #include "operator/options.h"
 
 #define WORDS 8

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "operator/flow_words.h"
-#include "operator/format.h"
+#include "operator/print/flow_words.h"
+#include "operator/print/format.h"
 
 static const char *endpoint(const char *address, uint16_t port)
 {

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "operator/items.h"
-#include "operator/table.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
 
 static const struct table_column columns[] = {
 	{"NAME", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"SECRET", TABLE_HIDDEN}, {"", TABLE_REMARK}};
@@ -76,8 +76,21 @@ static void test_limit(void **state)
 	begin(&table);
 	table.limit = 10;
 	add(&table, "\xc3\xa4\xc3\xb6\xc3\xbc", 12345, "! odd");
-	/* A number that is cut must not look like another number. */
-	assert_string_equal(finish(&table), "NAME\n\xc3\xa4\xc3\xb6\xc3\xbc   123>\n");
+	/* A number is never cut: it would look like another number. */
+	assert_string_equal(finish(&table), "NAME\n\xc3\xa4\xc3\xb6\xc3\xbc\n  ! odd\n"
+					    "N: no room\nin this\nterminal\nfor these\ncolumns\n");
+	free(text);
+}
+
+/* Texts are shortened as far as it is needed, and by turns. */
+static void test_shortened(void **state)
+{
+	struct table table;
+
+	begin(&table);
+	table.limit = 24;
+	add(&table, "2001:db8:1234:5678::1/64", 12345, "");
+	assert_string_equal(finish(&table), "NAME                   N\n2001:db8:1234:56>  12345\n");
 	free(text);
 }
 
@@ -153,9 +166,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alignment), cmocka_unit_test(test_titles_alone),
-		cmocka_unit_test(test_limit),     cmocka_unit_test(test_colors),
-		cmocka_unit_test(test_sample),    cmocka_unit_test(test_items),
-		cmocka_unit_test(test_no_items),
+		cmocka_unit_test(test_limit),     cmocka_unit_test(test_shortened),
+		cmocka_unit_test(test_colors),    cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_items),     cmocka_unit_test(test_no_items),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

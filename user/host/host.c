@@ -13,12 +13,14 @@
 void host_report(const struct host *host, const char *interface, const char *what)
 {
 	if (host->report)
-		host->report(interface, what);
+		host->report(interface, what, host->report_context);
 }
 
 static void host_begin(struct host *host)
 {
-	*host = (struct host){.report = host->report, .datapath.lock = -1};
+	*host = (struct host){.report = host->report,
+			      .report_context = host->report_context,
+			      .datapath.lock = -1};
 	objects_clear(&host->datapath.objects);
 	host->opened = true;
 }

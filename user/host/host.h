@@ -14,7 +14,8 @@ struct nl_sock;
 struct host {
 	bool opened; /* false: host_close() must not take the zeros for file descriptors */
 	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
-	void (*report)(const char *interface, const char *what);
+	void (*report)(const char *interface, const char *what, void *context);
+	void *report_context;
 	struct nl_sock *socket;
 	struct address_list addresses;
 	struct datapath datapath;

@@ -194,7 +194,7 @@ int plan_refuse_damage(const struct plan *plan, struct cni_error *err)
 				     "the host's end %s of the container's veth: %s",
 				     damage->at.name, damage->missing);
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "interface %s of the host: %s; the next ADD or `bpf-portmap attach`"
+			     "interface %s of the host: %s; the next ADD or `bpf-portmap repair`"
 			     " repairs it",
 			     damage->at.name, damage->missing);
 }

@@ -7,13 +7,14 @@
 #include "lifetime.h"
 
 #include "datapath/load/maps.h"
-#include "operator/describe_json.h"
-#include "operator/flow_counts.h"
-#include "operator/flow_filter.h"
-#include "operator/flow_top.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/table.h"
+#include "operator/print/describe_json.h"
+#include "operator/view/flow_counts.h"
+#include "operator/view/flow_filter.h"
+#include "operator/view/flow_groups.h"
+#include "operator/view/flow_top.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 #define DEFAULT_TOP 10 /* --by without --top */
@@ -55,6 +56,7 @@ struct listing {
 	struct flow_counts counts; /* of all */
 	uint64_t shown;
 	struct flow_top top;
+	struct flow_groups groups;
 	struct table table;
 	struct items items;
 };
@@ -237,19 +239,70 @@ static enum walk visit(const void *key, const void *value, void *context, struct
 	if (!is_wanted(listing, key, connection))
 		return WALK_ON;
 	listing->shown++;
-	if (listing->top.limit)
+	if (listing->groups.by)
+		flow_groups_add(&listing->groups, key, connection);
+	else if (listing->top.limit)
 		flow_top_add(&listing->top, key, connection);
 	else if (!listing->options->count && show(listing, key, connection, err))
 		return WALK_FAILED;
 	return WALK_ON;
 }
 
+static const struct table_column group_columns[] = {{"CLIENT", TABLE_LEFT},
+						    {"FLOWS", TABLE_RIGHT},
+						    {"NEW", TABLE_RIGHT},
+						    {"PACKETS", TABLE_RIGHT},
+						    {"BYTES", TABLE_RIGHT}};
+
+static int show_group(struct listing *listing, const struct flow_group *group,
+		      struct cni_error *err)
+{
+	bool is_client = listing->groups.by == SORT_CLIENT;
+	struct container_info *container =
+		is_client ? NULL : view_container(&listing->view, group->owner);
+	char address[CNI_ADDRESS_TEXT_SIZE], number[NUMBER_TEXT_SIZE];
+
+	cni_address_format(group->client, address);
+	if (listing->options->json)
+		return items_add(&listing->items,
+				 json_pack("{s:s?, s:o, s:I, s:I, s:I, s:I}", "client",
+					   is_client ? address : NULL, "container",
+					   json_container(&listing->view, container), "flows",
+					   (json_int_t)group->flows, "half_open",
+					   (json_int_t)group->half_open, "packets",
+					   (json_int_t)group->packets, "bytes",
+					   (json_int_t)group->bytes),
+				 err);
+	table_cell(&listing->table, is_client ? address : container ? container->text : "-");
+	table_cell(&listing->table, format_number(group->flows, number));
+	table_cell(&listing->table, format_number(group->half_open, number));
+	table_cell(&listing->table, format_number(group->packets, number));
+	table_cell(&listing->table, format_number(group->bytes, number));
+	return 0;
+}
+
+static int show_groups(struct listing *listing, struct cni_error *err)
+{
+	flow_groups_sort(&listing->groups);
+	for (size_t i = 0; i < listing->groups.count && i < listing->top.limit; i++)
+		if (show_group(listing, listing->groups.list[i], err))
+			return -1;
+	return 0;
+}
+
 static void begin_table(struct listing *listing, struct table_column columns[COLUMN_COUNT])
 {
+	size_t count = sizeof(group_columns) / sizeof(group_columns[0]);
+	bool groups = listing->groups.by;
+
 	memcpy(columns, all_columns, sizeof(all_columns));
-	if (listing->options->sort_by != SORT_BYTES)
+	if (groups)
+		memcpy(columns, group_columns, sizeof(group_columns));
+	if (listing->groups.by == SORT_CONTAINER)
+		columns[0].title = "CONTAINER";
+	if (!groups && listing->options->sort_by != SORT_BYTES)
 		columns[COLUMN_BYTES].style = TABLE_HIDDEN;
-	table_begin(&listing->table, stdout, columns, COLUMN_COUNT);
+	table_begin(&listing->table, stdout, columns, groups ? count : COLUMN_COUNT);
 	listing->table.limit = terminal_width();
 	listing->table.colors = terminal_has_color(listing->options->color);
 }
@@ -281,6 +334,8 @@ static int list(struct listing *listing, struct cni_error *err)
 	flow_counts_read_limits(&listing->counts, &listing->view);
 	if (!listing->view.is_empty && map_walk(objects, MAP_CONNECTIONS, visit, listing, err))
 		return -1;
+	if (listing->groups.by && show_groups(listing, err))
+		return -1;
 	flow_top_sort(&listing->top);
 	for (size_t i = 0; i < listing->top.count; i++)
 		if (show(listing, &listing->top.heap[i].key, &listing->top.heap[i].connection, err))
@@ -298,8 +353,12 @@ int verb_flows(const struct options *options, char *const *operands, struct cni_
 	};
 	int result;
 
+	if (options->sort_by == SORT_CLIENT || options->sort_by == SORT_CONTAINER)
+		listing.groups.by = options->sort_by;
+
 	result = view_open(&listing.view, err) ? -1 : list(&listing, err);
 	flow_top_release(&listing.top);
+	flow_groups_release(&listing.groups);
 	table_release(&listing.table);
 	view_close(&listing.view);
 	return result;

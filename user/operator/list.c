@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* list.c - `bpf-portmap list`: the mapped ports. */
+/* list.c - `bpf-portmap list`: the mapped ports, and who is only masqueraded. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "net/address_list.h"
-#include "operator/describe_json.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/mappings.h"
-#include "operator/table.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/view/mappings.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 enum column {
@@ -55,12 +55,14 @@ static const char *remark_on(const struct view *view, const struct row *row)
 {
 	const uint8_t *address = row->mapping->key.host_address;
 
+	if (row->mapping->key.host_port == 0)
+		return NULL;
 	if (!row->container || !row->container->has_record)
-		return "its container is gone: `bpf-portmap attach` tidies up";
+		return "its container is gone: `bpf-portmap repair` tidies up";
 	if (row->container->record.state != ATTACHMENT_READY || !row->container->live)
 		return "ADD or DEL of its container did not finish";
 	if (!*row->interface)
-		return "its container's interface is gone: `bpf-portmap attach` tidies up";
+		return "its container's interface is gone: `bpf-portmap repair` tidies up";
 	if (cni_address_is_loopback(address))
 		return "hostIP is reached only from this host";
 	if (!cni_address_is_any(address) && !local_address_exists(view->socket, address))
@@ -76,18 +78,23 @@ static void add_row(struct table *table, const struct row *row, uint64_t now)
 	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE], total[NUMBER_TEXT_SIZE];
 	char age[DURATION_TEXT_SIZE] = "-", flows[NUMBER_TEXT_SIZE], half_open[NUMBER_TEXT_SIZE];
 	char protocol[PROTOCOL_WORD_SIZE];
+	bool has_port = mapping->key.host_port;
 
 	if (since && since <= now)
 		format_duration(now - since, age);
-	table_cell(table,
-		   format_host_port(mapping->key.host_address, mapping->key.host_port, host));
-	table_cell(table, protocol_word(mapping->key.protocol, protocol));
+	format_host_port(mapping->key.host_address, mapping->key.host_port, host);
+	table_cell(table, has_port ? host : "(masquerade)");
+	table_cell(table, has_port ? protocol_word(mapping->key.protocol, protocol) : "-");
 	table_cell(table, container ? container->text : "-");
-	table_cell(table, format_endpoint(mapping->portmap.container_address,
-					  mapping->portmap.container_port, to));
+	if (has_port)
+		format_endpoint(mapping->portmap.container_address, mapping->portmap.container_port,
+				to);
+	else
+		cni_address_format(mapping->portmap.container_address, to);
+	table_cell(table, to);
 	table_cell(table, format_number(mapping->flows, flows));
 	table_cell(table, format_number(mapping->half_open, half_open));
-	table_cell(table, format_number(mapping->portmap.flows, total));
+	table_cell(table, has_port ? format_number(mapping->portmap.flows, total) : "-");
 	table_cell(table, age);
 	table_cell(table, container ? container->name.network : "");
 	table_cell(table, row->interface);
@@ -103,14 +110,17 @@ static json_t *make_item(const struct view *view, const struct row *row)
 	const struct mapping *mapping = row->mapping;
 	const struct container_info *container = row->container;
 	char since[TIME_TEXT_SIZE] = "", protocol[PROTOCOL_WORD_SIZE];
+	bool has_port = mapping->key.host_port;
 
 	if (container && container->record.since)
 		format_time(container->record.since, since);
 	return json_pack(
-		"{s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:s?, s:s?}", "host",
-		json_endpoint(mapping->key.host_address, mapping->key.host_port), "protocol",
-		protocol_word(mapping->key.protocol, protocol), "container",
-		json_container(view, container), "to",
+		"{s:s, s:o, s:s?, s:o, s:o, s:I, s:I, s:I, s:s?, s:s?}", "kind",
+		has_port ? "mapping" : "masquerade", "host",
+		has_port ? json_endpoint(mapping->key.host_address, mapping->key.host_port)
+			 : json_null(),
+		"protocol", has_port ? protocol_word(mapping->key.protocol, protocol) : NULL,
+		"container", json_container(view, container), "to",
 		json_endpoint(mapping->portmap.container_address, mapping->portmap.container_port),
 		"flows", (json_int_t)mapping->flows, "flows_half_open",
 		(json_int_t)mapping->half_open, "flows_total", (json_int_t)mapping->portmap.flows,
@@ -172,8 +182,9 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 
 	if (view_open(&view, err))
 		return -1;
-	if (!view.is_empty &&
-	    (mappings_read(&mappings, &view, err) || mappings_count_flows(&mappings, &view, err)))
+	if (!view.is_empty && (mappings_read(&mappings, &view, err) ||
+			       mappings_add_masqueraded(&mappings, &view, err) ||
+			       mappings_count_flows(&mappings, &view, err)))
 		return -1;
 	return options->json ? print_json(&view, &mappings, options, err)
 			     : print_table(&view, &mappings, options, err);

@@ -135,10 +135,13 @@ static int set_sort(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
 
-	options->sort_by = !strcmp(value, "packets") ? SORT_PACKETS
-			   : !strcmp(value, "bytes") ? SORT_BYTES
-						     : SORT_NONE;
-	return options->sort_by ? 0 : refuse(err, "by", value, "packets or bytes");
+	options->sort_by = !strcmp(value, "packets")     ? SORT_PACKETS
+			   : !strcmp(value, "bytes")     ? SORT_BYTES
+			   : !strcmp(value, "client")    ? SORT_CLIENT
+			   : !strcmp(value, "container") ? SORT_CONTAINER
+							 : SORT_NONE;
+	return options->sort_by ? 0
+				: refuse(err, "by", value, "packets, bytes, client or container");
 }
 
 static int set_interval(struct options *options, const char *value, uint32_t otherwise,
@@ -216,7 +219,7 @@ static const struct command_option table[] = {
 	{OPTIONS_FLOWS, 0, "state",
 	 "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
 	 "only in this state; unreplied and replied are of other protocols than TCP; half-open\n"
-	 "are all that were not answered, or did not go on, yet",
+	 "are all that are still in the handshake",
 	 set_state, 0},
 	{OPTIONS_FLOWS, 0, "path", "stack|fast|deciding",
 	 "only where one way at least goes through the IP stack (stack), or past it (fast),\n"
@@ -224,7 +227,10 @@ static const struct command_option table[] = {
 	 set_path, 0},
 	{OPTIONS_FLOWS, 0, "top", "N", "only the N flows with most bytes, the biggest first",
 	 set_top, 0},
-	{OPTIONS_FLOWS, 0, "by", "packets|bytes", "what --top counts (default N: 10)", set_sort, 0},
+	{OPTIONS_FLOWS, 0, "by", "packets|bytes|client|container",
+	 "what --top counts (default N: 10); with client or container: how many connections each\n"
+	 "of them has, the most first: who floods",
+	 set_sort, 0},
 	{OPTIONS_FLOWS, 0, "count", NULL, "only how many there are", NULL,
 	 offsetof(struct options, count)},
 	{OPTIONS_STATS, 0, "watch", "[=SECONDS]",
@@ -267,13 +273,11 @@ static const struct command_option table[] = {
 	 offsetof(struct options, drops)},
 	{OPTIONS_TRACE, 0, "seconds", "SECONDS", "with --live: for so long", set_seconds, 0},
 	{OPTIONS_TRACE, 0, "count", "N", "with --live: until so many were shown", set_limit, 0},
-	{OPTIONS_GC, 0, "dry-run", NULL, "only say what would be removed", NULL,
-	 offsetof(struct options, dry_run)},
 	{OPTIONS_MIGRATE, 0, "from-portmap", NULL, "from the reference plugin portmap", NULL,
 	 offsetof(struct options, from_portmap)},
-	{OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,
+	{OPTIONS_REPAIR | OPTIONS_MIGRATE | OPTIONS_UPGRADE, 0, "dry-run", NULL,
 	 "says what it would do, and changes nothing", NULL, offsetof(struct options, dry_run)},
-	{OPTIONS_ATTACH, 0, "load", NULL, "loads the programs where no container was ever added",
+	{OPTIONS_REPAIR, 0, "load", NULL, "loads the programs where no container was ever added",
 	 NULL, offsetof(struct options, load)},
 	{OPTIONS_INSTALL | OPTIONS_UNINSTALL, 0, "bin-dir", "DIRECTORY",
 	 "where the runtime looks for plugins (default /opt/cni/bin)", NULL,
@@ -290,8 +294,8 @@ static const struct command_option table[] = {
 	 "the reference plugin is portmap.reference then, for containers that it has added",
 	 NULL, offsetof(struct options, alias)},
 	{OPTIONS_INSTALL, 0, "watch", "[=SECONDS]",
-	 "goes on until SIGTERM, and installs again what somebody replaces; runs attach and gc\n"
-	 "every so many seconds (default: 60)",
+	 "goes on until SIGTERM, and installs again what somebody replaces; runs repair every\n"
+	 "so many seconds (default: 60)",
 	 set_chores, 0},
 	{OPTIONS_UNINSTALL, 0, "drop-ports", NULL,
 	 "also while containers have ports or are masqueraded: they lose that at once", NULL,
@@ -299,7 +303,7 @@ static const struct command_option table[] = {
 	{OPTIONS_UNINSTALL, 0, "purge", NULL,
 	 "also maps of another layout, which cannot be read: nobody knows whose ports are lost",
 	 NULL, offsetof(struct options, purge)},
-	{OPTIONS_OUTPUT | OPTIONS_GC | OPTIONS_UPGRADE, 0, "json", NULL,
+	{OPTIONS_OUTPUT | OPTIONS_REPAIR | OPTIONS_UPGRADE, 0, "json", NULL,
 	 "one JSON object, for programs", NULL, offsetof(struct options, json)},
 	{OPTIONS_OUTPUT, 0, "color", "auto|always|never",
 	 "colours (default auto: at a terminal, unless NO_COLOR is set)", set_color, 0},

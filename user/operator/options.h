@@ -12,8 +12,8 @@
 #include "abi.h"
 #include "lib/address.h"
 #include "lib/command_line.h"
-#include "operator/flow_words.h"
-#include "operator/terminal.h"
+#include "operator/print/flow_words.h"
+#include "operator/print/terminal.h"
 
 /* Which options a verb has. */
 enum option_set {
@@ -24,12 +24,11 @@ enum option_set {
 	OPTIONS_STATS = 1 << 4,
 	OPTIONS_DOCTOR = 1 << 5,
 	OPTIONS_TRACE = 1 << 6,
-	OPTIONS_GC = 1 << 7,
+	OPTIONS_REPAIR = 1 << 7,
 	OPTIONS_MIGRATE = 1 << 8,
 	OPTIONS_INSTALL = 1 << 9,
 	OPTIONS_UNINSTALL = 1 << 10,
 	OPTIONS_UPGRADE = 1 << 11,
-	OPTIONS_ATTACH = 1 << 12,
 };
 
 struct port_option {
@@ -48,6 +47,8 @@ enum sort_by {
 	SORT_NONE,
 	SORT_PACKETS,
 	SORT_BYTES,
+	SORT_CLIENT, /* how many each has */
+	SORT_CONTAINER,
 };
 
 /* Begins as {0}. */

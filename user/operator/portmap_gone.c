@@ -9,7 +9,7 @@
 #include "datapath/records/attachments.h"
 #include "datapath/records/owners.h"
 #include "lib/cleanup.h"
-#include "operator/add_cache.h"
+#include "operator/view/add_cache.h"
 #include "plugin/reference.h"
 
 void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE])

@@ -6,12 +6,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "operator/format.h"
-#include "operator/items.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
 #include "operator/doctor/statuses.h"
-#include "operator/prometheus.h"
-#include "operator/statistics.h"
-#include "operator/table.h"
+#include "operator/print/prometheus.h"
+#include "operator/view/statistics.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 #define CLEAR_SCREEN "\033[H\033[2J"

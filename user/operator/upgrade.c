@@ -11,8 +11,8 @@
 #include "host/host.h"
 #include "host/ready.h"
 #include "lib/cleanup.h"
-#include "operator/items.h"
-#include "operator/table.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
 #include "operator/verbs.h"
 
 /* At how many interfaces our programs are. */

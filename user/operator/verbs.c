@@ -10,13 +10,6 @@
 #include "cni/version.h"
 #include "plugin/commands.h"
 
-static int run_attach(const struct options *options, char *const *operands, struct cni_error *err)
-{
-	if (options->load && command_load(err))
-		return -1;
-	return command_attach(operands, err);
-}
-
 static int run_drop_offload(const struct options *options, char *const *operands,
 			    struct cni_error *err)
 {
@@ -24,67 +17,77 @@ static int run_drop_offload(const struct options *options, char *const *operands
 }
 
 const struct verb verbs[] = {
-	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list,
+	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
+	 "the mapped ports: whose they are, how much they are used",
 	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections\n"
-	 "now; NEW, those of them that were not answered, or did not go on, yet; TOTAL, begun\n"
-	 "since the port was mapped"},
-	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who,
+	 "now; NEW, those still in the handshake; TOTAL, begun since the port was mapped. Then "
+	 "the\n"
+	 "containers that have no port and are masqueraded"},
+	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who, NULL,
+	 "everybody who claims a port of the host, and who gets it",
 	 "shows everybody who could have this port of the host: mappings, rules of NAT of others,\n"
 	 "processes that listen; and who gets what comes to it. Exit status: 0, it is free; 1, it\n"
 	 "is taken; 3, it could not look"},
-	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows,
+	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows, NULL,
+	 "the connections, and which client or container has most",
 	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
 	 "their state, which way packets go in and out of the container, how many there were,\n"
-	 "and how long ago the last one came; at the end how full the table is"},
-	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats,
+	 "and how long ago the last one came; at the end how full the table is. With --by client\n"
+	 "or --by container: how many each of them has, the most first"},
+	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats, NULL,
+	 "counters, and how full the tables are; also for Prometheus",
 	 "shows how full the tables are, and what the programs have counted since they were\n"
 	 "loaded"},
-	{"doctor", " [PORT[/PROTOCOL]]", 0, 1, OPTIONS_OUTPUT | OPTIONS_DOCTOR, verb_doctor,
+	{"doctor", " [PORT[/PROTOCOL]]", 0, 1, OPTIONS_OUTPUT | OPTIONS_DOCTOR, verb_doctor, NULL,
+	 "what keeps mapped ports from being reached, and what mends it",
 	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
 	 "reaching others: sends a packet as a client, or a container, would, follows it, and\n"
 	 "swallows what comes of it before it leaves; then looks at the host. Prints what is\n"
 	 "wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3 where\n"
 	 "it could not look"},
 	{"trace", " PROTOCOL SOURCE[:PORT] DESTINATION:PORT | --live", 0, 8,
-	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace,
+	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
+	 "what the programs would do with a packet, or do with real ones",
 	 "tells what the programs would do with a packet, on copies of their maps: nothing\n"
 	 "changes. With --live, what they do with real ones, and which the kernel drops, where\n"
 	 "and why; `trace --live host 192.0.2.10 and tcp port 8080` works, too"},
-	{"migrate", " --from-portmap", 0, 0, OPTIONS_OUTPUT | OPTIONS_MIGRATE, verb_migrate,
+	{"repair", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_REPAIR, verb_repair, "Changing",
+	 "attaches what is missing, removes what dead containers have left",
+	 "brings the host to where the running containers want it: attaches programs to\n"
+	 "interfaces that came up since the last ADD, or to those named; attaches again what\n"
+	 "somebody removed; removes what containers have left whose veth is gone and for which\n"
+	 "DEL was not called, and portmap's rules for containers that are gone. Prints what it\n"
+	 "changed. Does nothing where no container was ever added. `gc` and `attach` are other\n"
+	 "names of it, for scripts and units"},
+	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade, NULL,
+	 "puts this version's programs in the place of those that run",
+	 "replaces the programs in the kernel by those of this binary, at each hook at once, also\n"
+	 "by an older version's; mappings and connections stay. If interrupted, run it again; the\n"
+	 "next ADD completes it, too"},
+	{"drop-offload", "", 0, 0, 0, run_drop_offload, NULL,
+	 "sends every flow through the firewall again",
+	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
+	 "anyone who changed the rules and wants them to apply at once"},
+	{"install", "", 0, 0, OPTIONS_INSTALL, verb_install, "On a node",
+	 "puts bpf-portmap in the place of portmap in the conflist",
+	 "puts this program among a node's plugins, and in the conflist that its runtime takes,\n"
+	 "the first by name, bpf-portmap in the place of portmap; nothing else in it changes.\n"
+	 "The node stays as it is where the kernel or the list cannot be used with bpf-portmap"},
+	{"migrate", " --from-portmap", 0, 0, OPTIONS_OUTPUT | OPTIONS_MIGRATE, verb_migrate, NULL,
+	 "takes over the ports that portmap has mapped",
 	 "takes over the ports that the reference plugin portmap has mapped, without touching\n"
 	 "the containers: maps them, keeps the connections that are there, and removes\n"
 	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
-	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade,
-	 "replaces the programs in the kernel by those of this binary, at each hook at once, also\n"
-	 "by an older version's; mappings and connections stay. One that was stopped half-way is\n"
-	 "completed by the next, or by the next ADD"},
-	{"support", " [FILE]", 0, 1, 0, verb_support,
-	 "writes one tar file with what somebody needs who is to find a fault: maps, programs,\n"
-	 "rules, routes, conflists, versions; without secrets; a manifest says what is in it.\n"
-	 "FILE must not exist; \"-\": standard output. Default: in this directory"},
-	{"attach", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_ATTACH, run_attach,
-	 "attaches to interfaces that came up since the last ADD, as the conflists of the\n"
-	 "running containers say, or to those named; repairs what somebody removed; prints\n"
-	 "what it changed. Does nothing where no container was ever added. A udev rule may\n"
-	 "call it."},
-	{"gc", "", 0, 0, OPTIONS_GC, verb_gc,
-	 "removes what containers have left whose veth is gone and for which DEL was not called:\n"
-	 "containerd and kubelet never call GC. Also portmap's rules for containers that are\n"
-	 "gone. Prints what it removed. Touches nothing of a container that lives"},
-	{"drop-offload", "", 0, 0, 0, run_drop_offload,
-	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
-	 "anyone who changed the rules and wants them to apply at once"},
-	{"install", "", 0, 0, OPTIONS_INSTALL, verb_install,
-	 "puts this program among a node's plugins, and in the conflist that its runtime takes,\n"
-	 "the first by name, bpf-portmap in the place of portmap; nothing else in it changes.\n"
-	 "The node stays as it is where the kernel, or the list, is none for bpf-portmap"},
-	{"uninstall", "", 0, 0, OPTIONS_UNINSTALL, verb_uninstall,
-	 "takes all of it off the host: conflists first, which have portmap again; then programs,\n"
+	{"uninstall", "", 0, 0, OPTIONS_UNINSTALL, verb_uninstall, NULL,
+	 "takes all of it off the host again",
+	 "takes all of it off the host: restores portmap in the conflists; then removes programs,\n"
 	 "maps and qdiscs; the binary last. While containers have ports it stops after the\n"
 	 "conflists, names them, and its exit status is 1; called again, it goes on"},
-	{"completion", " bash|zsh|fish", 1, 1, 0, verb_completion,
-	 "prints what completes commands and options in this shell. For bash, in\n"
-	 "/usr/share/bash-completion/completions/bpf-portmap"},
+	{"support", " [FILE]", 0, 1, 0, verb_support, NULL,
+	 "diagnostics for a bug report, in a file",
+	 "writes one tar file with diagnostics for a bug report: maps, programs, rules, routes,\n"
+	 "conflists, versions; without secrets; a manifest says what is in it. FILE must not\n"
+	 "exist; \"-\": standard output. Default: in this directory"},
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
@@ -92,22 +95,21 @@ const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);
 void operator_print_help(FILE *file)
 {
 	fputs("bpf-portmap " PROGRAM_VERSION ": a chained CNI plugin that gives containers host"
-	      " ports and masquerade with eBPF\nCNI versions:",
+	      " ports and\nmasquerade with eBPF, for CNI",
 	      file);
 	for (size_t i = 0; cni_versions[i]; i++)
 		fprintf(file, " %s", cni_versions[i]);
-	fputs("\nIt is run by a container runtime, which sets CNI_COMMAND. By hand:\n", file);
+	fputs(".\nA container runtime runs it with CNI_COMMAND. By hand:"
+	      " bpf-portmap COMMAND [OPTION...]\n",
+	      file);
 	for (size_t i = 0; i < verb_count; i++) {
-		fprintf(file, "  bpf-portmap %s%s%s\n", verbs[i].name, verbs[i].operands,
-			verbs[i].options ? " [OPTION...]" : "");
-		command_line_print_indented(verbs[i].help, 6, file);
+		if (verbs[i].group)
+			fprintf(file, "\n%s\n", verbs[i].group);
+		fprintf(file, "  %-13s %s\n", verbs[i].name, verbs[i].summary);
 	}
-	fputs("  bpf-portmap --help, COMMAND --help\n"
-	      "  bpf-portmap --version\n"
-	      "  cnirun --help\n"
-	      "      a runtime for conflists\n"
-	      "Exit status: 0; 1 after an error, which is on stderr; 64 after a command or option\n"
-	      "that does not exist.\n",
+	fputs("\nbpf-portmap COMMAND --help explains a command and its options; --version tells the"
+	      "\nversion. Exit status: 0; 1 after an error, which is on stderr; 64 after a command,"
+	      "\noption or operand that does not exist.\n",
 	      file);
 }
 
@@ -181,11 +183,17 @@ static int run_verb(const struct verb *verb, int count, char **words)
 	if (verb->options & OPTIONS_OUTPUT)
 		signal(SIGPIPE, SIG_DFL);
 	status = verb->run(&options, words + first, &err);
-	return status < 0 ? fail(&err, EXIT_FAILURE) : finish(status);
+	if (status < 0)
+		return fail(&err,
+			    err.code == CNI_ERROR_INVALID_ENVIRONMENT ? EX_USAGE : EXIT_FAILURE);
+	return finish(status);
 }
 
 static const struct verb *find_verb(const char *name)
 {
+	/* For scripts and units. */
+	if (!strcmp(name, "gc") || !strcmp(name, "attach"))
+		name = "repair";
 	for (size_t i = 0; i < verb_count; i++)
 		if (!strcmp(verbs[i].name, name))
 			return &verbs[i];
@@ -199,7 +207,7 @@ static bool is_help(const char *word)
 
 int operator_run(int count, char **words)
 {
-	/* `help attach` is `attach --help`. */
+	/* `help list` is `list --help`. */
 	bool explains = is_help(words[0]) && words[1] && !is_help(words[1]);
 	const char *name = words[explains];
 	const struct verb *verb = find_verb(name);

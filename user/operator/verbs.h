@@ -13,7 +13,8 @@
 
 #define ANY_NUMBER 1000000
 
-/* `operands` ends with NULL. An exit status, or -1 and the error, which makes it 1. */
+/* `operands` ends with NULL. An exit status, or -1 and the error, which makes it 1, or
+ * EX_USAGE of CNI_ERROR_INVALID_ENVIRONMENT. */
 typedef int verb_run(const struct options *options, char *const *operands, struct cni_error *err);
 
 struct verb {
@@ -22,14 +23,16 @@ struct verb {
 	int min_operands, max_operands;
 	unsigned int options; /* a set of enum option_set */
 	verb_run *run;
-	const char *help; /* one or more lines, the last without a line feed */
+	const char *group;   /* of the first of a group; NULL: as the one before */
+	const char *summary; /* one line */
+	const char *help;    /* one or more lines, the last without a line feed */
 };
 
 extern const struct verb verbs[];
 extern const size_t verb_count;
 
-verb_run verb_list, verb_flows, verb_stats, verb_doctor, verb_trace, verb_who, verb_gc,
-	verb_migrate, verb_upgrade, verb_support, verb_completion, verb_install, verb_uninstall;
+verb_run verb_list, verb_flows, verb_stats, verb_doctor, verb_trace, verb_who, verb_repair,
+	verb_migrate, verb_upgrade, verb_support, verb_install, verb_uninstall;
 
 /* words[0]: the verb; ends with NULL. Prints the error. Returns the exit status: EX_USAGE for a
  * verb, option or operand that does not exist. */

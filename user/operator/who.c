@@ -9,7 +9,7 @@
 #include "datapath/records/owners.h"
 #include "host/host.h"
 #include "lib/array.h"
-#include "operator/mappings.h"
+#include "operator/view/mappings.h"
 #include "operator/verbs.h"
 #include "operator/who.h"
 

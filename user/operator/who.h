@@ -6,9 +6,9 @@
 #define OPERATOR_WHO_H
 
 #include "host/host.h"
-#include "operator/claimants.h"
-#include "operator/contest.h"
-#include "operator/mappings.h"
+#include "operator/view/claimants.h"
+#include "operator/view/contest.h"
+#include "operator/view/mappings.h"
 #include "operator/options.h"
 
 struct who {

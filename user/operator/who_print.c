@@ -5,11 +5,11 @@
 
 #include "lib/text.h"
 #include "net/processes.h"
-#include "operator/describe_json.h"
-#include "operator/format.h"
-#include "operator/items.h"
-#include "operator/table.h"
-#include "operator/terminal.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/format.h"
+#include "operator/print/items.h"
+#include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/who.h"
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
@@ -112,7 +112,7 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 	static const uint8_t unknown[CNI_ADDRESS_SIZE];
 	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
 	bool is_dnat = rule->verdict && !strcmp(rule->verdict, "dnat");
-	const char *name;
+	const struct engine_name *engine;
 	int length = 0;
 
 	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
@@ -126,10 +126,12 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 				  rule->table);
 	length += snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, "chain %s%s%s",
 			   rule->chain_name, *to ? " -> " : "", to);
-	name = *id ? engine_name_of(&who->view.names, id) : NULL;
+	engine = *id ? engine_name_of(&who->view.names, id) : NULL;
 	if (*id)
-		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %s%s%.12s%s)",
-			 name ? name : "", name ? ", " : "", view_engines_id(id),
+		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length,
+			 " (container %s%s%s%s%.12s%s)", engine ? engine->namespace : "",
+			 engine && *engine->namespace ? "/" : "", engine ? engine->name : "",
+			 engine ? ", " : "", view_engines_id(id),
 			 processes_are_in_container(id) ? ", running" : "");
 	else if (*rule->comment)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);

@@ -19,9 +19,6 @@ cni_command_function command_add, command_del, command_check, command_gc, comman
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN, CNI_ERROR_INVALID_CONFIGURATION. */
 typedef int verb_function(char *const *operands, struct cni_error *err);
 
-verb_function command_attach, command_drop_offload;
-
-/* Loads the programs where nothing is loaded, as the first ADD would. Codes of the same. */
-int command_load(struct cni_error *err);
+verb_function command_drop_offload;
 
 #endif

@@ -57,10 +57,10 @@ static void describe_container(const struct workload *workload, const char *cont
 			 *workload->namespace ? "/" : "", workload->name, unit, container_id);
 }
 
-void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
-			 char text[DESCRIBED_ATTACHMENT_SIZE])
+void describe_attachment_of(const struct workload *workload, const char key[ATTACHMENT_KEY_SIZE],
+			    char text[DESCRIBED_ATTACHMENT_SIZE])
 {
-	struct attachment record = {0};
+	static const struct workload none;
 	struct attachment_name name;
 	size_t length;
 
@@ -68,11 +68,20 @@ void describe_attachment(const struct objects *objects, const char key[ATTACHMEN
 		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "an unknown attachment");
 		return;
 	}
-	read_record(objects, key, &record);
-	describe_container(&record.workload, name.container_id, text, DESCRIBED_ATTACHMENT_SIZE);
+	describe_container(workload ? workload : &none, name.container_id, text,
+			   DESCRIBED_ATTACHMENT_SIZE);
 	length = strlen(text);
 	snprintf(text + length, DESCRIBED_ATTACHMENT_SIZE - length, ", interface %s, network %s",
 		 name.ifname, name.network);
+}
+
+void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			 char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	struct attachment record = {0};
+
+	read_record(objects, key, &record);
+	describe_attachment_of(&record.workload, key, text);
 }
 
 /* Engines name containers by 64 hexadecimal digits, and accept the first ones. */

@@ -20,6 +20,10 @@ void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE]
 void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
 			 char text[DESCRIBED_ATTACHMENT_SIZE]);
 
+/* The same for a caller that knows its workload; NULL: it has none. */
+void describe_attachment_of(const struct workload *workload, const char key[ATTACHMENT_KEY_SIZE],
+			    char text[DESCRIBED_ATTACHMENT_SIZE]);
+
 /* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err);

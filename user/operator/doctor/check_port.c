@@ -9,10 +9,10 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
-#include "operator/claimants.h"
+#include "operator/view/claimants.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 void check_owner(struct doctor *doctor)
 {

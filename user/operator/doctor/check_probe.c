@@ -8,7 +8,7 @@
 #include "lib/text.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/probe_cause.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 #define MOST_PROBES 32
 

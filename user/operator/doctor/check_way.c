@@ -16,7 +16,7 @@
 #include "operator/doctor/remedy_word.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/listening.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 static bool is_uplink(const struct known_interface *known)
 {

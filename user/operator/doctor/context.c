@@ -15,7 +15,7 @@
 #include "net/netlink.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
 

@@ -9,8 +9,8 @@
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "operator/doctor/statuses.h"
-#include "operator/items.h"
-#include "operator/terminal.h"
+#include "operator/print/items.h"
+#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 const struct check checks[] = {

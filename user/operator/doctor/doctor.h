@@ -11,10 +11,10 @@
 #include "host/host.h"
 #include "net/link.h"
 #include "operator/kernel/namespaces.h"
-#include "operator/format.h"
-#include "operator/mappings.h"
+#include "operator/print/format.h"
+#include "operator/view/mappings.h"
 #include "operator/options.h"
-#include "operator/view.h"
+#include "operator/view/view.h"
 
 enum verdict {
 	VERDICT_OK,

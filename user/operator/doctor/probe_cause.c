@@ -14,7 +14,7 @@
 #include "operator/kernel/route.h"
 #include "net/sockets.h"
 #include "operator/doctor/probe_remedy.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 #include "operator/run_command.h"
 #include "operator/trace/words.h"
 

@@ -5,7 +5,7 @@
 #ifndef OPERATOR_DOCTOR_STATUSES_H
 #define OPERATOR_DOCTOR_STATUSES_H
 
-#include "operator/statistics.h"
+#include "operator/view/statistics.h"
 
 /* Runs the checks. A check that could not be run is left out. */
 void doctor_read_statuses(struct statistics *statistics);

@@ -21,7 +21,6 @@
 #define NEW_BEGIN ".bpf-portmap-"
 #define NEW_END ".new"
 #define NEW_NAME_SIZE 40
-#define EXCHANGES 16
 #define LOCK_NAME ".bpf-portmap-lock"
 #define ROUNDS 100
 
@@ -140,27 +139,6 @@ int file_read(const struct directory *directory, const char *name, struct file *
 	return file->text ? 0 : -1;
 }
 
-bool file_has_changed(struct file *file)
-{
-	cleanup_error struct cni_error ignored = {0};
-	size_t length;
-	char *text;
-
-	if (lseek(file->fd, 0, SEEK_SET))
-		return false;
-	text = cni_read_all(file->fd, CNI_INPUT_LIMIT, "it", &length, &ignored);
-	if (!text)
-		return false;
-	if (length == file->length && !memcmp(text, file->text, length)) {
-		free(text);
-		return false;
-	}
-	free(file->text);
-	file->text = text;
-	file->length = length;
-	return true;
-}
-
 void file_release(struct file *file)
 {
 	cleanup_close_pointer(&file->fd);
@@ -237,41 +215,31 @@ static int create_text(const struct directory *directory, char name[NEW_NAME_SIZ
 	return -1;
 }
 
+static bool has_changed(const struct file *file)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_free char *text = NULL;
+	size_t length = 0;
+
+	if (!lseek(file->fd, 0, SEEK_SET))
+		text = cni_read_all(file->fd, CNI_INPUT_LIMIT, "it", &length, &ignored);
+	return text && (length != file->length || memcmp(text, file->text, length) != 0);
+}
+
 /* Whether this is the very file that was read, with the same text. */
-static bool is_as_seen(const struct directory *directory, const char *name, struct file *seen)
+static bool is_as_seen(const struct directory *directory, const char *name, const struct file *seen)
 {
 	struct stat now;
 
 	return !fstatat(directory->fd, name, &now, AT_SYMLINK_NOFOLLOW) &&
 	       now.st_ino == seen->status.st_ino && now.st_dev == seen->status.st_dev &&
-	       !file_has_changed(seen);
-}
-
-/* Takes ours, which is open as `ours`, out again, because an agent's version had to give way to it.
- * What comes out in its stead is a still newer version, which goes in again. */
-static void give_back(const struct directory *directory, const char *name, const char *new,
-		      int ours)
-{
-	cleanup_close int put = dup(ours);
-
-	for (int i = 0; i < EXCHANGES; i++) {
-		int next = openat(directory->fd, new, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-		if (next < 0 ||
-		    renameat2(directory->fd, new, directory->fd, name, RENAME_EXCHANGE) ||
-		    is_inode(directory, new, put)) {
-			cleanup_close_pointer(&next);
-			return;
-		}
-		cleanup_close_pointer(&put);
-		put = next;
-	}
+	       !has_changed(seen);
 }
 
 /* An agent may replace or rewrite the file at any instant. So the new file is exchanged for the old
  * one, and then what came out is looked at. Old file systems cannot do that. */
-static int exchange(const struct directory *directory, const char *name, const char *new, int ours,
-		    struct file *seen)
+static int exchange(const struct directory *directory, const char *name, const char *new,
+		    const struct file *seen)
 {
 	if (!is_as_seen(directory, name, seen))
 		return 1;
@@ -284,11 +252,11 @@ static int exchange(const struct directory *directory, const char *name, const c
 	}
 	if (is_as_seen(directory, new, seen))
 		return 0;
-	give_back(directory, name, new, ours);
-	return 1;
+	/* An agent's version, which had to give way to ours. */
+	return renameat(directory->fd, new, directory->fd, name) ? -1 : 1;
 }
 
-int file_replace(const struct directory *directory, const char *name, struct file *seen,
+int file_replace(const struct directory *directory, const char *name, const struct file *seen,
 		 const char *text, struct cni_error *err)
 {
 	char new[NEW_NAME_SIZE];
@@ -297,7 +265,7 @@ int file_replace(const struct directory *directory, const char *name, struct fil
 
 	if (fd < 0)
 		return -1;
-	result = exchange(directory, name, new, fd, seen);
+	result = exchange(directory, name, new, seen);
 	if (result < 0)
 		fail(directory, name, "replace", err);
 	unlinkat(directory->fd, new, 0);

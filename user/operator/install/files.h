@@ -60,14 +60,12 @@ struct file {
  * CNI_ERROR_IO. */
 int file_read(const struct directory *directory, const char *name, struct file *file,
 	      struct cni_error *err);
-/* Whether its text is another one by now, under whatever name; reads that. */
-bool file_has_changed(struct file *file);
 void file_release(struct file *file);
 
 /* Puts a text in the place of a file that was read, with its owner, mode, ACL and label. Where the
- * file is another one by now, or has another text, that stays, and 1 is returned; also if it is
- * changed just in that moment. CNI_ERROR_IO. */
-int file_replace(const struct directory *directory, const char *name, struct file *seen,
+ * file is another one by now, or has another text, that stays, and 1 is returned; also if it was
+ * changed just before that moment. CNI_ERROR_IO. */
+int file_replace(const struct directory *directory, const char *name, const struct file *seen,
 		 const char *text, struct cni_error *err);
 
 /* Writes a copy of what was read; a file of that name stays as it is. CNI_ERROR_IO. */

@@ -43,7 +43,6 @@ int installer_open(struct installer *installer, const struct options *options,
 		.self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
 		.bin = DIRECTORY_CLOSED,
 		.conf = DIRECTORY_CLOSED,
-		.replaced = FILE_NONE,
 	};
 	choose_list(installer, options);
 	if (installer->self >= 0)
@@ -57,7 +56,6 @@ void installer_close(struct installer *installer)
 	cleanup_close_pointer(&installer->self);
 	directory_close(&installer->bin);
 	directory_close(&installer->conf);
-	file_release(&installer->replaced);
 	free(installer->checked);
 	free(installer->list);
 }
@@ -178,36 +176,7 @@ static int change_list(struct installer *installer, const char *name, struct fil
 	say(installer, &installer->conf, name,
 	    "has " OUR_TYPE " in the place of " REFERENCE_TYPE "; what it was is in the file "
 	    "that ends with " KEPT_END);
-	file_release(&installer->replaced);
-	installer->replaced = *file;
-	snprintf(installer->replaced_name, sizeof(installer->replaced_name), "%s", name);
-	*file = (struct file)FILE_NONE;
 	return 0;
-}
-
-/* An agent that had the old file open has written into it after it was replaced, which nobody else
- * would ever see. Its text takes the place of the one before. 1: the list was changed meanwhile. */
-static int follow_writer(struct installer *installer, const char *name, struct file *file,
-			 struct cni_error *err)
-{
-	cleanup_error struct cni_error ignored = {0};
-	struct file *replaced = &installer->replaced;
-	cleanup_free char *text = NULL;
-	int result;
-
-	if (replaced->fd < 0 || strcmp(installer->replaced_name, name) != 0 ||
-	    !file_has_changed(replaced) ||
-	    list_text_judge(replaced->text, replaced->length, name, &ignored) != LIST_HAS_REFERENCE)
-		return 0;
-	text = list_text_change(replaced->text, REFERENCE_TYPE, OUR_TYPE, name, err);
-	result = text ? file_replace(&installer->conf, name, file, text, err) : -1;
-	/* To be seen again. */
-	if (result < 0)
-		replaced->length = 0;
-	if (!result)
-		say(installer, &installer->conf, name,
-		    "has what was written into the file that was replaced, with " OUR_TYPE);
-	return result;
 }
 
 static bool is_in_place(const struct installer *installer, enum list_verdict verdict)
@@ -248,7 +217,7 @@ static int run(struct installer *installer, int *lock, struct cni_error *err)
 	if (verdict != LIST_HAS_REFERENCE && verdict != LIST_HAS_OURS)
 		return -1;
 	if (is_in_place(installer, verdict))
-		return verdict == LIST_HAS_OURS ? follow_writer(installer, name, &file, err) : 0;
+		return 0;
 	/* With the lock the same text need not be checked again. */
 	if (verdict == LIST_HAS_REFERENCE &&
 	    !(*lock >= 0 && installer->checked && !strcmp(installer->checked, file.text)) &&

@@ -23,9 +23,6 @@ struct installer {
 	char *list; /* NULL: the one that runtimes take */
 	int self;   /* this program's file */
 	struct directory bin, conf;
-	/* The list that was replaced last, which an agent may have open for writing still. */
-	struct file replaced;
-	char replaced_name[NAME_MAX + 1];
 	char *checked;  /* the list's text that was; NULL: none */
 	bool swept;     /* what killed runs left is gone */
 	size_t changes; /* of files, since the beginning */

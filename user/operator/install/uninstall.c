@@ -12,22 +12,21 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/describe.h"
 #include "host/ready.h"
 #include "host/removal.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/memory.h"
-#include "lib/text.h"
 #include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
 #include "operator/portmap_gone.h"
 #include "operator/verbs.h"
+#include "operator/view/mappings.h"
+#include "operator/view/view.h"
 
 #define UDEV_RULES "/etc/udev/rules.d"
 #define UDEV_RULE "90-bpf-portmap.rules"
-#define SHOWN_CONTAINERS 8
 
 /* --- conflists and binaries -------------------------------------------------------------- */
 
@@ -154,6 +153,16 @@ static int remove_udev_rule(struct cni_error *err)
 	return 0;
 }
 
+/* Whether a runtime that adds a container now runs the reference plugin. */
+static bool has_reference(const struct installer *installer)
+{
+	cleanup_free char *first = installer->conf.fd < 0 ? NULL : lists_first(&installer->conf);
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_file struct file file = FILE_NONE;
+
+	return first && list_look(&installer->conf, first, &file, &ignored) == LIST_HAS_REFERENCE;
+}
+
 /* --- containers -------------------------------------------------------------------------- */
 
 static enum walk mark_masqueraded(const void *key, const void *value, void *context,
@@ -174,59 +183,75 @@ static bool has_something(const struct attachment_entry *entry, const bool *masq
 	return entry->attachment.host_ports || (slot < MAX_SLOTS && masqueraded[slot]);
 }
 
-static void add_name(char **names, size_t count, const char *who)
+static void print_container(const struct mappings *mappings, struct view *view,
+			    const struct attachment_entry *entry)
 {
-	char *longer;
+	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE] = "masqueraded";
 
-	if (count >= SHOWN_CONTAINERS)
-		return;
-	longer = cni_format("%s%s%s", *names ? *names : "", *names ? "; " : "", who);
-	free(*names);
-	*names = longer;
+	view_describe(view, entry, who);
+	if (entry->attachment.host_ports)
+		mappings_write_ports(mappings, entry->attachment.owner, ports);
+	printf("%s: %s\n", who, ports);
 }
 
-/* Those that live, and have ports or are masqueraded. Call it with the lock. */
-static int refuse_containers(struct host *host, struct cni_error *err)
+/* Prints those that live, and have ports or are masqueraded, a line for each. */
+static int print_containers(const struct host *host, struct view *view, size_t *living,
+			    struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_free struct attachment_entry *entries = NULL;
 	cleanup_free bool *masqueraded = need(calloc(MAX_SLOTS, sizeof(*masqueraded)));
-	cleanup_free char *names = NULL;
-	char who[DESCRIBED_ATTACHMENT_SIZE];
-	size_t count, living = 0;
+	cleanup_mappings struct mappings mappings = {0};
+	size_t count;
 
 	if (map_walk(objects, MAP_ENDPOINTS, mark_masqueraded, masqueraded, err) ||
+	    mappings_read(&mappings, view, err) ||
 	    attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (!has_something(&entries[i], masqueraded) ||
 		    attachment_is_abandoned_locked(objects, host->socket, &entries[i]))
 			continue;
-		describe_attachment(objects, entries[i].key.name, who);
-		cni_printable(who, "");
-		add_name(&names, living++, who);
+		print_container(&mappings, view, &entries[i]);
+		(*living)++;
 	}
+	return 0;
+}
+
+/* Call it with the lock. */
+static int refuse_containers(const struct installer *installer, const struct host *host,
+			     struct cni_error *err)
+{
+	cleanup_view struct view view = {0};
+	size_t living = 0;
+
+	view_of_host(&view, host);
+	if (print_containers(host, &view, &living, err))
+		return -1;
 	if (!living)
 		return 0;
 	cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-		      "%zu container%s host ports or masquerade by " OUR_TYPE " still: %s%s",
-		      living, living == 1 ? " has" : "s have", names,
-		      living > SHOWN_CONTAINERS ? "; and others" : "");
-	return cni_error_set_details(err, "new ones do without from now on; stop these, or make"
-					  " them anew, then uninstall once more; --drop-ports does"
-					  " not wait for that");
+		      "%zu container%s host ports or masquerade by " OUR_TYPE " still", living,
+		      living == 1 ? " has" : "s have");
+	return cni_error_set_details(
+		err,
+		"new ones %s from now on; stop these, or make them anew, then uninstall once more;"
+		" --drop-ports does not wait for that",
+		has_reference(installer) ? "have their ports by " REFERENCE_TYPE
+					 : "have no host ports");
 }
 
 /* --- the kernel -------------------------------------------------------------------------- */
 
-static void print_change(const char *interface, const char *what)
+static void print_change(const char *interface, const char *what, void *context)
 {
 	printf("%s: %s\n", interface, what);
 }
 
 /* Alone: no ADD claims anything in between, and one that loads just now has finished.
  */
-static int remove_from_kernel(const struct options *options, struct cni_error *err)
+static int remove_from_kernel(const struct installer *installer, const struct options *options,
+			      struct cni_error *err)
 {
 	cleanup_host struct host host = {.report = print_change};
 	struct datapath *datapath = &host.datapath;
@@ -240,7 +265,8 @@ static int remove_from_kernel(const struct options *options, struct cni_error *e
 	if (datapath->state == DATAPATH_FOREIGN && !options->purge)
 		return datapath_refuse_foreign(datapath, err);
 	datapath_find(datapath, &host.addresses);
-	if (datapath_is_usable(datapath) && !options->drop_ports && refuse_containers(&host, err))
+	if (datapath_is_usable(datapath) && !options->drop_ports &&
+	    refuse_containers(installer, &host, err))
 		return -1;
 	if (host_remove(&host, err))
 		return -1;
@@ -280,7 +306,7 @@ static int remove_binary_and_look(struct installer *installer, const struct opti
 
 	if (removed < 0)
 		return -1;
-	if (!remove_from_kernel(options, err)) {
+	if (!remove_from_kernel(installer, options, err)) {
 		if (removed)
 			printf("%s/" OUR_BINARY ": removed\n", installer->bin.path);
 		return 0;
@@ -300,7 +326,7 @@ int verb_uninstall(const struct options *options, char *const *operands, struct 
 
 	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
 	    !give_back(&installer, err) && !remove_rules_of_portmap(err) &&
-	    !remove_from_kernel(options, err) && !remove_udev_rule(err) &&
+	    !remove_from_kernel(&installer, options, err) && !remove_udev_rule(err) &&
 	    !remove_binary_and_look(&installer, options, err))
 		result = EXIT_SUCCESS;
 	directory_unlock(&installer.bin, &lock);

@@ -20,7 +20,6 @@
 #include "datapath/load/bpffs.h"
 #include "lib/memory.h"
 #include "operator/verbs.h"
-#include "plugin/commands.h"
 
 /* A directory that is replaced (k3s has a new one for each release) or appears tells nobody who
  * watched the old one, so both are looked up again this often. */
@@ -74,36 +73,25 @@ static int64_t milliseconds(void)
 
 /* --- what nobody else does --------------------------------------------------------------- */
 
-static int say_failure(const char *what, struct cni_error *err)
-{
-	fprintf(stderr, "bpf-portmap: %s: %s\n", what, cni_error_message(err));
-	cni_error_release(err);
-	return EXIT_FAILURE;
-}
-
 /* In a process of its own, so that whatever happens there ends there. */
 static void do_chores(const struct watch *watch)
 {
-	static const struct options options = {0};
+	/* Where a container sees no BPF file system, the node's first ADD makes one and loads. */
+	struct options options = {.load = watch->load == LOAD_DUE && bpffs_is_mounted()};
 	static char *const none[] = {NULL};
-	struct cni_error err = {0};
-	int status = EXIT_SUCCESS;
+	cleanup_error struct cni_error err = {0};
 	sigset_t signals;
+	int status;
 
 	sigemptyset(&signals);
 	sigprocmask(SIG_SETMASK, &signals, NULL);
 	if (watch->warnings >= 0)
 		dup2(watch->warnings, STDERR_FILENO);
-	/* First gc, which says what the ports of an ended container were. */
-	/* Where a container sees no BPF file system, the node's first ADD makes one and loads. */
-	if (watch->load == LOAD_DUE && bpffs_is_mounted() && command_load(&err))
-		status = say_failure("load", &err);
-	if (verb_gc(&options, none, &err))
-		status = say_failure("gc", &err);
-	if (command_attach(none, &err))
-		status = say_failure("attach", &err);
+	status = verb_repair(&options, none, &err);
+	if (status)
+		fprintf(stderr, "bpf-portmap: repair: %s\n", cni_error_message(&err));
 	fflush(stdout);
-	_exit(status);
+	_exit(status ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 static void start_chores(struct watch *watch, int64_t now)

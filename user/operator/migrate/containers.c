@@ -14,7 +14,7 @@
 #include "lib/array.h"
 #include "lib/text.h"
 #include "net/address_list.h"
-#include "operator/add_cache.h"
+#include "operator/view/add_cache.h"
 
 void migrating_leave(struct migrating *container, const char *format, ...)
 {

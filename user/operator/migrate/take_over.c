@@ -28,7 +28,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
-#include "operator/add_cache.h"
+#include "operator/view/add_cache.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */

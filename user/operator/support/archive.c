@@ -57,16 +57,23 @@ static char *join(const char *const *words)
 	return joined;
 }
 
-static bool hangs(const struct archive *archive, const char *program)
+/* "bpf|conntrack" */
+static bool has_word(const char *line, const char *words)
 {
-	for (size_t i = 0; i < archive->hanging_count; i++)
-		if (!strcmp(archive->hanging[i], program))
+	while (*words) {
+		char word[32];
+		size_t length = strcspn(words, "|");
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, words);
+		if (strcasestr(line, word))
 			return true;
+		words += length + (words[length] == '|');
+	}
 	return false;
 }
 
-/* Takes out the lines that do not contain the word. The kernel's command line may have secrets. */
-static void filter(struct command_run *run, const char *word)
+/* Takes out the lines that have none of the words. The kernel's command line may have secrets. */
+static void filter(struct command_run *run, const char *words)
 {
 	char *to = run->output, *line = run->output;
 
@@ -75,7 +82,7 @@ static void filter(struct command_run *run, const char *word)
 		char end = line[length];
 
 		line[length] = '\0';
-		if (strcasestr(line, word) && !strstr(line, "ommand line:")) {
+		if (has_word(line, words) && !strstr(line, "ommand line:")) {
 			memmove(to, line, length);
 			to += length;
 			if (end)
@@ -96,8 +103,6 @@ static void take_output(struct archive *archive, const char *name, struct comman
 {
 	char why[COMMAND_FAILURE_SIZE];
 
-	if (run->timed_out && archive->hanging_count < MAX_HANGING)
-		archive->hanging[archive->hanging_count++] = run->arguments[0];
 	if (run->length)
 		add_file(archive, name, run->output, run->length);
 	if (run->status == 0 || (run->status > 0 && run->length && !*run->errors)) {
@@ -113,26 +118,18 @@ static void take_output(struct archive *archive, const char *name, struct comman
 					       : why);
 }
 
-void archive_run_filtered(struct archive *archive, const char *name, const char *const *arguments,
-			  const char *word)
+bool archive_run(struct archive *archive, const char *name, const char *const *arguments,
+		 const char *words)
 {
 	cleanup_command struct command_run run = {.arguments = arguments, .seconds = SECONDS};
 	char *from = join(arguments);
 
-	if (hangs(archive, arguments[0])) {
-		archive_note_failure(archive, name, from, "it was too slow before: left out");
-	} else {
-		command_run(&run);
-		if (word)
-			filter(&run, word);
-		take_output(archive, name, &run, from);
-	}
+	command_run(&run);
+	if (words)
+		filter(&run, words);
+	take_output(archive, name, &run, from);
 	free(from);
-}
-
-void archive_run(struct archive *archive, const char *name, const char *const *arguments)
-{
-	archive_run_filtered(archive, name, arguments, NULL);
+	return !run.timed_out;
 }
 
 bool archive_end(struct archive *archive, const char *preface)

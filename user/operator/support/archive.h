@@ -10,7 +10,6 @@
 #include <stdio.h>
 
 #define ARCHIVE_DIRECTORY_SIZE 64
-#define MAX_HANGING 8
 
 struct archive {
 	int fd;
@@ -20,8 +19,6 @@ struct archive {
 	char *manifest_text;
 	size_t manifest_size;
 	unsigned int count, failed;
-	const char *hanging[MAX_HANGING]; /* programs that took too long: they are not run again */
-	size_t hanging_count;
 };
 
 void archive_begin(struct archive *archive, int fd, const char *directory);
@@ -31,11 +28,10 @@ void archive_add(struct archive *archive, const char *name, const char *from, co
 /* Adds only the line. */
 void archive_note_failure(struct archive *archive, const char *name, const char *from,
 			  const char *why);
-/* Runs the program and adds what it prints. What ends with a failure is added, too. */
-void archive_run(struct archive *archive, const char *name, const char *const *arguments);
-/* Does the same, but leaves the lines alone that contain the word, in any case. */
-void archive_run_filtered(struct archive *archive, const char *name, const char *const *arguments,
-			  const char *word);
+/* Runs the program and adds what it prints, or of that only the lines with one of the `words`
+ * ("bpf|conntrack"; NULL: all). What ends with a failure is added, too. False: it took too long. */
+bool archive_run(struct archive *archive, const char *name, const char *const *arguments,
+		 const char *words);
 /* Adds the manifest, and ends the tar. False: something could not be written; errno says why. */
 bool archive_end(struct archive *archive, const char *preface);
 

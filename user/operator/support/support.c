@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* support.c - `bpf-portmap support`: one tar file of what somebody needs who is to find a fault. */
+/* support.c - `bpf-portmap support`: one tar file of diagnostics for a bug report. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,13 +28,30 @@
 #define ENTRY_LIMIT 256
 #define FILE_LIMIT ((size_t)4 << 20)
 
+#define SYSCTLS \
+	"^(kernel.unprivileged_bpf_disabled|net.core.bpf_jit_(enable|harden)|net.ipv4.ip_forward" \
+	"|net.ipv4.ip_local_.*|net.ipv4.conf.*.(forwarding|rp_filter|route_localnet)" \
+	"|net.ipv6.conf.*.(forwarding|disable_ipv6|accept_ra)|net.bridge.*" \
+	"|net.netfilter.nf_conntrack_.*)$"
+#define PLUGINS(directory) \
+	{ \
+		.name = "versions/plugins" directory, \
+		.words = {"ls", "-la", "--time-style=full-iso", directory}, .only_if = directory \
+	}
+#define VERSION(program, directory) \
+	{ \
+		.name = "versions/" program, .words = {directory program, "--version"}, \
+		.only_if = directory program \
+	}
+
 static const char preface[] =
 	"What `bpf-portmap support` has looked at, on one host, and what failed.\n"
 	"\n"
 	"In it: the mappings, connections and counters of bpf-portmap; BPF programs, maps and "
 	"links\n"
 	"of everybody; tc, nftables and iptables rules; some sysctls; interfaces, addresses and\n"
-	"routes; conflists; versions; lines of the kernel's log about BPF. IP and MAC addresses,\n"
+	"routes; conflists; versions; lines of the kernel's log about BPF and netfilter. IP and "
+	"MAC addresses,\n"
 	"names of pods, containers and interfaces, and comments of firewall rules, are as they\n"
 	"are.\n"
 	"\n"
@@ -47,154 +64,85 @@ static const char preface[] =
 static const struct {
 	const char *name;
 	const char *words[MAX_WORDS];
+	const char *only_if; /* a file that is to be there */
+	const char *filter;  /* of the lines those with one of these words, in any case */
 } commands[] = {
-	{"bpf-portmap/list.json", {"@", "list", "--json"}},
-	{"bpf-portmap/flows.json", {"@", "flows", "--json"}},
-	{"bpf-portmap/stats.json", {"@", "stats", "--all", "--json"}},
-	{"bpf-portmap/doctor.json", {"@", "doctor", "--all", "--json"}},
-	{"bpf-portmap/doctor.txt", {"@", "doctor", "--all"}},
-	{"bpf-portmap/pins", {"ls", "-lanR", "/sys/fs/bpf/bpf-portmap"}},
-	{"bpf/programs.json", {"bpftool", "-j", "prog", "show"}},
-	{"bpf/maps.json", {"bpftool", "-j", "map", "show"}},
-	{"bpf/links.json", {"bpftool", "-j", "link", "show"}},
-	{"bpf/net.json", {"bpftool", "-j", "net", "show"}},
-	{"bpf/cgroups", {"bpftool", "cgroup", "tree"}},
-	{"tc/qdiscs", {"tc", "-s", "qdisc", "show"}},
-	{"rules/nftables", {"nft", "-a", "list", "ruleset"}},
-	{"rules/iptables", {"iptables-save", "-c"}},
-	{"rules/ip6tables", {"ip6tables-save", "-c"}},
-	{"network/links.json", {"ip", "-d", "-s", "-j", "link", "show"}},
-	{"network/addresses.json", {"ip", "-j", "address", "show"}},
-	{"network/routes4.json", {"ip", "-4", "-j", "route", "show", "table", "all"}},
-	{"network/routes6.json", {"ip", "-6", "-j", "route", "show", "table", "all"}},
-	{"network/rules4.json", {"ip", "-4", "-j", "rule", "show"}},
-	{"network/rules6.json", {"ip", "-6", "-j", "rule", "show"}},
-	{"network/neighbours.json", {"ip", "-j", "neighbour", "show"}},
-	{"network/bridge.json", {"bridge", "-d", "-j", "link", "show"}},
-	{"network/namespaces.json", {"ip", "-j", "netns", "list-id"}},
+	{.name = "bpf-portmap/list.json", .words = {"@", "list", "--json"}},
+	{.name = "bpf-portmap/flows.json", .words = {"@", "flows", "--json"}},
+	{.name = "bpf-portmap/stats.json", .words = {"@", "stats", "--all", "--json"}},
+	{.name = "bpf-portmap/doctor.json", .words = {"@", "doctor", "--all", "--json"}},
+	{.name = "bpf-portmap/doctor.txt", .words = {"@", "doctor", "--all"}},
+	{.name = "bpf-portmap/pins", .words = {"ls", "-lanR", "/sys/fs/bpf/bpf-portmap"}},
+	{.name = "bpf/programs.json", .words = {"bpftool", "-j", "prog", "show"}},
+	{.name = "bpf/maps.json", .words = {"bpftool", "-j", "map", "show"}},
+	{.name = "bpf/links.json", .words = {"bpftool", "-j", "link", "show"}},
+	{.name = "bpf/net.json", .words = {"bpftool", "-j", "net", "show"}},
+	{.name = "bpf/cgroups", .words = {"bpftool", "cgroup", "tree"}},
+	{.name = "tc/qdiscs", .words = {"tc", "-s", "qdisc", "show"}},
+	{.name = "rules/nftables", .words = {"nft", "-a", "list", "ruleset"}},
+	{.name = "rules/iptables", .words = {"iptables-save", "-c"}},
+	{.name = "rules/ip6tables", .words = {"ip6tables-save", "-c"}},
+	{.name = "network/links.json", .words = {"ip", "-d", "-s", "-j", "link", "show"}},
+	{.name = "network/addresses.json", .words = {"ip", "-j", "address", "show"}},
+	{.name = "network/routes4.json",
+	 .words = {"ip", "-4", "-j", "route", "show", "table", "all"}},
+	{.name = "network/routes6.json",
+	 .words = {"ip", "-6", "-j", "route", "show", "table", "all"}},
+	{.name = "network/rules4.json", .words = {"ip", "-4", "-j", "rule", "show"}},
+	{.name = "network/rules6.json", .words = {"ip", "-6", "-j", "rule", "show"}},
+	{.name = "network/neighbours.json", .words = {"ip", "-j", "neighbour", "show"}},
+	{.name = "network/bridge.json", .words = {"bridge", "-d", "-j", "link", "show"}},
+	{.name = "network/namespaces.json", .words = {"ip", "-j", "netns", "list-id"}},
+	{.name = "rules/iptables-legacy",
+	 .words = {"iptables-legacy-save", "-c"},
+	 .only_if = "/proc/net/ip_tables_names"},
+	{.name = "rules/ip6tables-legacy",
+	 .words = {"ip6tables-legacy-save", "-c"},
+	 .only_if = "/proc/net/ip6_tables_names"},
+	{.name = "kernel.log",
+	 .words = {"dmesg"},
+	 .filter = "bpf|conntrack|netfilter|nf_tables|iptables|portmap"},
+	{.name = "sysctls", .words = {"sysctl", "-a", "-r", SYSCTLS}},
+	PLUGINS("/opt/cni/bin"),
+	PLUGINS("/usr/lib/cni"),
+	PLUGINS("/usr/libexec/cni"),
+	PLUGINS("/usr/local/lib/cni"),
+	VERSION("containerd", "/usr/bin/"),
+	VERSION("containerd", "/usr/local/bin/"),
+	VERSION("podman", "/usr/bin/"),
+	VERSION("crio", "/usr/bin/"),
+	VERSION("k3s", "/usr/local/bin/"),
+	VERSION("nerdctl", "/usr/bin/"),
+	VERSION("nerdctl", "/usr/local/bin/"),
+	VERSION("nomad", "/usr/bin/"),
+	VERSION("dockerd", "/usr/bin/"),
+	VERSION("kubelet", "/usr/bin/"),
+	VERSION("cnirun", "/usr/local/bin/"),
 };
-
-static const char *const sysctls[] = {
-	"kernel/unprivileged_bpf_disabled",
-	"net/core/bpf_jit_enable",
-	"net/core/bpf_jit_harden",
-	"net/ipv4/ip_forward",
-	"net/ipv4/ip_local_port_range",
-	"net/ipv4/ip_local_reserved_ports",
-	"net/ipv4/conf/all/forwarding",
-	"net/ipv4/conf/all/rp_filter",
-	"net/ipv4/conf/default/rp_filter",
-	"net/ipv4/conf/all/route_localnet",
-	"net/ipv6/conf/all/forwarding",
-	"net/ipv6/conf/all/disable_ipv6",
-	"net/bridge/bridge-nf-call-iptables",
-	"net/bridge/bridge-nf-call-ip6tables",
-	"net/netfilter/nf_conntrack_max",
-	"net/netfilter/nf_conntrack_count",
-	"net/netfilter/nf_conntrack_tcp_loose",
-	"net/netfilter/nf_conntrack_udp_timeout",
-	"net/netfilter/nf_conntrack_udp_timeout_stream",
-};
-
-static const char *const interface_sysctls[] = {"ipv4", "rp_filter",  "ipv4", "forwarding",
-						"ipv6", "forwarding", "ipv6", "accept_ra"};
 
 static const char *const conflist_directories[] = {"/etc/cni/net.d",
 						   "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
-static const char *const plugin_directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
-						 "/usr/local/lib/cni"};
-static const char *const runtimes[] = {
-	"/usr/bin/containerd",    "/usr/local/bin/containerd",
-	"/usr/bin/podman",        "/usr/bin/crio",
-	"/usr/local/bin/k3s",     "/usr/bin/nerdctl",
-	"/usr/local/bin/nerdctl", "/usr/bin/nomad",
-	"/usr/bin/dockerd",       "/usr/bin/kubelet",
-	"/usr/local/bin/cnirun",
-};
 
 static void run_commands(struct archive *archive, const char *self)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		const char *words[MAX_WORDS + 1] = {NULL};
 
+		if (commands[i].only_if && access(commands[i].only_if, R_OK))
+			continue;
 		memcpy(words, commands[i].words, sizeof(commands[i].words));
 		if (!strcmp(words[0], "@"))
 			words[0] = self;
-		archive_run(archive, commands[i].name, words);
-	}
-	if (!access("/proc/net/ip_tables_names", R_OK))
-		archive_run(archive, "rules/iptables-legacy",
-			    (const char *[]){"iptables-legacy-save", "-c", NULL});
-	if (!access("/proc/net/ip6_tables_names", R_OK))
-		archive_run(archive, "rules/ip6tables-legacy",
-			    (const char *[]){"ip6tables-legacy-save", "-c", NULL});
-	archive_run_filtered(archive, "kernel.log", (const char *[]){"dmesg", NULL}, "bpf");
-}
-
-static void write_sysctl(FILE *stream, const char *name)
-{
-	char path[PATH_MAX], text[512] = "";
-
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	text_file_read(path, text, sizeof(text) - 1);
-	text[strcspn(text, "\n")] = '\0';
-	fprintf(stream, "%s = %s\n", name, *text ? text : "(not there)");
-}
-
-/* Calls visit with the name of each entry, in their order. */
-static unsigned int each_entry(const char *directory,
-			       void (*visit)(const char *name, void *context), void *context)
-{
-	struct dirent **entries = NULL;
-	int count = scandir(directory, &entries, NULL, alphasort);
-	unsigned int visited = 0;
-
-	for (int i = 0; i < count; i++) {
-		if (*entries[i]->d_name != '.' && visited < ENTRY_LIMIT) {
-			visit(entries[i]->d_name, context);
-			visited++;
-		}
-		free(entries[i]);
-	}
-	free(entries);
-	return visited;
-}
-
-static void write_interface_sysctls(const char *interface, void *context)
-{
-	char name[PATH_MAX];
-
-	for (size_t i = 0; i < sizeof(interface_sysctls) / sizeof(interface_sysctls[0]); i += 2) {
-		snprintf(name, sizeof(name), "net/%s/conf/%s/%s", interface_sysctls[i], interface,
-			 interface_sysctls[i + 1]);
-		write_sysctl(context, name);
+		archive_run(archive, commands[i].name, words, commands[i].filter);
 	}
 }
 
-static void add_stream(struct archive *archive, const char *name, const char *from,
-		       void (*write)(FILE *stream))
+static void add_system(struct archive *archive)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *stream = need(open_memstream(&text, &size));
-
-	write(stream);
-	need(fclose(stream) ? NULL : text);
-	archive_add(archive, name, from, text, size);
-	free(text);
-}
-
-static void write_sysctls(FILE *stream)
-{
-	for (size_t i = 0; i < sizeof(sysctls) / sizeof(sysctls[0]); i++)
-		write_sysctl(stream, sysctls[i]);
-	each_entry("/sys/class/net", write_interface_sysctls, stream);
-}
-
-static void write_system(FILE *stream)
-{
-	char text[4096] = "";
+	char text[4096] = "", *written = NULL;
 	struct utsname system;
+	size_t size;
+	FILE *stream = need(open_memstream(&written, &size));
 
 	if (!uname(&system))
 		fprintf(stream, "%s %s %s %s\n", system.sysname, system.release, system.version,
@@ -202,41 +150,40 @@ static void write_system(FILE *stream)
 	fprintf(stream, "bpf-portmap " PROGRAM_VERSION "\n\n");
 	text_file_read("/etc/os-release", text, sizeof(text) - 1);
 	fputs(text, stream);
+	need(fclose(stream) ? NULL : written);
+	archive_add(archive, "versions/system", "uname, /etc/os-release", written, size);
+	free(written);
 }
 
-static void write_plugins(FILE *stream)
-{
-	for (size_t i = 0; i < sizeof(plugin_directories) / sizeof(plugin_directories[0]); i++) {
-		struct dirent **entries = NULL;
-		int count = scandir(plugin_directories[i], &entries, NULL, alphasort);
-
-		for (int j = 0; j < count; j++) {
-			char path[PATH_MAX];
-			struct stat status;
-
-			snprintf(path, sizeof(path), "%s/%s", plugin_directories[i],
-				 entries[j]->d_name);
-			if (*entries[j]->d_name != '.' && !stat(path, &status))
-				fprintf(stream, "%s mode %o uid %u size %lld modified %lld\n", path,
-					status.st_mode & 07777, status.st_uid,
-					(long long)status.st_size, (long long)status.st_mtime);
-			free(entries[j]);
-		}
-		free(entries);
-	}
-}
-
-static void add_filters_of(const char *interface, void *context)
+/* False: tc hangs, and would at each further interface. */
+static bool add_filters_of(struct archive *archive, const char *interface)
 {
 	static const char *const hooks[] = {"ingress", "egress"};
 	char name[64];
 
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "tc/%.15s-%s", interface, hooks[i]);
-		archive_run(context, name,
-			    (const char *[]){"tc", "-s", "filter", "show", "dev", interface,
-					     hooks[i], NULL});
+		if (!archive_run(archive, name,
+				 (const char *[]){"tc", "-s", "filter", "show", "dev", interface,
+						  hooks[i], NULL},
+				 NULL))
+			return false;
 	}
+	return true;
+}
+
+static void add_filters(struct archive *archive)
+{
+	struct dirent **entries = NULL;
+	int count = scandir("/sys/class/net", &entries, NULL, alphasort);
+	bool goes_on = true;
+
+	for (int i = 0; i < count; i++) {
+		if (i < ENTRY_LIMIT && goes_on && *entries[i]->d_name != '.')
+			goes_on = add_filters_of(archive, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
 }
 
 static void add_conflist(struct archive *archive, const char *path, const char *name)
@@ -291,27 +238,12 @@ static void add_conflists(struct archive *archive)
 	}
 }
 
-static void add_runtimes(struct archive *archive)
-{
-	char name[64];
-
-	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
-		if (access(runtimes[i], X_OK))
-			continue;
-		snprintf(name, sizeof(name), "versions/%s", strrchr(runtimes[i], '/') + 1);
-		archive_run(archive, name, (const char *[]){runtimes[i], "--version", NULL});
-	}
-}
-
 static void fill(struct archive *archive, const char *self)
 {
-	add_stream(archive, "versions/system", "uname, /etc/os-release", write_system);
+	add_system(archive);
 	run_commands(archive, self);
-	each_entry("/sys/class/net", add_filters_of, archive);
-	add_stream(archive, "sysctls", "/proc/sys", write_sysctls);
+	add_filters(archive);
 	add_conflists(archive);
-	add_stream(archive, "versions/plugins", "directories of plugins", write_plugins);
-	add_runtimes(archive);
 }
 
 /* "bpf-portmap-support-web1-20261122T040107Z" */

@@ -11,7 +11,7 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "operator/kernel/route.h"
-#include "operator/format.h"
+#include "operator/print/format.h"
 #include "operator/trace/frame.h"
 #include "operator/kernel/replica.h"
 #include "operator/trace/story.h"
@@ -54,12 +54,12 @@ static uint32_t find_entry(const struct dry_run *run, struct cni_error *err)
 		return slot.ifindex;
 	route = route_to(run->view->socket, source);
 	if (route.is_local)
-		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			      "%s is an address of this host: its processes reach mapped ports by"
 			      " their sockets, not through these programs",
 			      cni_address_format(source, text));
 	else if (!route.exists || !route.ifindex)
-		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			      "there is no route to %s, so none of its packets are expected: --in"
 			      " INTERFACE says where one arrives",
 			      cni_address_format(source, text));
@@ -74,7 +74,7 @@ static int choose_entry(struct dry_run *run, struct cni_error *err)
 	if ((!name && !ifindex) || link_get(run->view->socket, ifindex, name, &run->entry, err))
 		return -1;
 	if (!run->entry.ifindex)
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "there is no interface %.60s",
 				     name ? name : "with that number");
 	if (interface_read(&run->view->datapath.objects, run->entry.ifindex, &run->entry_kind) &&
@@ -311,6 +311,7 @@ int trace_dry_run(const struct options *options, const struct trace_packet *pack
 		.view = view,
 		.packet = *packet,
 		.story = {.json = options->json,
+			  .color = options->color,
 			  .view = view,
 			  .items = {.file = stdout},
 			  .err = err},

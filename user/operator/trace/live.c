@@ -21,8 +21,8 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
-#include "operator/items.h"
-#include "operator/flow_words.h"
+#include "operator/print/items.h"
+#include "operator/print/flow_words.h"
 #include "operator/trace/trace.h"
 #include "operator/trace/words.h"
 
@@ -247,7 +247,11 @@ static int show_event(struct live *live, const struct told *told, struct cni_err
 	       trace_program_name(told->event.hook));
 	trace_print_packet(stdout, &told->event);
 	fputs("  ", stdout);
+	if (words.outcome == OUTCOME_DROPPED)
+		terminal_begin_warning(live->options->color);
 	trace_print_words(stdout, &words);
+	if (words.outcome == OUTCOME_DROPPED)
+		terminal_end_warning(live->options->color);
 	putchar('\n');
 	return 0;
 }
@@ -287,7 +291,9 @@ static int show_drop(struct live *live, const struct told *told, struct cni_erro
 				  trace_drop_json(live->view, &live->names, &told->drop), err);
 	print_time(live, told);
 	fputs("kernel  ", stdout);
+	terminal_begin_warning(live->options->color);
 	trace_print_drop(stdout, &live->names, &told->drop);
+	terminal_end_warning(live->options->color);
 	putchar('\n');
 	say_who_tells(live, &told->drop, found);
 	return 0;

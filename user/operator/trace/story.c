@@ -36,7 +36,11 @@ void story_event(struct story *story, const struct trace_event *event,
 	printf("%-2d %-16s %-15s ", story->steps, place, trace_program_name(event->hook));
 	trace_print_packet(stdout, event);
 	fputs("  ", stdout);
+	if (words->outcome == OUTCOME_DROPPED)
+		terminal_begin_warning(story->color);
 	trace_print_words(stdout, words);
+	if (words->outcome == OUTCOME_DROPPED)
+		terminal_end_warning(story->color);
 	putchar('\n');
 }
 

@@ -3,12 +3,14 @@
 #ifndef OPERATOR_TRACE_STORY_H
 #define OPERATOR_TRACE_STORY_H
 
-#include "operator/items.h"
+#include "operator/print/items.h"
+#include "operator/print/terminal.h"
 #include "operator/trace/words.h"
 
 /* Begins as {.json = ..., .view = ..., .items = {.file = stdout}}. */
 struct story {
 	bool json;
+	enum color color;
 	struct view *view;
 	struct items items;
 	int steps;

@@ -7,7 +7,7 @@
 
 #include "lib/address.h"
 #include "operator/options.h"
-#include "operator/view.h"
+#include "operator/view/view.h"
 
 /* What the packets that are shown have. */
 struct live_wish {

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "operator/describe_json.h"
-#include "operator/flow_words.h"
-#include "operator/format.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/flow_words.h"
+#include "operator/print/format.h"
 
 #define LOOPBACK 1 /* its ifindex in every network namespace */
 

@@ -10,7 +10,7 @@
 
 #include "operator/kernel/kernel_names.h"
 #include "operator/kernel/tracing.h"
-#include "operator/view.h"
+#include "operator/view/view.h"
 
 enum trace_outcome {
 	OUTCOME_PASSED,

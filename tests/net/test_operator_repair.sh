@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
+#
+# test_operator_repair.sh - `bpf-portmap repair`: what containers without DEL have left is removed, and
+# nothing of those that live; what is missing at interfaces is attached again. What it does there of
+# its own accord, under its other name attach, other files test.
+
+# gc [OPTION...]: what it says, under a name that scripts have
+gc() {
+	by_hand 0 gc "$@"
+	cat /run/out
+}
+
+records() { echo "$(map_count attachments) $(map_count portmaps) $(map_count endpoints) $(live_slots)"; }
+
+# nothing is loaded
+# nothing is there to remove: before the first ADD, and while everybody lives
+test_operator_repair_nothing() {
+	expect_equal '' "$(gc)"
+	web_as_pod -p 8080:80/tcp
+	expect_equal '' "$(gc --dry-run)"
+	expect_equal '' "$(gc)"
+	expect_equal '{"attachments":0,"containers_of_portmap":0,"done":true,"interfaces":0}' \
+		"$(item '.summary | to_entries | sort_by(.key) | from_entries' gc)"
+	expect_answer client tcp "$host4" 8080 web
+	by_hand 1 repair nowhere0
+	by_hand 64 gc --all
+}
+
+# a container that was killed with its namespace is removed with its ports, addresses and
+# connections; the one beside it stays; --dry-run only says so
+test_operator_repair_killed() {
+	web_as_pod -p 8080:80/tcp -p 8080:80/udp
+	container_start db bridge -p 5432:80/tcp
+	conversation_open one client tcp "$host4" 8080
+	conversation_open two client tcp "$host4" 5432
+	expect_says one web
+	expect_says two db
+	container_die web
+	local before said
+	before=$(records)
+	said=$(gc --dry-run)
+	expect_equal 1 "$(wc -l <<<"$said")" "lines of: $said"
+	expect_contains "$said" 'would remove pod shop/web-0 (sandbox web), interface eth0, network bridge: '
+	expect_contains "$said" '*:8080/tcp, [::]:8080/tcp, *:8080/udp, [::]:8080/udp, '
+	expect_equal "$before" "$(records)"
+	expect_equal '["shop/web-0",4,2,false]' "$(item '.items[] |
+		[.container.name, (.ports | length), .addresses, .done]' gc --dry-run)"
+	said=$(gc)
+	expect_contains "$said" 'removed pod shop/web-0 (sandbox web), interface eth0, network bridge: '
+	expect_equal '1 2 2 1' "$(records)"
+	expect_equal '' "$(gc)"
+	expect_equal 0 "$(item '[.items[] | select(.host.port == 8080)] | length' flows)"
+	expect_says two db
+	expect_answer client tcp "$host4" 5432 db
+	container_start new bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 new
+}
+
+# a program that somebody removed from an interface: --dry-run says what would be done and leaves it
+# so; repair attaches it again and says so, in JSON too; then there is nothing to do
+test_operator_repair_interfaces() {
+	web_as_pod -p 8080:80/tcp
+	detach_ours eth0 ingress from_uplink
+	by_hand 0 repair --dry-run
+	expect_equal 'eth0 would be: attached again' "$(tr -s ' ' </run/out)"
+	expect_equal '["interface","eth0","attached again",false]' \
+		"$(item '.items[] | [.kind, .interface, .what, .done]' repair --dry-run)"
+	! attached eth0 ingress | grep from_uplink || fail "--dry-run has attached it"
+	expect_equal '["eth0","attached again",true]' "$(item '.items[] | [.interface, .what, .done]' repair)"
+	attached eth0 ingress | grep from_uplink >/dev/null || fail "it is not attached"
+	by_hand 0 repair --dry-run
+	expect_equal '' "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# the number of connections that ended is that of the container's
+test_operator_repair_connections() {
+	web_as_pod -p 8080:80/tcp
+	container_start db bridge -p 5432:80/tcp
+	conversation_open one client tcp "$host4" 8080
+	conversation_open two client tcp "$host4" 8080
+	expect_says one web
+	expect_says two web
+	container_die web
+	expect_equal 2 "$(item '.items[0].connections' gc --dry-run)"
+	expect_contains "$(gc)" ', 2 connections'
+}
+
+# a veth that was renamed, moved to another bridge, or given another MAC is a living container's
+test_operator_repair_moved() {
+	local veth
+	web_as_pod -p 8080:80/tcp
+	veth=$(host_veth web)
+	ip link add other0 type bridge
+	ip link set "$veth" down
+	ip link set "$veth" name renamed0
+	ip link set renamed0 address 02:00:00:00:00:77 up
+	ip link set renamed0 master other0
+	expect_equal '' "$(gc)"
+	ip link set renamed0 master cni0
+	expect_equal '' "$(gc)"
+	expect_equal '1 2 2 1' "$(records)"
+	expect_answer client tcp "$host4" 8080 web
+}
+
+# another interface that has got the number of a dead container's veth does not keep its record
+test_operator_repair_reused() {
+	local index
+	web_as_pod -p 8080:80/tcp
+	index=$(cat "/sys/class/net/$(host_veth web)/ifindex")
+	container_die web
+	ip link add reused0 index "$index" type bridge
+	expect_contains "$(gc)" 'removed pod shop/web-0'
+	expect_equal '0 0 0 0' "$(records)"
+}
+
+# limit 240 s
+# 60 containers (LEAKS=200 for more) that went without DEL are removed while others are added, which all work
+test_operator_repair_many() {
+	local i pids=() leaks=${LEAKS:-60}
+	container_start keeper bridge -p 7999:80/tcp
+	for i in $(seq "$leaks"); do
+		container_add "leak$i" bridge -p $((9000 + i)):80/tcp
+	done
+	for i in $(seq "$leaks"); do ip netns delete "leak$i"; done
+	wait_until 20 no_leaks || fail "veths stay"
+	for i in {1..8}; do namespace_add "new$i"; done
+	for i in {1..8}; do
+		runtime add bridge "new$i" -p $((9000 + i)):80/tcp >/run/results/"new$i" 2>&1 &
+		pids+=($!)
+	done
+	by_hand 0 gc
+	cp /run/out /run/first
+	for i in "${pids[@]}"; do wait "$i" || fail "ADD beside gc: $(cat /run/results/new*)"; done
+	by_hand 0 gc
+	# ADD takes over the ports of dead containers, and removes those itself.
+	expect_equal 0 "$(cat /run/first /run/out | grep '^removed' | grep -vc 'container leak')"
+	[ "$(cat /run/first /run/out | grep -c '^removed container leak')" -ge $((leaks - 8)) ] ||
+		fail "removed: $(cat /run/first /run/out)"
+	expect_equal '9 18 18 9' "$(records)"
+	for i in {1..8}; do
+		serve_in "new$i" 80
+		expect_answer client tcp "$host4" $((9000 + i)) "new$i"
+	done
+	expect_answer client tcp "$host4" 7999 keeper
+}
+
+no_leaks() { [ "$(ip -o link show type veth master cni0 | wc -l)" = 1 ]; }
+
+# a user without rights, and maps of another layout
+test_operator_repair_refused() {
+	web_as_pod -p 8080:80/tcp
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 gc
+	[ -s /run/err ] || fail "no message"
+	meta_set 0 63
+	by_hand 1 gc
+	expect_contains "$(cat /run/err)" 'layout 99'
+}

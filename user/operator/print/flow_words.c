@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* flow_words.c - what a record of a connection says, in netfilter's and the RFCs' words. */
+#include "operator/print/flow_words.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lifetime.h"
+
+static const char *const state_words[FLOW_STATE_COUNT] = {
+	[FLOW_STATE_ANY] = "",
+	[FLOW_STATE_SYN] = "syn",
+	[FLOW_STATE_SYN_RECV] = "syn-recv",
+	[FLOW_STATE_ESTABLISHED] = "established",
+	[FLOW_STATE_FIN_WAIT] = "fin-wait",
+	[FLOW_STATE_TIME_WAIT] = "time-wait",
+	[FLOW_STATE_CLOSE] = "close",
+	[FLOW_STATE_UNREPLIED] = "unreplied",
+	[FLOW_STATE_REPLIED] = "replied",
+	[FLOW_STATE_HALF_OPEN] = "half-open",
+};
+
+static const char *const path_words[WAY_PATH_COUNT] = {
+	[WAY_PATH_ANY] = "",      [WAY_PATH_STACK] = "stack",
+	[WAY_PATH_FAST] = "fast", [WAY_PATH_DECIDING] = "deciding",
+	[WAY_PATH_NONE] = "-",
+};
+
+static const struct {
+	enum protocol protocol;
+	const char *word;
+} protocols[] = {
+	{PROTOCOL_TCP, "tcp"},   {PROTOCOL_UDP, "udp"},       {PROTOCOL_SCTP, "sctp"},
+	{PROTOCOL_ICMP, "icmp"}, {PROTOCOL_ICMPV6, "icmpv6"}, {PROTOCOL_UDPLITE, "udplite"},
+};
+
+#define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))
+
+/* The index of the word, or `count`. */
+static int find_word(const char *const words[], int count, const char *word)
+{
+	int i = 1; /* 0 has none */
+
+	while (i < count && strcmp(words[i], word) != 0)
+		i++;
+	return i;
+}
+
+static enum flow_state tcp_state_of(__u32 state)
+{
+	if (state & STATE_AWAITED)
+		return FLOW_STATE_CLOSE;
+	if ((state & STATE_FINS) == STATE_FINS)
+		return FLOW_STATE_TIME_WAIT;
+	if (!(state & STATE_REPLIED))
+		return FLOW_STATE_SYN;
+	if (!(state & STATE_ASSURED))
+		return FLOW_STATE_SYN_RECV;
+	return state & STATE_FINS ? FLOW_STATE_FIN_WAIT : FLOW_STATE_ESTABLISHED;
+}
+
+enum flow_state flow_state_of(enum protocol protocol, __u32 state)
+{
+	if (protocol == PROTOCOL_TCP)
+		return tcp_state_of(state);
+	if (state & STATE_ASSURED)
+		return FLOW_STATE_ESTABLISHED;
+	return state & STATE_REPLIED ? FLOW_STATE_REPLIED : FLOW_STATE_UNREPLIED;
+}
+
+bool flow_state_matches(enum flow_state wanted, enum protocol protocol, __u32 state)
+{
+	if (wanted == FLOW_STATE_HALF_OPEN)
+		return !(state & STATE_ASSURED);
+	return wanted == FLOW_STATE_ANY || wanted == flow_state_of(protocol, state);
+}
+
+const char *flow_state_word(enum flow_state state)
+{
+	return state_words[state];
+}
+
+enum flow_state flow_state_parse(const char *word)
+{
+	return (enum flow_state)find_word(state_words, FLOW_STATE_COUNT, word);
+}
+
+enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way)
+{
+	bool is_reply = connection->begun_inside == (way == INWARDS);
+	enum flow_path path = connection->path[way];
+
+	if (path == PATH_CONTAINER || path == PATH_OUT)
+		return WAY_PATH_FAST;
+	if (path == PATH_STACK)
+		return WAY_PATH_STACK;
+	if (connection->state & STATE_ASSURED)
+		return WAY_PATH_DECIDING;
+	return is_reply && !(connection->state & STATE_REPLIED) ? WAY_PATH_NONE : WAY_PATH_STACK;
+}
+
+const char *flow_way_path_word(enum flow_way_path path)
+{
+	return path_words[path];
+}
+
+enum flow_way_path flow_way_path_parse(const char *word)
+{
+	return (enum flow_way_path)find_word(path_words, WAY_PATH_COUNT, word);
+}
+
+const char *flow_kind_word(enum flow_kind kind)
+{
+	switch (kind) {
+	case FLOW_MAPPING:
+		return "mapping";
+	case FLOW_MASQUERADE:
+		return "masquerade";
+	case FLOW_DIRECT:
+		return "direct";
+	case FLOW_HOST:
+		return "host";
+	case FLOW_FOREIGN:
+		return "foreign";
+	default:
+		return "unknown";
+	}
+}
+
+const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE])
+{
+	for (size_t i = 0; i < PROTOCOL_COUNT; i++)
+		if (protocols[i].protocol == protocol)
+			return protocols[i].word;
+	snprintf(text, PROTOCOL_WORD_SIZE, "%u", (unsigned int)protocol);
+	return text;
+}
+
+enum protocol protocol_parse(const char *word)
+{
+	for (size_t i = 0; i < PROTOCOL_COUNT; i++)
+		if (!strcmp(protocols[i].word, word))
+			return protocols[i].protocol;
+	return (enum protocol)0;
+}

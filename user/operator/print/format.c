@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* format.c - addresses, times and numbers for people. */
+#include "operator/print/format.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define IPV4_OFFSET 12
+
+/* Without snprintf(), of which a table of 500,000 flows would need millions. */
+static char *append_number(char *end, unsigned int number)
+{
+	char digits[10];
+	size_t count = 0;
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	while (count)
+		*end++ = digits[--count];
+	return end;
+}
+
+static char *append_ipv4(char *end, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	for (int i = IPV4_OFFSET; i < CNI_ADDRESS_SIZE; i++) {
+		end = append_number(end, address[i]);
+		if (i + 1 < CNI_ADDRESS_SIZE)
+			*end++ = '.';
+	}
+	return end;
+}
+
+const char *format_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			    char text[ENDPOINT_TEXT_SIZE])
+{
+	char *end = text;
+
+	if (cni_address_is_ipv4(address)) {
+		end = append_ipv4(end, address);
+	} else {
+		*end++ = '[';
+		cni_address_format(address, end);
+		end += strlen(end);
+		*end++ = ']';
+	}
+	*end++ = ':';
+	*append_number(end, port) = '\0';
+	return text;
+}
+
+const char *format_host_port(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			     char text[ENDPOINT_TEXT_SIZE])
+{
+	if (memcmp(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE) != 0)
+		return format_endpoint(address, port, text);
+	snprintf(text, ENDPOINT_TEXT_SIZE, "*:%u", port);
+	return text;
+}
+
+const char *format_number(uint64_t number, char text[NUMBER_TEXT_SIZE])
+{
+	char digits[NUMBER_TEXT_SIZE];
+	int count = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+	char *end = text;
+
+	for (int i = 0; i < count; i++) {
+		if (i && (count - i) % 3 == 0)
+			*end++ = ',';
+		*end++ = digits[i];
+	}
+	*end = '\0';
+	return text;
+}
+
+const char *format_duration(uint64_t seconds, char text[DURATION_TEXT_SIZE])
+{
+	static const struct {
+		uint64_t seconds;
+		char unit;
+	} units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
+	size_t i = 0;
+	char *end;
+
+	while (i < 3 && seconds < units[i].seconds)
+		i++;
+	/* More days than an unsigned int holds are a damaged record's. */
+	seconds /= units[i].seconds;
+	if (seconds > 999999)
+		seconds = 999999;
+	end = append_number(text, (unsigned int)seconds);
+	*end++ = units[i].unit;
+	*end = '\0';
+	return text;
+}
+
+const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE])
+{
+	time_t time = (time_t)seconds;
+	struct tm parts;
+
+	if (!gmtime_r(&time, &parts) ||
+	    !strftime(text, TIME_TEXT_SIZE, "%Y-%m-%dT%H:%M:%SZ", &parts))
+		*text = '\0';
+	return text;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * format.h - addresses, times and numbers for people. Each function returns its `text`.
+ */
+#ifndef OPERATOR_PRINT_FORMAT_H
+#define OPERATOR_PRINT_FORMAT_H
+
+#include <stdint.h>
+
+#include "lib/address.h"
+
+#define ENDPOINT_TEXT_SIZE (CNI_ADDRESS_TEXT_SIZE + 8)
+#define NUMBER_TEXT_SIZE 32
+#define DURATION_TEXT_SIZE 16
+#define TIME_TEXT_SIZE 32
+
+/* "192.0.2.1:80", "[2001:db8::1]:80" */
+const char *format_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			    char text[ENDPOINT_TEXT_SIZE]);
+/* The same of a mapping, where any IPv4 address is "*:80". */
+const char *format_host_port(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			     char text[ENDPOINT_TEXT_SIZE]);
+/* "48,113" */
+const char *format_number(uint64_t number, char text[NUMBER_TEXT_SIZE]);
+/* "42s", "5m", "2h", "3d": one unit, rounded down. */
+const char *format_duration(uint64_t seconds, char text[DURATION_TEXT_SIZE]);
+/* Seconds of CLOCK_REALTIME as "2026-11-22T04:01:07Z"; "" where that is no time. */
+const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE]);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* prometheus.c - statistics in Prometheus' text format. */
+#include "operator/print/prometheus.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/print/flow_words.h"
+
+#define PREFIX "bpf_portmap_"
+
+static void write_head(FILE *file, const char *name, const char *type, const char *help)
+{
+	fprintf(file, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
+}
+
+/* name="value", with what the format wants escaped */
+static void write_label(FILE *file, const char *separator, const char *name, const char *value)
+{
+	fprintf(file, "%s%s=\"", separator, name);
+	for (; *value; value++) {
+		if (*value == '"' || *value == '\\')
+			putc('\\', file);
+		putc(*value, file);
+	}
+	putc('"', file);
+}
+
+static void write_one(FILE *file, const char *name, const char *label, const char *value,
+		      uint64_t number)
+{
+	fprintf(file, PREFIX "%s", name);
+	write_label(file, "{", label, value);
+	fprintf(file, "} %" PRIu64 "\n", number);
+}
+
+static void write_info(FILE *file, const struct statistics *statistics)
+{
+	char layout[16];
+	struct utsname kernel;
+
+	if (uname(&kernel))
+		snprintf(kernel.release, sizeof(kernel.release), "unknown");
+	snprintf(layout, sizeof(layout), "%d", LAYOUT);
+	write_head(file, "info", "gauge",
+		   "Version of the programs that are loaded, layout of their maps, kernel.");
+	fputs(PREFIX "info", file);
+	write_label(file, "{", "version",
+		    *statistics->version ? statistics->version : PROGRAM_VERSION);
+	write_label(file, ",", "layout", layout);
+	write_label(file, ",", "kernel", kernel.release);
+	fputs("} 1\n", file);
+}
+
+static void write_tally(FILE *file, const char *name, const char *label, const struct tally *tally)
+{
+	for (size_t i = 0; i < tally->count; i++) {
+		fprintf(file, PREFIX "%s", name);
+		write_label(file, "{", "network", tally->entries[i].network);
+		write_label(file, ",", label, tally->entries[i].word);
+		fprintf(file, "} %" PRIu64 "\n", tally->entries[i].count);
+	}
+}
+
+static void write_state(FILE *file, const struct statistics *statistics)
+{
+	write_head(file, "ports", "gauge", "Mapped ports.");
+	write_tally(file, "ports", "protocol", &statistics->ports);
+	write_head(file, "attachments", "gauge",
+		   "Attachments of containers; adding: ADD is under way, or did not finish.");
+	write_tally(file, "attachments", "state", &statistics->attachments);
+	write_head(file, "flows", "gauge", "Connections now.");
+	write_one(file, "flows", "state", "established", statistics->flows.established);
+	write_one(file, "flows", "state", "half_open", statistics->flows.half_open);
+	write_head(file, "interface_attached", "gauge",
+		   "Whether the program that belongs at the hook of an interface of the host is"
+		   " there.");
+	for (size_t i = 0; i < statistics->hook_count; i++) {
+		fputs(PREFIX "interface_attached", file);
+		write_label(file, "{", "interface", statistics->hooks[i].interface);
+		write_label(file, ",", "hook", statistics->hooks[i].hook);
+		fprintf(file, "} %d\n", statistics->hooks[i].attached);
+	}
+}
+
+static void write_tables(FILE *file, const struct statistics *statistics)
+{
+	write_head(file, "table_entries", "gauge", "Entries in use in a table.");
+	for (size_t i = 0; i < statistics->table_count; i++)
+		write_one(file, "table_entries", "table", statistics->tables[i].name,
+			  statistics->tables[i].entries);
+	write_head(file, "table_max_entries", "gauge", "Entries that a table can have.");
+	for (size_t i = 0; i < statistics->table_count; i++)
+		write_one(file, "table_max_entries", "table", statistics->tables[i].name,
+			  statistics->tables[i].max_entries);
+	write_head(file, "map_memory_bytes", "gauge", "Memory of all maps.");
+	fprintf(file, PREFIX "map_memory_bytes %" PRIu64 "\n", statistics->memory);
+}
+
+static void write_packets(FILE *file, const struct counters *counters)
+{
+	const struct {
+		const char *direction, *path;
+		uint64_t count;
+	} rows[] = {
+		{"in", "stack", counters->rewritten_destination},
+		{"in", "fast", counters->fast_into_container},
+		{"out", "stack", counters->rewritten_source},
+		{"out", "fast", counters->fast_out},
+	};
+
+	write_head(
+		file, "packets_total", "counter",
+		"Translated packets into and out of containers, through the IP stack or past it.");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fputs(PREFIX "packets_total", file);
+		write_label(file, "{", "direction", rows[i].direction);
+		write_label(file, ",", "path", rows[i].path);
+		fprintf(file, "} %" PRIu64 "\n", rows[i].count);
+	}
+}
+
+/* Counters with this prefix, by what follows it. */
+static void write_family(FILE *file, const struct counters *counters, const char *name,
+			 const char *label, const char *prefix)
+{
+	for (size_t i = 0; i < counter_word_count; i++) {
+		const struct counter_word *word = &counter_words[i];
+
+		if (!strncmp(word->name, prefix, strlen(prefix)))
+			write_one(file, name, label, word->name + strlen(prefix),
+				  counter_of(counters, word));
+	}
+}
+
+static void write_created(FILE *file, const struct counters *counters)
+{
+	write_head(file, "flows_created_total", "counter", "Connections that have begun.");
+	write_one(file, "flows_created_total", "kind", "mapping", counters->flow_mapping);
+	write_one(file, "flows_created_total", "kind", "masquerade", counters->flow_masquerade);
+	write_one(file, "flows_created_total", "kind", "direct", counters->flow_direct);
+	write_one(file, "flows_created_total", "kind", "host", counters->flow_host);
+}
+
+/* What has no series of its own, so that nothing is counted twice in a sum. */
+static void write_events(FILE *file, const struct counters *counters)
+{
+	static const char *const elsewhere[] = {
+		"drop_",
+		"masquerade_tries_",
+		"flow_mapping",
+		"flow_direct",
+		"flow_masquerade",
+		"flow_host",
+		"rewritten_source",
+		"rewritten_destination",
+		"fast_into_container",
+		"fast_out",
+	};
+
+	write_head(file, "events_total", "counter",
+		   "Every other counter, by its name in `stats --all`.");
+	for (size_t i = 0; i < counter_word_count; i++) {
+		const struct counter_word *word = &counter_words[i];
+		bool is_elsewhere = false;
+
+		for (size_t j = 0; j < sizeof(elsewhere) / sizeof(elsewhere[0]); j++)
+			is_elsewhere |= !strncmp(word->name, elsewhere[j], strlen(elsewhere[j]));
+		if (!is_elsewhere)
+			write_one(file, "events_total", "event", word->name,
+				  counter_of(counters, word));
+	}
+}
+
+static void write_counters(FILE *file, const struct counters *counters)
+{
+	write_packets(file, counters);
+	write_created(file, counters);
+	write_head(file, "dropped_packets_total", "counter", "Packets dropped, by reason.");
+	write_family(file, counters, "dropped_packets_total", "reason", "drop_");
+	write_head(file, "masquerade_allocations_total", "counter",
+		   "Masqueraded connections by how many ports were tried for them.");
+	write_family(file, counters, "masquerade_allocations_total", "tries", "masquerade_tries_");
+	write_events(file, counters);
+}
+
+static void write_checks(FILE *file, const struct statistics *statistics)
+{
+	write_head(file, "check_status", "gauge",
+		   "What the checks of bpf-portmap doctor say: 0 fine, 1 a warning, 2 a failure.");
+	for (size_t i = 0; i < statistics->check_count; i++)
+		write_one(file, "check_status", "check", statistics->checks[i].check,
+			  (uint64_t)statistics->checks[i].status);
+}
+
+static void write_port(FILE *file, const struct mapping *mapping,
+		       const struct container_info *container)
+{
+	const struct workload *workload = container ? &container->record.workload : NULL;
+	char address[CNI_ADDRESS_TEXT_SIZE], port[8], word[PROTOCOL_WORD_SIZE];
+
+	snprintf(port, sizeof(port), "%u", mapping->key.host_port);
+	fputs(PREFIX "port_flows_total", file);
+	write_label(file, "{", "address", cni_address_format(mapping->key.host_address, address));
+	write_label(file, ",", "port", port);
+	write_label(file, ",", "protocol", protocol_word(mapping->key.protocol, word));
+	write_label(file, ",", "namespace", workload ? workload->namespace : "");
+	write_label(file, ",", "pod",
+		    workload && workload->kind != WORKLOAD_NONE ? workload->name : "");
+	write_label(file, ",", "container", container ? container->name.container_id : "");
+	fprintf(file, "} %llu\n", (unsigned long long)mapping->portmap.flows);
+}
+
+void prometheus_write(FILE *file, const struct statistics *statistics, struct view *view,
+		      const struct mappings *mappings)
+{
+	write_info(file, statistics);
+	write_state(file, statistics);
+	write_tables(file, statistics);
+	write_counters(file, &statistics->counters);
+	if (statistics->checks)
+		write_checks(file, statistics);
+	if (!mappings)
+		return;
+	write_head(file, "port_flows_total", "counter",
+		   "Connections that have begun through a mapping, since it was made.");
+	for (size_t i = 0; i < mappings->count; i++)
+		write_port(file, &mappings->list[i],
+			   view_container(view, mappings->list[i].portmap.owner));
+}
+
+static int refuse_file(const char *path, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+int prometheus_replace(const char *path, const struct statistics *statistics, struct view *view,
+		       const struct mappings *mappings, struct cni_error *err)
+{
+	/* The collector reads files that end with .prom. */
+	cleanup_free char *temporary = cni_format("%s.XXXXXX", path);
+	int fd = temporary ? mkstemp(temporary) : -1;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	bool failed;
+
+	if (!file)
+		return refuse_file(path, err);
+	prometheus_write(file, statistics, view, mappings);
+	/* Another user runs the collector. */
+	failed = fchmod(fd, 0644) || ferror(file);
+	failed = fclose(file) || failed;
+	if (!failed && !rename(temporary, path))
+		return 0;
+	refuse_file(path, err);
+	unlink(temporary);
+	return -1;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * prometheus.h - statistics in Prometheus' text format.
+ */
+#ifndef OPERATOR_PRINT_PROMETHEUS_H
+#define OPERATOR_PRINT_PROMETHEUS_H
+
+#include <stdio.h>
+
+#include "operator/view/statistics.h"
+
+/* `mappings` NULL: no series for single ports. Errors show in the file. */
+void prometheus_write(FILE *file, const struct statistics *statistics, struct view *view,
+		      const struct mappings *mappings);
+
+/* The same into the file of that name, which is replaced as a whole, so that no reader sees a part.
+ * CNI_ERROR_IO. */
+int prometheus_replace(const char *path, const struct statistics *statistics, struct view *view,
+		       const struct mappings *mappings, struct cni_error *err);
+
+#endif

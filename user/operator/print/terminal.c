@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* terminal.c - what standard output is. */
+#include "operator/print/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
+}
+
+bool terminal_has_color(enum color color)
+{
+	const char *disabled = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (color != COLOR_AUTO)
+		return color == COLOR_ALWAYS;
+	return isatty(STDOUT_FILENO) && !(disabled && *disabled) && terminal &&
+	       strcmp(terminal, "dumb") != 0;
+}
+
+void terminal_begin_warning(enum color color)
+{
+	fputs(terminal_has_color(color) ? "\033[33m" : "", stdout);
+}
+
+void terminal_end_warning(enum color color)
+{
+	fputs(terminal_has_color(color) ? "\033[0m" : "", stdout);
+}

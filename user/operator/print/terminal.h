@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * terminal.h - what standard output is: its width, and whether it shows colours.
+ */
+#ifndef OPERATOR_PRINT_TERMINAL_H
+#define OPERATOR_PRINT_TERMINAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* --color */
+enum color {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
+/* Columns; 0: it is not a terminal, so that lines have no limit. */
+size_t terminal_width(void);
+/* COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb". */
+bool terminal_has_color(enum color color);
+
+/* What is printed on standard output in between is in the colour of a warning, where `color` wants
+ * colours. */
+void terminal_begin_warning(enum color color);
+void terminal_end_warning(enum color color);
+
+#endif

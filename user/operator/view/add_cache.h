@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * add_cache.h - what runtimes keep of their ADDs: libcni's cache.
+ */
+#ifndef OPERATOR_VIEW_ADD_CACHE_H
+#define OPERATOR_VIEW_ADD_CACHE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/address.h"
+
+#define ADD_CACHE "/var/lib/cni/results"
+
+/* Returns a new array of all objects that are there. *incomplete is set where something cannot be
+ * read; what is no JSON tells nothing, and is left out. */
+json_t *add_cache_read(bool *incomplete);
+
+/* "" where it has no such text */
+const char *add_cache_text(const json_t *cached, const char *key);
+
+bool add_cache_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE]);
+/* Only where the runtime has said where the namespace was can it be said that it is gone. */
+bool add_cache_is_gone(const json_t *cached);
+
+/* Where its namespace is, also by its result, for older versions of libcni; "": not known. */
+const char *add_cache_netns(const json_t *cached);
+
+/* Returns what the runtime would write to our plugin, or to portmap: a new object. Of the result a
+ * plugin that comes later in the list may have added something, which does not matter. NULL: the
+ * list has no such plugin. */
+json_t *add_cache_config(const json_t *cached);
+
+/* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
+char *add_cache_arguments(const json_t *cached);
+
+#endif

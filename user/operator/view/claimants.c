@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* claimants.c - who else could have a host port. */
+#include "operator/view/claimants.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/memory.h"
+#include "net/netlink.h"
+
+void port_question_release(struct port_question *question)
+{
+	free(question->keys);
+	*question = (struct port_question){0};
+}
+
+void claimants_release(struct claimants *claimants)
+{
+	sockets_release(&claimants->sockets);
+	nat_rule_list_release(&claimants->rules);
+	free(claimants->holders);
+	*claimants = (struct claimants){0};
+}
+
+bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key)
+{
+	if (socket->protocol != key->protocol || socket->port != key->host_port)
+		return false;
+	if (cni_address_is_any(key->host_address) || cni_address_is_any(socket->address))
+		return (socket->both_families && cni_address_is_any(socket->address)) ||
+		       cni_address_is_ipv4(key->host_address) ==
+			       cni_address_is_ipv4(socket->address);
+	return !memcmp(socket->address, key->host_address, CNI_ADDRESS_SIZE);
+}
+
+static bool socket_is_asked_for(const struct port_question *question,
+				const struct host_socket *socket)
+{
+	for (size_t i = 0; i < question->count; i++)
+		if (claimant_socket_has(socket, &question->keys[i]))
+			return true;
+	return false;
+}
+
+/* All at once: it means to look at the open files of every process. */
+static void find_holders(struct claimants *claimants)
+{
+	const struct socket_list *sockets = &claimants->sockets;
+
+	if (!sockets->count)
+		return;
+	claimants->holders = need(calloc(sockets->count, sizeof(*claimants->holders)));
+	for (size_t i = 0; i < sockets->count; i++)
+		claimants->holders[i].inode = sockets->sockets[i].inode;
+	processes_find(claimants->holders, sockets->count, NULL);
+}
+
+int claimants_find_sockets(struct claimants *claimants, const struct port_question *question,
+			   struct cni_error *err)
+{
+	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	struct socket_list *found = &claimants->sockets;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
+			return -1;
+	for (size_t i = 0; i < found->count; i++)
+		if (socket_is_asked_for(question, &found->sockets[i]))
+			found->sockets[kept++] = found->sockets[i];
+	found->count = kept;
+	find_holders(claimants);
+	return 0;
+}
+
+bool claimant_rule_has(const struct port_question *question, const struct nat_rule *rule,
+		       const struct portmap_key *key)
+{
+	const struct address_list *list = question->addresses;
+
+	/* The rules are for packets that come in; none of them has a loopback destination. */
+	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port) ||
+	    cni_address_is_loopback(key->host_address))
+		return false;
+	if (!cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule))
+		return true;
+	for (size_t i = 0; i < list->address_count; i++)
+		if (nat_rule_holds_address(rule, list->addresses[i].address))
+			return true;
+	return false;
+}
+
+static bool rule_is_asked_for(const void *context, const struct nat_rule *rule)
+{
+	const struct port_question *question = context;
+
+	for (size_t i = 0; i < question->count; i++)
+		if (claimant_rule_has(question, rule, &question->keys[i]))
+			return true;
+	return false;
+}
+
+int claimants_find_rules(struct claimants *claimants, const struct port_question *question,
+			 struct cni_error *err)
+{
+	const struct nat_question all = {NAT_AT_PREROUTING, rule_is_asked_for, question};
+
+	return nat_rules_find(&claimants->rules, &all, err);
+}
+
+static int compare_inodes(const void *left, const void *right)
+{
+	const struct socket_process *a = left, *b = right;
+
+	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+struct socket_process claimant_process(const struct claimants *claimants,
+				       const struct host_socket *socket)
+{
+	struct socket_process wanted = {.inode = socket->inode};
+	const struct socket_process *found =
+		claimants->holders ? bsearch(&wanted, claimants->holders, claimants->sockets.count,
+					     sizeof(wanted), compare_inodes)
+				   : NULL;
+
+	return found ? *found : wanted;
+}
+
+void claimant_holder(const struct claimants *claimants, const struct host_socket *socket,
+		     char text[HOLDER_TEXT_SIZE])
+{
+	struct socket_process process = claimant_process(claimants, socket);
+
+	if (process.pid)
+		snprintf(text, HOLDER_TEXT_SIZE, "%s (pid %d)", process.name, (int)process.pid);
+	else
+		snprintf(text, HOLDER_TEXT_SIZE, "a socket without a process");
+}
+
+const char *claimant_engine(const struct nat_rule *rule)
+{
+	static const struct {
+		const char *prefix, *engine;
+	} chains[] = {
+		{"CNI-", "portmap"},     {"hostports", "portmap"}, {"hostip_hostports", "portmap"},
+		{"DOCKER", "docker"},    {"NETAVARK", "netavark"}, {"nv_", "netavark"},
+		{"KUBE-", "kube-proxy"},
+	};
+
+	/* Of its mode nftables: the chain of the service, behind a verdict map. */
+	if (!strncmp(rule->target, "external-", strlen("external-")) ||
+	    !strncmp(rule->target, "service-", strlen("service-")))
+		return "kube-proxy";
+	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)
+		if (!strncmp(rule->chain_name, chains[i].prefix, strlen(chains[i].prefix)))
+			return chains[i].engine;
+	return "nat";
+}
+
+/* `dnat name: "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
+void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
+{
+	static const char mark[] = "id: \"";
+	const char *begin = strstr(rule->comment, mark);
+	const char *engine = claimant_engine(rule);
+	size_t length;
+
+	begin = begin ? begin + strlen(mark) : rule->comment;
+	length = strcspn(begin, "\" ");
+	if ((begin == rule->comment && begin[length]) ||
+	    (strcmp(engine, "portmap") != 0 && strcmp(engine, "netavark") != 0))
+		length = 0;
+	memcpy(id, begin, length);
+	id[length] = '\0';
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * mappings.h - the mapped ports, with the connections that each has now.
+ */
+#ifndef OPERATOR_VIEW_MAPPINGS_H
+#define OPERATOR_VIEW_MAPPINGS_H
+
+#include "operator/options.h"
+#include "operator/print/format.h"
+#include "operator/view/view.h"
+
+/* Or a container that has no port and is masqueraded: key.host_port is 0, key.host_address its
+ * own. */
+struct mapping {
+	struct portmap_key key;
+	struct portmap portmap;
+	uint32_t flows;     /* that are not closed */
+	uint32_t half_open; /* of these, those that are not assured */
+};
+
+/* Ordered by port, protocol and address; ports first. Begins as {0}. */
+struct mappings {
+	struct mapping *list;
+	size_t count;
+};
+
+/* CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err);
+/* Adds the containers that are masqueraded and have none of these. Codes as above. */
+int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
+			     struct cni_error *err);
+/* Reads all connections. CNI_ERROR_KERNEL_REFUSED. */
+int mappings_count_flows(struct mappings *mappings, struct view *view, struct cni_error *err);
+void mappings_release(struct mappings *mappings);
+
+#define SHOWN_PORTS 4
+#define PORTS_TEXT_SIZE (SHOWN_PORTS * (ENDPOINT_TEXT_SIZE + 16) + 32)
+
+/* Writes "*:8080/tcp, *:8081/tcp and 7 more", or "no port". */
+void mappings_write_ports(const struct mappings *mappings, struct owner owner,
+			  char text[PORTS_TEXT_SIZE]);
+
+/* Whether list shows it: `container` may be NULL. */
+bool mapping_matches(const struct mapping *mapping, const struct container_info *container,
+		     const struct options *options);
+
+#define cleanup_mappings __attribute__((cleanup(mappings_release)))
+
+#endif

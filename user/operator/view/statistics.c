@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* statistics.c - everything that `bpf-portmap stats` shows, read once. */
+#include "operator/view/statistics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/attach/hooks.h"
+#include "datapath/load/maps.h"
+#include "lib/array.h"
+#include "lib/text.h"
+#include "operator/print/flow_words.h"
+
+const struct counter_word counter_words[] = {
+#define X(name, meaning) {#name, meaning, offsetof(struct counters, name)},
+	COUNTERS(X)
+#undef X
+};
+
+const size_t counter_word_count = sizeof(counter_words) / sizeof(counter_words[0]);
+
+uint64_t counter_of(const struct counters *counters, const struct counter_word *word)
+{
+	return *(const __u64 *)((const char *)counters + word->offset);
+}
+
+const char *counter_drop_reason(const struct counter_word *word)
+{
+	static const char prefix[] = "drop_";
+
+	return strncmp(word->name, prefix, sizeof(prefix) - 1) ? NULL
+							       : word->name + sizeof(prefix) - 1;
+}
+
+static enum walk count_entry(const void *key, const void *value, void *context,
+			     struct cni_error *err)
+{
+	(*(uint64_t *)context)++;
+	return WALK_ON;
+}
+
+struct flow_walk {
+	struct view *view;
+	struct flow_counts *counts;
+};
+
+static enum walk count_flow(const void *key, const void *value, void *context,
+			    struct cni_error *err)
+{
+	const struct flow_walk *walk = context;
+
+	if (view_is_alive(walk->view, key, value))
+		flow_counts_add(walk->counts, value);
+	return WALK_ON;
+}
+
+static int read_flows(struct statistics *statistics, struct view *view, struct cni_error *err)
+{
+	struct flow_walk walk = {view, &statistics->flows};
+
+	flow_counts_read_limits(&statistics->flows, view);
+	return map_walk(&view->datapath.objects, MAP_CONNECTIONS, count_flow, &walk, err);
+}
+
+static void add_table(struct statistics *statistics, enum map_number map, uint64_t entries,
+		      uint64_t max_entries)
+{
+	statistics->tables[statistics->table_count++] =
+		(struct table_use){map_name(map), entries, max_entries};
+}
+
+/* Records in `connections` outlive their connections until their memory is needed: what tells how
+ * full the table is are those that live. */
+static int read_tables(struct statistics *statistics, const struct objects *objects,
+		       struct cni_error *err)
+{
+	static const enum map_number maps[] = {
+		MAP_ALIASES,  MAP_PORTMAPS, MAP_ATTACHMENTS, MAP_ENDPOINTS,    MAP_INTERFACES,
+		MAP_NETWORKS, MAP_POLICIES, MAP_FRAGMENTS,   MAP_SOCKET_FLOWS, MAP_HOST_ADDRESSES};
+	const struct flow_counts *flows = &statistics->flows;
+
+	_Static_assert(sizeof(maps) / sizeof(maps[0]) + 2 <= TABLE_COUNT, "all have room");
+	add_table(statistics, MAP_ASSURED, flows->established, flows->established_max);
+	add_table(statistics, MAP_HALF_OPEN, flows->half_open, flows->half_open_max);
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		uint64_t entries = 0;
+
+		if (map_walk(objects, maps[i], count_entry, &entries, err))
+			return -1;
+		add_table(statistics, maps[i], entries, map_capacity(objects, maps[i]));
+	}
+	return 0;
+}
+
+static void count_ports(struct statistics *statistics, struct view *view,
+			const struct mappings *mappings)
+{
+	static char unknown[PROTOCOL_WORD_SIZE];
+
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct mapping *mapping = &mappings->list[i];
+		const struct container_info *container =
+			view_container(view, mapping->portmap.owner);
+		const char *protocol = protocol_word(mapping->key.protocol, unknown);
+
+		tally_add(&statistics->ports, container ? container->name.network : "",
+			  protocol == unknown ? "unknown" : protocol);
+	}
+}
+
+static enum walk add_attachment(const void *key, const void *value, void *context,
+				struct cni_error *err)
+{
+	struct statistics *statistics = context;
+	const struct attachment *record = value;
+	struct attachment_name name;
+
+	if (!attachment_name_split(key, &name))
+		name.network = "";
+	else
+		cni_printable((char *)name.network, "");
+	tally_add(&statistics->attachments, name.network,
+		  record->state == ATTACHMENT_READY ? "ready" : "adding");
+	return WALK_ON;
+}
+
+struct hook_walk {
+	struct statistics *statistics;
+	const struct view *view;
+};
+
+static bool is_attached(uint32_t ifindex, enum hook hook, enum program_number program)
+{
+	struct attached_programs found;
+
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++)
+		if (found.list[i].program == program)
+			return true;
+	return false;
+}
+
+/* Containers' veths are left out: there are many, and they come and go. */
+static enum walk add_hooks(const void *key, const void *value, void *context, struct cni_error *err)
+{
+	const struct hook_walk *walk = context;
+	struct statistics *statistics = walk->statistics;
+	const struct interface *interface = value;
+	char name[IF_NAMESIZE];
+	uint32_t ifindex;
+
+	memcpy(&ifindex, key, sizeof(ifindex));
+	if (interface_is_containers(interface) || !view_interface(walk->view, ifindex, name))
+		return WALK_ON;
+	for (enum hook hook = 0; hook < HOOK_COUNT; hook++) {
+		enum program_number program = program_at(interface, hook);
+		struct hook_use *use;
+
+		if (program == PROGRAM_COUNT)
+			continue;
+		use = ARRAY_ADD(statistics->hooks, statistics->hook_count);
+		use->hook = hook_name(hook);
+		use->attached = is_attached(ifindex, hook, program);
+		memcpy(use->interface, name, sizeof(name));
+	}
+	return WALK_ON;
+}
+
+/* Of one map, as the kernel charges it; 0: it does not say. */
+static uint64_t memory_of(int fd)
+{
+	unsigned long long bytes = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "memlock:%llu", &bytes) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+uint64_t statistics_memory(const struct objects *objects)
+{
+	uint64_t bytes = 0;
+
+	for (int map = 0; map < MAP_COUNT; map++)
+		bytes += memory_of(objects->maps[map]);
+	return bytes;
+}
+
+int statistics_read(struct statistics *statistics, struct view *view,
+		    const struct mappings *mappings, struct cni_error *err)
+{
+	const struct objects *objects = &view->datapath.objects;
+	struct hook_walk hooks = {statistics, view};
+
+	snprintf(statistics->version, sizeof(statistics->version), "%.*s", PROGRAM_VERSION_SIZE - 1,
+		 view->datapath.maker);
+	cni_printable(statistics->version, "");
+	if (view->is_empty)
+		return 0;
+	statistics->memory = statistics_memory(objects);
+	if (counters_read(objects, &statistics->counters, err) ||
+	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
+		return -1;
+	count_ports(statistics, view, mappings);
+	if (map_walk(objects, MAP_ATTACHMENTS, add_attachment, statistics, err))
+		return -1;
+	return map_walk(objects, MAP_INTERFACES, add_hooks, &hooks, err);
+}
+
+void statistics_release(struct statistics *statistics)
+{
+	free(statistics->checks);
+	free(statistics->hooks);
+	tally_release(&statistics->ports);
+	tally_release(&statistics->attachments);
+	*statistics = (struct statistics){0};
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * statistics.h - everything that `bpf-portmap stats` shows, read once.
+ */
+#ifndef OPERATOR_VIEW_STATISTICS_H
+#define OPERATOR_VIEW_STATISTICS_H
+
+#include "operator/view/flow_counts.h"
+#include "operator/view/mappings.h"
+#include "operator/view/tally.h"
+#include "operator/view/view.h"
+
+struct counter_word {
+	const char *name;
+	const char *meaning;
+	size_t offset; /* in struct counters */
+};
+
+extern const struct counter_word counter_words[];
+extern const size_t counter_word_count;
+
+uint64_t counter_of(const struct counters *counters, const struct counter_word *word);
+/* "no_tuple" of "drop_no_tuple"; NULL: it does not count drops. */
+const char *counter_drop_reason(const struct counter_word *word);
+
+#define TABLE_COUNT 12
+
+struct table_use {
+	const char *name; /* of the map */
+	uint64_t entries;
+	uint64_t max_entries;
+};
+
+/* Of one of the host's own interfaces. */
+struct hook_use {
+	char interface[IF_NAMESIZE];
+	const char *hook; /* "ingress" */
+	bool attached;
+};
+
+/* Of a check of `bpf-portmap doctor`. */
+struct check_status {
+	const char *check;
+	int status; /* 0: fine; 1: a warning, or it could not look; 2: a failure */
+};
+
+/* Begins as {0}. */
+struct statistics {
+	struct check_status *checks; /* NULL: they are not asked for */
+	size_t check_count;
+	struct counters counters;
+	struct flow_counts flows;
+	struct table_use tables[TABLE_COUNT];
+	size_t table_count;
+	struct hook_use *hooks;
+	size_t hook_count;
+	struct tally ports;       /* by network and protocol */
+	struct tally attachments; /* by network and state */
+	uint64_t memory;          /* bytes, of all maps */
+	char version[PROGRAM_VERSION_SIZE];
+};
+
+/* Of an empty view all is 0. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int statistics_read(struct statistics *statistics, struct view *view,
+		    const struct mappings *mappings, struct cni_error *err);
+/* Of all maps, as the kernel charges it. */
+uint64_t statistics_memory(const struct objects *objects);
+void statistics_release(struct statistics *statistics);
+
+#define cleanup_statistics __attribute__((cleanup(statistics_release)))
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* view.c - the datapath of this host as a verb reads it. */
+#include "operator/view/view.h"
+
+#include <errno.h>
+#include <linux/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lifetime.h"
+
+#include "datapath/load/bpffs.h"
+#include "datapath/load/maps.h"
+#include "datapath/records/owners.h"
+#include "host/host.h"
+#include "lib/memory.h"
+#include "lib/text.h"
+#include "net/link.h"
+#include "net/netlink.h"
+
+#define ID_CHARACTERS 12 /* as engines show a container ID */
+#define MIN_ID_CHARACTERS 4
+
+int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "maps or programs are missing in %s: `bpf-portmap repair` puts them"
+			     " back where programs still run; the next ADD loads them anew, and"
+			     " `bpf-portmap uninstall` removes the rest",
+			     datapath->directory);
+}
+
+static int judge(struct view *view, struct cni_error *err)
+{
+	switch (view->datapath.state) {
+	case DATAPATH_ABSENT:
+		view->is_empty = true;
+		if (!view->is_quiet)
+			fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
+		return 0;
+	case DATAPATH_DAMAGED:
+		return view_refuse_damaged(&view->datapath, err);
+	case DATAPATH_FOREIGN:
+		return datapath_refuse_foreign(&view->datapath, err);
+	default:
+		return 0;
+	}
+}
+
+/* Without rights the pins would seem to be absent. */
+static int check_rights(struct cni_error *err)
+{
+	if (!access(BPFFS, R_OK | X_OK) || errno == ENOENT)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "cannot look into " BPFFS ": %s; run it as root", strerror(errno));
+}
+
+int view_open(struct view *view, struct cni_error *err)
+{
+	struct timespec now;
+
+	if (check_rights(err))
+		return -1;
+	view->opened = true;
+	if (datapath_open(&view->datapath, DATAPATH_READ, PINS_ALL, err) || judge(view, err))
+		return -1;
+	view->socket = netlink_open(NETLINK_ROUTE, err);
+	if (!view->socket)
+		return -1;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	view->now = (uint32_t)now.tv_sec;
+	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	return 0;
+}
+
+void view_of_host(struct view *view, const struct host *host)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	view->now = (uint32_t)now.tv_sec;
+	view->is_hosts = true;
+	view->datapath = host->datapath;
+	view->socket = host->socket;
+	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+}
+
+void view_close(struct view *view)
+{
+	for (size_t i = 0; view->containers && i < MAX_SLOTS; i++) {
+		if (view->containers[i])
+			free(view->containers[i]->json);
+		free(view->containers[i]);
+	}
+	free(view->containers);
+	engine_names_release(&view->names);
+	if (!view->is_hosts)
+		netlink_cleanup_socket(&view->socket);
+	if (view->opened)
+		datapath_close(&view->datapath);
+	*view = (struct view){0};
+}
+
+/* A key without three parts leaves the names empty. */
+static void read_name(struct container_info *container, const char key[ATTACHMENT_KEY_SIZE])
+{
+	struct attachment_name *name = &container->name;
+
+	if (!attachment_name_split(key, name)) {
+		name->network = name->container_id = name->ifname = "";
+		return;
+	}
+	cni_printable((char *)name->network, "");
+	cni_printable((char *)name->container_id, "");
+	cni_printable((char *)name->ifname, "");
+}
+
+/* Engines name containers by 64 hexadecimal digits, and show the first ones; nerdctl puts its
+ * namespace and a hyphen before them. The ID itself where it is none of an engine. */
+const char *view_engines_id(const char *container_id)
+{
+	const char *hyphen = strrchr(container_id, '-');
+	const char *digits = hyphen ? hyphen + 1 : container_id;
+	bool is_engines = strlen(digits) == 64 && strspn(digits, "0123456789abcdef") == 64;
+
+	return is_engines ? digits : container_id;
+}
+
+static int shown_length(const char *container_id)
+{
+	return strlen(view_engines_id(container_id)) == 64 ? ID_CHARACTERS
+							   : (int)strlen(container_id);
+}
+
+/* For a record without a name, as those of containers that were adopted are. */
+static void take_name(struct container_info *container, struct engine_names *names)
+{
+	struct workload *workload = &container->record.workload;
+	const char *id = container->name.container_id;
+	const struct engine_name *name = *id ? engine_name_of(names, id) : NULL;
+
+	if (!name)
+		return;
+	workload->kind = *name->namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
+	snprintf(workload->namespace, sizeof(workload->namespace), "%.*s",
+		 WORKLOAD_NAMESPACE_SIZE - 1, name->namespace);
+	snprintf(workload->name, sizeof(workload->name), "%.*s", WORKLOAD_NAME_SIZE - 1,
+		 name->name);
+}
+
+static void write_text(struct container_info *container, struct engine_names *names)
+{
+	struct workload *workload = &container->record.workload;
+	const char *id = container->name.container_id;
+
+	workload->namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
+	workload->name[WORKLOAD_NAME_SIZE - 1] = '\0';
+	cni_printable(workload->namespace, "");
+	cni_printable(workload->name, "");
+	if (workload->kind == WORKLOAD_NONE || !*workload->name)
+		take_name(container, names);
+	if (workload->kind == WORKLOAD_NONE || !*workload->name)
+		snprintf(container->text, sizeof(container->text), "%.*s", shown_length(id),
+			 view_engines_id(id));
+	else
+		snprintf(container->text, sizeof(container->text), "%s%s%s", workload->namespace,
+			 *workload->namespace ? "/" : "", workload->name);
+	if (!*container->text)
+		snprintf(container->text, sizeof(container->text), "unnamed");
+}
+
+static struct container_info *read_container(const struct objects *objects, uint32_t number,
+					     struct engine_names *names)
+{
+	struct container_info *container = need(calloc(1, sizeof(*container)));
+	struct slot slot;
+
+	if (!slot_read(objects, number, &slot))
+		return container;
+	container->generation = slot.generation;
+	container->live = slot.live != 0;
+	container->has_record = slot_read_record(objects, number, &slot, &container->record);
+	if (!container->has_record)
+		memset(&container->record, 0, sizeof(container->record));
+	read_name(container, slot.attachment);
+	write_text(container, names);
+	return container;
+}
+
+struct container_info *view_container(struct view *view, struct owner owner)
+{
+	struct container_info **container;
+
+	if (!owner.slot || owner.slot >= MAX_SLOTS)
+		return NULL;
+	container = &view->containers[owner.slot];
+	if (!*container)
+		*container = read_container(&view->datapath.objects, owner.slot, &view->names);
+	return (*container)->generation == owner.generation ? *container : NULL;
+}
+
+void view_describe(struct view *view, const struct attachment_entry *entry,
+		   char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	const struct container_info *container = view_container(view, entry->attachment.owner);
+
+	describe_attachment_of(container ? &container->record.workload : NULL, entry->key.name,
+			       text);
+	cni_printable(text, "");
+}
+
+bool view_is_alive(struct view *view, const struct connection_key *key,
+		   const struct connection *connection)
+{
+	const struct container_info *container;
+
+	if (!connection->id || idle_seconds(view->now, connection->last_seen) >
+				       connection_timeout(key->protocol, connection->state))
+		return false;
+	if (connection->kind == FLOW_HOST || connection->kind == FLOW_FOREIGN)
+		return true;
+	container = view_container(view, connection->owner);
+	return container && container->live;
+}
+
+bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAMESIZE])
+{
+	*name = '\0';
+	if (!ifindex || !link_name(view->socket, ifindex, name))
+		return false;
+	cni_printable(name, "");
+	return true;
+}
+
+bool container_matches(const struct container_info *container, const char *wanted)
+{
+	const char *id = container->name.container_id, *slash = strchr(container->text, '/');
+	size_t length = strlen(wanted);
+
+	if (!strcmp(container->text, wanted) || !strcmp(id, wanted) ||
+	    (slash && !strcmp(slash + 1, wanted)))
+		return true;
+	return length >= MIN_ID_CHARACTERS &&
+	       (!strncmp(id, wanted, length) || !strncmp(view_engines_id(id), wanted, length));
+}

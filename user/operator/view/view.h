@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * view.h - the datapath of this host as a verb reads it, without the lock: it may change meanwhile,
+ * and what stands in it is not trusted.
+ */
+#ifndef OPERATOR_VIEW_VIEW_H
+#define OPERATOR_VIEW_VIEW_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/load/datapath.h"
+#include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
+#include "lib/error.h"
+#include "operator/view/engine_names.h"
+
+/* Pod, job or container: both names of a workload, and what stands between them. */
+#define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ATTACHMENT_KEY_SIZE)
+
+/* Whose a slot is. All texts are printable. */
+struct container_info {
+	uint32_t generation;
+	bool live;
+	bool has_record;                /* else `record` is zero */
+	struct attachment record;       /* names are terminated */
+	struct attachment_name name;    /* of an unreadable one: "", "", "" */
+	char *json;                     /* made when it is asked for: describe_json.c */
+	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, its engine's name
+					 * for it, or the container ID */
+};
+
+struct host;
+struct nl_sock;
+
+/* Begins as {0}. */
+struct view {
+	bool opened;
+	bool is_hosts; /* of view_of_host() */
+	bool is_quiet; /* set before it is opened: no note where it is empty */
+	bool is_empty; /* nothing was ever added: there are no maps */
+	struct datapath datapath;
+	struct nl_sock *socket;
+	uint32_t now;                       /* CLOCK_MONOTONIC, seconds, as programs read it */
+	struct container_info **containers; /* by slot; read when they are asked for */
+	struct engine_names names;
+};
+
+/* Prints a note where the view is empty, unless it is quiet. A datapath that is damaged, or of
+ * another layout, and missing rights: CNI_ERROR_KERNEL_REFUSED, with what to do. */
+int view_open(struct view *view, struct cni_error *err);
+/* For a verb that has the host open, with a datapath that is usable: instead of view_open(). To be
+ * closed before the host. */
+void view_of_host(struct view *view, const struct host *host);
+void view_close(struct view *view);
+
+#define cleanup_view __attribute__((cleanup(view_close)))
+
+/* CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. */
+int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
+
+/* NULL: that owner has gone. */
+struct container_info *view_container(struct view *view, struct owner owner);
+
+/* As describe_attachment(), with the name that its engine knows where the record has none.
+ * Printable. */
+void view_describe(struct view *view, const struct attachment_entry *entry,
+		   char text[DESCRIBED_ATTACHMENT_SIZE]);
+
+/* Without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
+const char *view_engines_id(const char *container_id);
+
+/* Whether the programs take it for a connection that goes on. */
+bool view_is_alive(struct view *view, const struct connection_key *key,
+		   const struct connection *connection);
+
+/* "vethb3f2d6e2"; where the interface is gone "" and false. */
+bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAMESIZE]);
+
+/* Whether a container's name is, or contains between its parts, what the user typed: the name, the
+ * name without its namespace, the container ID or the beginning of it. */
+bool container_matches(const struct container_info *container, const char *wanted);
+
+#endif
