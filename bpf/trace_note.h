@@ -15,6 +15,7 @@ struct trace_state {
 	struct packet packet;
 	enum packet_kind kind;
 	bool begun;
+	bool is_told; /* its event was sent */
 };
 
 ARRAY_OF(trace_state, BPF_MAP_TYPE_PERCPU_ARRAY, struct trace_state, 1);

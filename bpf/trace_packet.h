@@ -57,7 +57,7 @@ GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 
 	if (!state)
 		return 0;
-	state->begun = false;
+	state->begun = state->is_told = false;
 	if (trace_settings.until < clock_second()) {
 		trace_settings.until = 0;
 		return 0;
@@ -132,37 +132,47 @@ INLINE void trace_read_after(struct __sk_buff *skb, enum trace_hook hook, bool r
 	trace_tuple_of(&state->packet.tuple, &state->event.after);
 }
 
-INLINE bool trace_swallows(const struct trace_tuple *after, enum trace_hook hook)
-{
-	const struct trace_filter *filter = (const struct trace_filter *)&trace_settings.filter;
-
-	return filter->swallow && (hook == TRACE_TO_UPLINK || hook == TRACE_TO_UPLINK_RAW) &&
-	       filter->port == after->destination_port &&
-	       address_equal(filter->address, after->destination);
-}
-
-/* Sends the event, if it is wanted. Returns the action, or another one. */
+/* Sends the event, if it is wanted. */
 GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int action)
 {
 	struct trace_state *state = SINGLE(trace_state);
 	struct trace_event *event;
 
 	if (!state || !state->begun)
-		return action;
+		return 0;
 	state->begun = false;
 	if (action != TC_ACT_SHOT && (state->kind == PACKET_IGNORED || trace_settings.filter.drops))
-		return action;
+		return 0;
 	event = &state->event;
 	trace_read_after(skb, hook, action == TC_ACT_REDIRECT, state);
 	if (!trace_wants(&event->before) && !trace_wants(&event->after))
-		return action;
+		return 0;
 	event->time = bpf_ktime_get_ns();
 	event->ifindex = skb->ifindex;
 	event->in_ifindex = skb->ingress_ifindex;
 	event->action = action;
 	event->hook = hook;
 	bpf_perf_event_output(skb, &trace_events, BPF_F_CURRENT_CPU, event, sizeof(*event));
-	return trace_swallows(&event->after, hook) ? TC_ACT_SHOT : action;
+	state->is_told = true;
+	return 0;
+}
+
+/* What answers a probe of `doctor` is told of, and leaves the host no more. Apart from trace_end(),
+ * whose stack has no room for it. */
+GLOBAL_FUNCTION int trace_swallow(enum trace_hook hook, int action)
+{
+	const struct trace_filter *filter = (const struct trace_filter *)&trace_settings.filter;
+	const struct trace_state *state = SINGLE(trace_state);
+	const struct trace_tuple *after;
+
+	if (!state || !state->is_told || !filter->swallow ||
+	    (hook != TRACE_TO_UPLINK && hook != TRACE_TO_UPLINK_RAW))
+		return action;
+	after = &state->event.after;
+	return filter->port == after->destination_port &&
+			       address_equal(filter->address, after->destination)
+		       ? TC_ACT_SHOT
+		       : action;
 }
 
 /* Evaluates to the program's return value. */
@@ -172,8 +182,10 @@ GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int a
 		if (trace_is_on()) \
 			trace_begin(skb, hook); \
 		action = call; \
-		if (trace_is_on()) \
-			action = trace_end(skb, hook, action); \
+		if (trace_is_on()) { \
+			trace_end(skb, hook, action); \
+			action = trace_swallow(hook, action); \
+		} \
 		action; \
 	})
 
