@@ -172,6 +172,15 @@ test_doctor_probe_forward() {
 	healthy_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
 	says 'dropped by the host: nft inet f, chain forward, policy drop'
+	expect_contains "$(cat /run/out)" 'nft insert rule'
+	nft delete table inet f
+	# What somebody closes by a rule of his own is not opened by what doctor prints.
+	nft 'table inet f { chain close { type filter hook forward priority 0; tcp dport 80 reject with tcp reset; }; }'
+	says 'dropped by the host: nft inet f, chain close, rule handle'
+	nft flush chain inet f close
+	nft add rule inet f close reject
+	says 'dropped by the host: nft inet f, chain close, rule handle'
+	case $(cat /run/out) in *'insert rule'*) fail "a remedy opens it: $(cat /run/out)" ;; esac
 	nft delete table inet f
 	iptables-nft -A FORWARD -p tcp --dport 80 -j DROP
 	says 'dropped by the host: nft ip filter, chain FORWARD, rule handle'

@@ -54,7 +54,8 @@ static char *rule_text(const struct probe_result *result)
 	return cni_format("%.*s", (int)(end - begin), begin);
 }
 
-/* A policy, or what stands in the place of one: firewalld's last rules reject all. */
+/* A policy, or what stands in the place of one: firewalld's last rules reject all. A rule of an
+ * administrator is his decision. */
 static bool is_catch_all(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
@@ -62,7 +63,8 @@ static bool is_catch_all(const struct cause *cause)
 	if (!result->rule_dropped || result->rule_is_inside)
 		return false;
 	return !result->rule_drop.handle ||
-	       (cause->rule && !strncmp(cause->rule, "reject", strlen("reject")));
+	       (!strcmp(result->rule_drop.table, "firewalld") && cause->rule &&
+		!strncmp(cause->rule, "reject", strlen("reject")));
 }
 
 static char *find_remedy(const struct cause *cause)
