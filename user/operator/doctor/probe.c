@@ -151,7 +151,7 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 static void take_drop(struct journey *journey, const struct trace_drop *drop)
 {
 	struct probe_result *result = journey->result;
-	bool is_answer, is_original = !drop->in_container && drop->ifindex == LOOPBACK;
+	bool is_answer, is_original = drop->ifindex == LOOPBACK;
 
 	if (is_original || result->kernel_dropped || result->program_dropped ||
 	    result->answer != ANSWER_NONE || !is_ours(journey, &drop->tuple, &is_answer))

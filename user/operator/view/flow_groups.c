@@ -12,9 +12,8 @@
 static int compare(const void *one, const void *other)
 {
 	const struct flow_group *a = one, *b = other;
-	int order = memcmp(a->client, b->client, sizeof(a->client));
 
-	return order ? order : memcmp(&a->owner, &b->owner, sizeof(a->owner));
+	return memcmp(a->client, b->client, sizeof(a->client));
 }
 
 static struct flow_group *find(struct flow_groups *groups, const struct flow_group *wanted)

@@ -12,10 +12,14 @@
 #include "lib/address.h"
 #include "operator/options.h"
 
+/* As many as clients: 40 bytes. */
 struct flow_group {
-	uint8_t client[CNI_ADDRESS_SIZE]; /* SORT_CLIENT */
-	struct owner owner;               /* SORT_CONTAINER */
-	uint64_t flows, half_open, packets, bytes;
+	union {
+		uint8_t client[CNI_ADDRESS_SIZE]; /* SORT_CLIENT */
+		struct owner owner;               /* SORT_CONTAINER; behind it zeros */
+	};
+	uint32_t flows, half_open;
+	uint64_t packets, bytes;
 };
 
 /* Begins as {.by}. */
