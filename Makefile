@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # bpf-portmap. `make help` says what there is. Adding a source file needs no edit here.
 
-VERSION := 0.2.0
+VERSION := 1.0.0
 PREFIX ?= /usr/local
 # Where container runtimes look for CNI plugins.
 CNIDIR ?= /opt/cni/bin
@@ -26,7 +26,7 @@ PACKAGES_CROSS := $(PACKAGES_STATIC) bpftool gcc-aarch64-linux-gnu libc6-dev-arm
 	$(addsuffix :arm64,$(filter %-dev,$(PACKAGES_STATIC)))
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq gojq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
-	firewalld ufw
+	firewalld ufw aardvark-dns
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \
 	util-linux ethtool
@@ -72,8 +72,11 @@ Q := @
 say = @printf '  %-8s %s\n' $(1) $(2);
 endif
 
+# What the linker takes is written down beside the program, for its bill of materials.
+INPUTS = -Wl,--trace,--trace >$@.inputs
+
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net datapath/* plan host plugin operator operator/*))))
+PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net nat datapath/* plan host plugin operator operator/*))))
 IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun ipam)))))
 # Linked with shared libraries always: libmicrohttpd needs gnutls, which has parts that Debian has
 # no static libraries of. Without libmicrohttpd all the rest is built.
@@ -114,8 +117,9 @@ help:
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
 	@echo 'make image      a container image of the binary alone, for Kubernetes: build/bpf-portmap-image.tar'
 	@echo '                (IMAGE=localhost/bpf-portmap:$(VERSION): its name)'
-	@echo 'make dist       as root: the archives of a release for amd64 and arm64, and checksums, in'
-	@echo '                build/dist (check-dist: twice in two folders, and compares them)'
+	@echo 'make bill       the bill of materials of what was built (SPDX): build/bpf-portmap.spdx.json'
+	@echo 'make dist       as root: the archives and images of a release for amd64 and arm64, bills of'
+	@echo '                materials and checksums, in build/dist (check-dist: twice, and compares them)'
 	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
 	@echo '                uses, upgrades, removes and purges them'
 	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian'
@@ -151,16 +155,16 @@ $(BUILD)/man/%.o: man/%.c Makefile
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@ $(INPUTS)
 
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@ $(INPUTS)
 
 $(BUILD)/cni-ipam: $(IPAM_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@ $(INPUTS)
 
 $(BUILD)/netavark-bpf-portmap: $(NETAVARK_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@ $(INPUTS)
 
 ifdef BUILD_CC
 # Built for another architecture: what runs here is built with this machine's compiler.
@@ -206,8 +210,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/ipam/prefix.c user/datapath/load/load_log.c $(addprefix user/operator/,options.c view/flow_filter.c view/flow_top.c \
-	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/net/,port_ranges.c nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c \
-	netlink.c netns.c))
+	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c) \
+	$(addprefix user/net/,port_ranges.c netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
@@ -227,11 +231,11 @@ $(BUILD)/sanitized/cni-ipam: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(IPAM_O
 
 PACKET_FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(filter-out tests/fuzz/json_%,$(wildcard tests/fuzz/*.c)))
 
-$(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitized/,tests/packet/host.o user/operator/kernel/marked.o)
+$(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitized/,tests/packet/host.o tests/packet/marked.o)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c user/operator/kernel/marked.c)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
@@ -290,7 +294,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
-$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c user/operator/kernel/marked.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
+$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 
@@ -391,7 +395,10 @@ bench:
 
 # --- releases and packages, in bare Debian roots -----------------------------------------
 
-.PHONY: dist check-dist deb rpm roots-deps
+.PHONY: version dist check-dist deb rpm roots-deps
+version:
+	@echo $(VERSION)
+
 roots-deps:
 	$(Q)tests/deps $(PACKAGES_ROOT)
 
@@ -412,7 +419,14 @@ deb: roots-deps
 IMAGE ?= localhost/bpf-portmap:$(VERSION)
 image: $(BUILD)/bpf-portmap
 	$(Q)packaging/image $< $(IMAGE) $(BUILD)/bpf-portmap-image.tar
+	$(Q)cd $(BUILD) && sha256sum bpf-portmap-image.tar >bpf-portmap-image.tar.sha256
 	$(Q)ls -l $(BUILD)/bpf-portmap-image.tar
+
+# What the programs of this machine's build are linked with.
+.PHONY: bill
+bill: all
+	$(Q)packaging/bill $(VERSION) $(BUILD)/bpf-portmap $(addprefix $(BUILD)/,bpf-portmap cnirun netavark-bpf-portmap) $(IPAM) >$(BUILD)/bpf-portmap.spdx.json
+	$(Q)ls -l $(BUILD)/bpf-portmap.spdx.json
 
 rpm: roots-deps
 	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_STATIC)'

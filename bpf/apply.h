@@ -59,6 +59,8 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 	}
 	if (translation->report)
 		tc_index_set(skb, TC_INDEX_CONFIRM);
+	else if (translation->done)
+		tc_index_set(skb, TC_INDEX_DONE);
 	if (packet->tuple.direction == DIRECTION_IN) {
 		count_here(rewritten_destination);
 		if (address_is_loopback(translation->address))

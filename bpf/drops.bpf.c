@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * drops.bpf.c - tells `bpf-portmap trace --live` which packets of containers and of mapped ports
+ * drops.bpf.c - tells `bpf-portmap trace` which packets of containers and of mapped ports
  * the kernel drops, where and why. Loaded only while that runs.
  *
  * It sees every packet that the kernel drops, in all network namespaces. So it lets through what

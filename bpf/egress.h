@@ -298,6 +298,8 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		skb->tc_index = 0;
 	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_container(skb))
 		return TC_ACT_UNSPEC;
+	if (!uplink && tc_index_has(index, TC_INDEX_DONE) && entered_by_uplink(skb))
+		return TC_ACT_UNSPEC;
 	flow.kind = packet_parse(skb, &packet, l3_offset);
 	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;

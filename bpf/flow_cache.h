@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow_cache.h - memos: the fast path's decision about a UDP packet, reused for the next packets of
- * its connection.
+ * flow_cache.h - memos: what was decided about a UDP packet, reused for the next packets of its
+ * connection.
  *
  * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
- * is in a CPU cache. A memo is found by the tuple's hash, has all that is needed, and is valid for
- * the second in which it was made, so one packet a second goes the long way. What must take effect
- * at once is checked each time: the owner, and drop-offload. TCP has no memos, because
- * every packet's sequence numbers are tracked.
+ * is in a CPU cache. But what is done to the packets of a container's connections differs little
+ * from one to the next. So it is stored once for all that are treated alike (struct treatment), and
+ * a connection's memo is small: the peer, the ports, and which treatment it is.
  *
- * Each CPU has its own memos, so none is read while it is written. Connections whose hashes collide
- * overwrite each other's memos.
+ * A memo is valid for the second in which it was made, so one packet a second goes the long way.
+ * What must take effect at once is checked each time: the owner, the interface, and drop-offload.
+ * Packets that go through the IP stack have memos, too: those are translated as before, and the
+ * firewall decides about each one. TCP has no memos, because every packet's sequence numbers are
+ * tracked.
+ *
+ * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
+ * by its hash, and keeps it until the second ends: if all are taken, a connection goes without.
  */
 #ifndef BPF_PORTMAP_FLOW_CACHE_H
 #define BPF_PORTMAP_FLOW_CACHE_H
@@ -19,55 +24,90 @@
 #include "noticed.h"
 #include "portmap.h"
 
-/* Two cache lines; all members that are compared are in the first. */
-struct memo {
-	struct tuple key;
-	__u32 second; /* CLOCK_MONOTONIC */
-	__u32 reserved3;
-	struct owner owner;
+/* What is done to the packets between one of our addresses and any peer. */
+struct treatment {
+	__u32 second; /* CLOCK_MONOTONIC: in which it is valid, and not changed */
 	__u32 in_ifindex;
-	__u16 mtu;
-	__u16 reserved;
-	struct translation translation;
-	__u32 packets; /* that used it since it was made */
-	__u32 reserved2;
-	__u64 bytes;
-	__u64 reserved4;
+	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
+	struct owner owner;
+	__u16 mtu;    /* of a path */
+	bool counted; /* the packets are added to the record */
+	__u8 reserved[5];
+	struct translation translation; /* without ports */
 } __attribute__((aligned(8)));
 
-_Static_assert(sizeof(struct memo) == 128, "memos do not share cache lines");
+/* A power of two, which memo_stamp() has bits for */
+#define TREATMENTS 1024 /* those outwards have odd numbers */
 
-/* Mappable memory is page-aligned, so that the first memo begins with a cache line. */
-MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo, 4096);
+#define MEMO_PACKETS 0xffff /* then the record counts them; their bytes fit 32 bits, too */
+
+struct memo {
+	__u8 peer[16];
+	__u16 peer_port;
+	__u16 port;     /* ours, as it is in the packet */
+	__u16 new_port; /* after translation */
+	__u16 packets;  /* that used it since it was made */
+	__u32 bytes;
+	__u32 stamp; /* the second and the treatment's number */
+} __attribute__((aligned(8)));
+
+#define MEMO_PLACES 4
+
+struct memo_set {
+	struct memo memos[MEMO_PLACES];
+};
+
+_Static_assert(sizeof(struct memo_set) == 128, "a set is two cache lines");
+
+/* Mappable memory is page-aligned, so that the first set begins with a cache line. */
+MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo_set, 4096);
+ARRAY_OF(treatments, BPF_MAP_TYPE_PERCPU_ARRAY, struct treatment, TREATMENTS);
 
 /* A power of two. The loader sets it and the size of the map. */
-volatile __u32 memos_a_cpu SEC(".data") = 1024;
+volatile __u32 memo_sets_a_cpu SEC(".data") = 1024;
 /* The second in which the last memo was made; in any other second none is valid. */
 volatile __u32 memos_made SEC(".data") = 0;
 
-INLINE struct memo *memo_at(const struct tuple *tuple)
+/* A packet's tuple, seen from us. */
+struct sides {
+	const __u8 *peer;
+	const __u8 *ours;
+	__u16 peer_port;
+	__u16 port;
+	bool out; /* from us */
+};
+
+INLINE struct sides sides_of(const struct tuple *tuple)
 {
-	const __u64 *words = (const __u64 *)tuple;
-	__u64 hash = hash_mix(words[4], words[1]);
+	if (tuple->direction == DIRECTION_OUT)
+		return (struct sides){tuple->destination, tuple->source, tuple->destination_port,
+				      tuple->source_port, true};
+	return (struct sides){tuple->source, tuple->destination, tuple->source_port,
+			      tuple->destination_port, false};
+}
+
+INLINE struct memo_set *memo_set_of(const struct sides *sides)
+{
+	const __u64 *peer = address_halves(sides->peer), *ours = address_halves(sides->ours);
+	__u64 hash = hash_mix(peer[0] ^ ours[0], peer[1]);
 	__u32 place;
 
-	hash = hash_mix(hash ^ words[0], words[3] ^ words[2]);
-	place = bpf_get_smp_processor_id() * memos_a_cpu + (hash & (memos_a_cpu - 1));
+	hash = hash_mix(hash ^ ours[1], (__u32)sides->peer_port << 16 | sides->port);
+	place = bpf_get_smp_processor_id() * memo_sets_a_cpu + (hash & (memo_sets_a_cpu - 1));
 	return bpf_map_lookup_elem(&memos, &place);
 }
 
-INLINE bool memo_is_for(const struct memo *memo, const struct tuple *tuple)
+/* The second is stored without its upper bits, which do not change for 48 days. */
+INLINE __u32 memo_stamp(__u32 second, __u32 treatment)
 {
-	const __u64 *a = (const __u64 *)&memo->key, *b = (const __u64 *)tuple;
-
-	return a[4] == b[4] && a[3] == b[3] && a[1] == b[1] && a[0] == b[0] && a[2] == b[2];
+	return second * TREATMENTS + treatment;
 }
 
-INLINE bool memo_was_dropped(const struct memo *memo)
+/* Our own address is in the hash, and the treatment has it. */
+INLINE bool memo_is_for(const struct memo *memo, const struct sides *sides)
 {
-	const struct meta *settings = SINGLE(meta);
-
-	return !settings || memo->second <= settings->offload_dropped;
+	return memo->peer_port == sides->peer_port && memo->port == sides->port &&
+	       address_equal(memo->peer, sides->peer) && (memo->stamp & 1) == sides->out;
 }
 
 /* Returns whether the packet needs nothing that only the long way does. */
@@ -77,89 +117,159 @@ INLINE bool memo_suits(const struct packet *packet)
 	       packet->hop_limit > 1 && !packet_has_options(packet);
 }
 
-/* Returns NULL where there is no valid memo for this packet. */
-INLINE struct memo *memo_find(const struct packet *packet, const struct slot **slot)
+/* Returns whether the treatment may still be given to this packet. One that has left its container
+ * must come from the owner's veth and go to the gateway. */
+INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
+			     const struct treatment *treatment)
 {
-	struct memo *memo;
-	__u32 now;
-
-	if (!memo_suits(packet))
-		return NULL;
-	now = clock_second();
-	if (memos_made != now)
-		return NULL;
-	memo = memo_at(&packet->tuple);
-	if (!memo || !memo_is_for(memo, &packet->tuple) || memo->second != now ||
-	    memo_was_dropped(memo) || packet->end - packet->l3_offset > memo->mtu)
-		return NULL;
-	*slot = owner_slot(&memo->owner);
-	return *slot && (*slot)->fast_path != FAST_PATH_OFF ? memo : NULL;
-}
-
-INLINE void memo_take(struct memo *memo, __u32 length, struct translation *translation)
-{
-	__builtin_memcpy(translation, &memo->translation, sizeof(*translation));
-	memo->packets++;
-	memo->bytes += length;
-}
-
-/* Finds the translation of a packet that arrives on an uplink. Returns false without a memo. */
-INLINE bool memo_inwards(const struct flow_context *flow)
-{
-	__u16 port = flow->packet->tuple.destination_port;
-	struct memo *memo;
+	const struct meta *settings = SINGLE(meta);
 	const struct slot *slot;
 
-	/* Packets that are not ours are spared a cache miss on the memo. */
-	if (!portmap_is_published(port) && !noticed_has(external_ports, port))
+	if (treatment->in_ifindex != skb->ifindex || !settings ||
+	    treatment->second <= settings->offload_dropped)
 		return false;
-	memo = memo_find(flow->packet, &slot);
-	if (!memo || memo->in_ifindex != flow->skb->ifindex)
+	slot = owner_slot(&treatment->owner);
+	if (!slot)
 		return false;
-	memo_take(memo, flow->skb->len, flow->translation);
+	if (treatment->translation.path &&
+	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu))
+		return false;
+	return packet->tuple.direction == DIRECTION_IN ||
+	       (slot->ifindex == skb->ifindex && packet_is_for_mac(skb, slot->gateway_mac));
+}
+
+/* Finds the translation of a packet by its memo. False: there is none that is valid. */
+GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
+			      struct translation *translation)
+{
+	const struct treatment *treatment;
+	__u32 now = clock_second(), number;
+	struct memo *memo = NULL;
+	struct memo_set *set;
+	struct sides sides;
+
+	if (!packet || !translation || memos_made != now || !memo_suits(packet))
+		return false;
+	sides = sides_of(&packet->tuple);
+	set = memo_set_of(&sides);
+	for (int i = 0; set && i < MEMO_PLACES && !memo; i++)
+		if (memo_is_for(&set->memos[i], &sides))
+			memo = &set->memos[i];
+	if (!memo)
+		return false;
+	number = memo->stamp % TREATMENTS;
+	treatment = bpf_map_lookup_elem(&treatments, &number);
+	if (!treatment || treatment->second != now || memo->stamp != memo_stamp(now, number) ||
+	    !address_equal(treatment->address, sides.ours) || memo->packets == MEMO_PACKETS ||
+	    !treatment_stands(skb, packet, treatment))
+		return false;
+	__builtin_memcpy(translation, &treatment->translation, sizeof(*translation));
+	translation->port = memo->new_port;
+	translation->peer_port = memo->peer_port;
+	if (treatment->counted) {
+		memo->packets++;
+		memo->bytes += skb->len;
+	}
 	return true;
 }
 
-/* Does the same for a container's packet: it must come from the owner's veth and go to the
- * gateway. */
-INLINE bool memo_outwards(const struct flow_context *flow)
+/* Returns the number of the treatment, stored for this second, or TREATMENTS: its places have
+ * others. */
+INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
 {
-	const struct slot *slot;
-	struct memo *memo = memo_find(flow->packet, &slot);
+	const __u64 *words = (const __u64 *)wanted;
+	struct treatment *known;
+	__u64 hash = 0;
+	__u32 number;
+	bool same;
 
-	if (!memo || slot->ifindex != flow->skb->ifindex ||
-	    !packet_is_for_mac(flow->skb, slot->gateway_mac))
-		return false;
-	memo_take(memo, flow->skb->len, flow->translation);
-	return true;
+	for (__u32 i = 1; i < sizeof(*wanted) / sizeof(__u64); i++)
+		hash = hash_mix(hash, words[i]);
+	for (int i = 0; i < 2; i++) {
+		number = ((hash + i) * 2 + out) % TREATMENTS;
+		known = bpf_map_lookup_elem(&treatments, &number);
+		if (!known)
+			break;
+		if (known->second != wanted->second)
+			__builtin_memcpy(known, wanted, sizeof(*known));
+		same = true;
+		for (__u32 word = 0; word < sizeof(*wanted) / sizeof(__u64); word++)
+			same = same && ((const __u64 *)known)[word] == words[word];
+		if (same)
+			return number;
+	}
+	return TREATMENTS;
 }
 
-/* Stores the translation of this packet for the next ones in this second. */
-GLOBAL_FUNCTION int memo_make(const struct packet *packet, struct connection *connection,
-			      enum way way, const struct translation *translation, __u32 in_ifindex)
+/* Returns the place of these sides' memo, or one that no memo of this second has; NULL: there is
+ * none. */
+INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, __u32 second)
 {
+	struct memo *memo, *unused = NULL;
+
+	for (int i = 0; i < MEMO_PLACES; i++) {
+		memo = &set->memos[i];
+		if (memo_is_for(memo, sides))
+			return memo;
+		if (!unused && memo->stamp / TREATMENTS != memo_stamp(second, 0) / TREATMENTS)
+			unused = memo;
+	}
+	return unused;
+}
+
+/* Stores what is done to this packet for the next ones in this second. The next hop's MAC is the
+ * connection's: this packet may be sent without it (offload_use_path()). */
+GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet,
+			      struct connection *connection, enum way way,
+			      const struct translation *translation)
+{
+	struct treatment wanted = {};
+	struct memo_set *set;
 	struct memo *memo;
+	struct sides sides;
+	__u32 number;
 
 	if (!packet || !connection || !translation || !memo_suits(packet))
 		return 0;
 	way &= 1;
-	memo = memo_at(&packet->tuple);
+	sides = sides_of(&packet->tuple);
+	if (translation->peer_port != sides.peer_port)
+		return 0;
+	__builtin_memcpy(&wanted.translation, translation, sizeof(*translation));
+	wanted.translation.port = 0;
+	wanted.translation.peer_port = 0;
+	wanted.translation.report = 0;
+	if (translation->path)
+		__builtin_memcpy(wanted.translation.frame_destination,
+				 connection->leave[way].destination, ETH_ALEN);
+	if (translation->path && !translation_has_frame(&wanted.translation))
+		return 0;
+	wanted.second = connection->last_seen;
+	wanted.in_ifindex = skb->ifindex;
+	address_copy(wanted.address, sides.ours);
+	wanted.owner = connection->owner;
+	wanted.mtu = connection->leave[way].mtu;
+	wanted.counted = connection->state & STATE_ASSURED;
+	set = memo_set_of(&sides);
+	memo = set ? memo_place(set, &sides, wanted.second) : NULL;
 	if (!memo)
 		return 0;
-	if (memo_is_for(memo, &packet->tuple)) {
+	number = treatment_number(&wanted, sides.out);
+	if (number == TREATMENTS)
+		return 0;
+	if (memo_is_for(memo, &sides)) {
 		connection->packets[way] += memo->packets;
 		connection->bytes[way] += memo->bytes;
 	}
-	__builtin_memcpy(&memo->key, &packet->tuple, sizeof(memo->key));
-	memo->second = connection->last_seen;
-	memo->owner = connection->owner;
-	memo->in_ifindex = in_ifindex;
-	memo->mtu = connection->leave[way].mtu;
-	__builtin_memcpy(&memo->translation, translation, sizeof(memo->translation));
+	address_copy(memo->peer, sides.peer);
+	memo->peer_port = sides.peer_port;
+	memo->port = sides.port;
+	memo->new_port = translation->port;
 	memo->packets = 0;
 	memo->bytes = 0;
-	if (memos_made != connection->last_seen)
-		memos_made = connection->last_seen;
+	memo->stamp = memo_stamp(wanted.second, number);
+	if (memos_made != wanted.second)
+		memos_made = wanted.second;
 	return 0;
 }
 

@@ -128,9 +128,13 @@ INLINE enum verdict leave_past_stack(struct flow_context *flow)
 	    (flow->translation->path || (!(found->connection->state & STATE_ASSURED) &&
 					 !(packet->tcp_flags & TCP_RST)))) /* may end it */
 		verdict = connection_use(found, packet, flow->skb->len);
-	if (candidate && verdict == VERDICT_TRANSLATE)
+	if (verdict != VERDICT_TRANSLATE)
+		return verdict;
+	if (candidate)
 		offload_decide_and_use(flow);
-	return verdict == VERDICT_TRANSLATE && !flow->translation->path ? VERDICT_PASS : verdict;
+	if (flow->translation->path && found_stands(found))
+		offload_remember(flow);
+	return flow->translation->path ? VERDICT_TRANSLATE : VERDICT_PASS;
 }
 
 /* An interface that came up since the last ADD has no to_uplink: a packet that must be translated
@@ -239,6 +243,8 @@ INLINE bool handle_known(struct flow_context *flow, int *action)
 		offload_use_path(flow);
 		if (flow->translation->path) {
 			verdict = connection_use(found, packet, flow->skb->len);
+			if (verdict == VERDICT_TRANSLATE)
+				offload_remember(flow);
 			*action = apply_verdict(flow->skb, packet, flow->translation, verdict);
 			return verdict != VERDICT_PASS;
 		}
@@ -310,7 +316,7 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	flow.translation = &scratch->translation;
 	packet.tuple.direction = DIRECTION_OUT;
-	if (memo_outwards(&flow))
+	if (memo_use(skb, &packet, flow.translation))
 		return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
 	if (flow.kind >= PACKET_TRANSLATABLE) {
 		if (found_outwards(&flow.found, &packet.tuple) &&

@@ -56,6 +56,14 @@ GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 	return true;
 }
 
+/* Returns whether to_container would only pass this packet, once it is translated: it is from an
+ * uplink, its sender is no container, and masqAll is not used. */
+INLINE bool enters_done(const struct flow_context *flow)
+{
+	return flow->arrival.may_offload && !flow->translation->report && !flow->packet->fragment &&
+	       !noticed_has(masquerade_all, 0) && !endpoint_is_likely(flow->packet->sender);
+}
+
 /* Handles an inward packet of a live connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict enter_by_connection(struct flow_context *flow)
 {
@@ -73,8 +81,13 @@ INLINE enum verdict enter_by_connection(struct flow_context *flow)
 	if (!found_stands(found))
 		return VERDICT_PASS;
 	verdict = connection_use(found, flow->packet, flow->skb->len);
-	if (candidate && verdict == VERDICT_TRANSLATE)
+	if (verdict != VERDICT_TRANSLATE)
+		return verdict;
+	if (candidate)
 		offload_decide_and_use(flow);
+	flow->translation->done = enters_done(flow);
+	if (found_stands(found))
+		offload_remember(flow);
 	return verdict;
 }
 
@@ -89,7 +102,9 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 	if (!flow->arrival.may_offload || verdict != VERDICT_TRANSLATE)
 		return verdict;
 	mode = offload_mode(&flow->mapping->owner);
-	flow->translation->report = mode == FAST_PATH_ESTABLISHED;
+	flow->translation->report =
+		mode == FAST_PATH_ESTABLISHED && flow->packet->tuple.protocol != PROTOCOL_UDP;
+	flow->translation->done = enters_done(flow);
 	if (mode != FAST_PATH_ALWAYS || !draft)
 		return verdict;
 	flow->found.way = INWARDS;
@@ -229,6 +244,13 @@ INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 	return TC_ACT_UNSPEC;
 }
 
+/* Packets that are not ours are spared a cache miss on a memo. */
+INLINE bool has_external_port(const struct tuple *tuple)
+{
+	return portmap_is_published(tuple->destination_port) ||
+	       noticed_has(external_ports, tuple->destination_port);
+}
+
 /* What from_uplink and from_bridge do with a parsed packet. */
 INLINE int handle_ingress(struct flow_context *flow)
 {
@@ -247,7 +269,8 @@ INLINE int handle_ingress(struct flow_context *flow)
 	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
 	    !inwards_concerns(&packet->tuple))
 		return pass_stranger(skb, packet);
-	if (may_offload && memo_inwards(flow))
+	if (may_offload && has_external_port(&packet->tuple) &&
+	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE)
 		verdict = decide_inwards(flow);

@@ -139,12 +139,21 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 	return 0;
 }
 
-/* Returns whether the hook behind the stack shall confirm this packet: once a second. */
+/* Returns whether the connection has got an answer, this packet being one or not. */
+INLINE bool offload_is_answered(const struct found *found)
+{
+	return (found->connection->state & STATE_REPLIED) ||
+	       connection_is_reply(found->connection, found->way);
+}
+
+/* Returns whether the hook behind the stack shall confirm this packet: once a second. UDP that
+ * nobody has answered can have no path yet, and much of it is one-way. */
 INLINE bool offload_wants_confirmation(const struct found *found)
 {
 	const struct connection *connection = found->connection;
 
 	return connection->leave[INWARDS].left_stack != found->now &&
+	       (found->key->protocol != PROTOCOL_UDP || offload_is_answered(found)) &&
 	       connection->path[INWARDS] != PATH_STACK &&
 	       offload_concerns(found->key->protocol, connection) &&
 	       offload_mode(&connection->owner) != FAST_PATH_OFF;

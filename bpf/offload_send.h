@@ -132,10 +132,43 @@ INLINE void offload_use_path(const struct flow_context *flow)
 	offload_set_path(flow);
 	if (!fresh && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
-	if (translation->path && connection->last_seen == found->now &&
-	    (connection->state & STATE_ASSURED) && flow->packet->tuple.protocol == PROTOCOL_UDP &&
-	    translation_has_frame(translation))
-		memo_make(flow->packet, connection, found->way, translation, flow->skb->ifindex);
+}
+
+/* Returns whether the connection's next packets may do without its record, in this second: those of
+ * an assured one are only counted, and those of one that nobody has answered not even that. But
+ * when a reply has come, the next packet makes it assured, so in the second in which it began none
+ * does without. */
+INLINE bool offload_needs_no_record(const struct found *found)
+{
+	const struct connection *connection = found->connection;
+
+	if (found->key->protocol != PROTOCOL_UDP || connection->last_seen != found->now)
+		return false;
+	return (connection->state & STATE_ASSURED) ||
+	       (!(connection->state & STATE_REPLIED) && connection->begun != found->now);
+}
+
+/* Returns whether the connection gets no path in this second. */
+INLINE bool offload_stays_in_stack(const struct found *found)
+{
+	const struct connection *connection = found->connection;
+
+	return connection->path[found->way] == PATH_STACK ||
+	       (connection->path[found->way] == PATH_UNDECIDED &&
+		(!(connection->state & STATE_ASSURED) ||
+		 offload_mode(&connection->owner) == FAST_PATH_OFF));
+}
+
+/* Makes a memo of what was decided about a packet that has been applied to its connection. In the
+ * stack only inward packets that need nothing else have one. */
+INLINE void offload_remember(const struct flow_context *flow)
+{
+	const struct found *found = &flow->found;
+
+	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
+	    (flow->translation->path || (flow->translation->done && offload_stays_in_stack(found))))
+		memo_make(flow->skb, flow->packet, found->connection, found->way,
+			  flow->translation);
 }
 
 /* Decides about the connection's path, and uses it. */

@@ -57,9 +57,10 @@
  *
  * The fast path. Once the stack has let a connection through in both directions, its packets skip
  * the stack: from_uplink and from_container do all that the stack and the hooks behind it would do,
- * and redirect them into the container or out of the uplink (offload_decide.h, offload_send.h). For
- * UDP the decision is reused until the end of the second, without looking up the connection
- * (flow_cache.h).
+ * and redirect them into the container or out of the uplink (offload_decide.h, offload_send.h).
+ *
+ * What was decided about a UDP packet is reused until the end of the second, without looking up the
+ * connection (flow_cache.h): on the fast path, and of what stays in the stack how it is translated.
  *
  * Decisions read maps and fill a translation, which apply.h carries out. Only rewrite.h and
  * rewrite_error.h write packet bytes.

@@ -39,4 +39,14 @@ INLINE bool entered_by_container(struct __sk_buff *skb)
 	return interface_leads_to_container(skb->ingress_ifindex);
 }
 
+/* Returns whether it came by an interface where from_uplink clears what is not ours. */
+INLINE bool entered_by_uplink(struct __sk_buff *skb)
+{
+	__u32 ifindex = skb->ingress_ifindex;
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && interface->role == ROLE_UPLINK && !interface->bridge_ifindex &&
+	       !interface->without_link_header;
+}
+
 #endif

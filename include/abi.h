@@ -5,11 +5,11 @@
  *
  * Both sides include this file; BPF code after vmlinux.h, user code after <linux/types.h>. bpftool
  * shows these names too, hence: ports in host byte order; addresses as 16 bytes in network order,
- * an IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2); packed enums; no unions. Padding is always
- * named and always zero, because it is hashed with the key.
+ * an IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2); packed enums; no unions in keys. Padding is
+ * always named and always zero, because it is hashed with the key.
  *
- * Since the first release any change here requires a new LAYOUT, and a way to take over the maps of
- * the last one (CONTRIBUTING.md). Before it, nobody has maps to be taken over, and LAYOUT stays 1.
+ * A change here after 1.0.0 requires a new LAYOUT, and a way to take over the maps of the last one
+ * (CONTRIBUTING.md).
  */
 #ifndef BPF_PORTMAP_ABI_H
 #define BPF_PORTMAP_ABI_H
@@ -288,11 +288,11 @@ struct interface {
 	__u8 address4[16];
 	__u8 address6[16];
 	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program last checked for `watched` */
-	__u8 by_administrator; /* 1: `bpf-portmap attach NAME` made it an uplink */
+	__u8 by_administrator; /* 1: `bpf-portmap repair NAME` made it an uplink */
 	__u8 reserved3[3];
 } __attribute__((aligned(8)));
 
-/* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or attach,
+/* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or repair,
  * without loopback and IPv6 link-local addresses: socket hooks cannot ask routing. No port is
  * mapped at an excluded one: an address of an excluded interface (a service's, on kube-ipvs0) or a
  * subnet's broadcast address. The entry :: is no address: it holds a digest of all others, so that
@@ -479,7 +479,7 @@ struct translation {
 	__u8 frame_destination[6]; /* on a path: MACs in frame order; zero: unknown */
 	__u8 frame_source[6];
 	__u8 enters_again; /* 1: by redirecting it to the interface where it has arrived */
-	__u8 reserved;
+	__u8 done;         /* 1: the hook behind the stack has nothing to do */
 } __attribute__((aligned(8)));
 
 enum fragment_fate {

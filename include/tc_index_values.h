@@ -11,5 +11,6 @@
 #define TC_INDEX_ENTERED_AGAIN 8 /* translated by from_bridge already (apply.h) */
 /* IPv6: it entered with an address of the host as its source, which for IPv4 the stack refuses. */
 #define TC_INDEX_HOSTS_ADDRESS 16
+#define TC_INDEX_DONE 32 /* from_uplink: the hook behind the stack has nothing to do */
 
 #endif

@@ -15,8 +15,8 @@ def rates: [
 	{row: "udp_in_30000", label: "UDP packets, 30,000 flows in"},
 	{row: "udp_out_30000", label: "UDP packets, 30,000 flows out"},
 	{row: "udp_in_new", label: "UDP packets, new flows in"},
-	{row: "tcp_connect", label: "TCP connections"},
-	{row: "tcp_stream", label: "TCP stream"}];
+	{row: "udp_in_oneway", label: "UDP packets, never answered, in"},
+	{row: "tcp_connect", label: "TCP connections"}];
 
 def times: [
 	{row: "add_tcp_1", label: "ADD, one port"},
@@ -82,6 +82,6 @@ text { fill: #e6edf3; } .value, .note { fill: #9198a1; }
 	  (.label | text($i % 3 * 280 + 18; ($i / 3 | floor) * 18 + 10; "legend"))),
   ($rates | panel("Rates, as multiples of the reference portmap (longer is better)"; 62)),
   (select($times != []) | $times | panel("Time of the plugin (shorter is better)"; 62 + $first)),
-  ("\($results.machine.cpu), \($results.machine.cores) cores, Linux \($results.machine.kernel), \($results.machine.date[:10]), medians of \($results.machine.rounds)"
+  ("\($results.machine.cpu), \($results.machine.cores) cores, Linux \($results.machine.kernel), \($results.machine.date[:10]), medians of \($results.machine.rounds), commit \($results.machine.versions.commit)"
 	| text(0; $height + 14; "note")),
   "</svg>"

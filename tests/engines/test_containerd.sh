@@ -290,7 +290,7 @@ test_containerd_installer() {
 	kill -TERM "$watcher"
 	wait "$watcher" || fail "$(cat /run/watch)"
 	! node_runs uninstall || fail "it was removed under a container: $(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'pod default/new'
+	expect_contains "$(cat /run/out)" 'pod default/new'
 	sandbox_add_with 1 again 6060:80/tcp
 	sandbox_delete "$id"
 	sandbox_delete "$new"

@@ -90,6 +90,12 @@ test_docker_shared() {
 	docker network rm shared second chosen lan1 subnets >/dev/null
 	expect_equal "$before" "$(ipam_files)" "what host-local has"
 	expect_equal '{}' "$(ipam_pools .)" "pools that are left"
+	wait_until 10 no_veth_of_docker || fail "Docker's interfaces stay"
+}
+
+# Docker removes a container before its interface. That of the swarm itself stays.
+no_veth_of_docker() {
+	! ip -o link show type veth | grep -v docker_gwbridge | grep -E ' veth[0-9a-f]{7}@' >/dev/null
 }
 
 # limit 180 s
@@ -153,3 +159,29 @@ test_docker_restarts() {
 	expect_equal '' "$(ipam_files)" "what host-local has"
 	expect_equal '{}' "$(ipam_pools .)" "pools that are left"
 }
+
+# limit 180 s
+# addresses that Docker has lost, as when it is stopped with more containers than it can end in its
+# time, are given back when it has been started anew, and when a pool is full; its containers keep theirs
+test_docker_lost() {
+	local number
+	ipam_start
+	docker_world
+	docker network create --ipam-driver cni-ipam --subnet 10.91.0.0/28 web >/dev/null
+	docker_start one web --restart always
+	for number in {1..5}; do given address_request docker-local/10.91.0.0/28 >/dev/null; done
+	dockerd_stop
+	dockerd_start
+	wait_until 60 nothing_lost || fail "$(reconcile --grace 0 --dry-run) $(cat /run/results/ipam)"
+	expect_equal "10.91.0.1 $(docker_address one)" "$(ipam_files | sed 's,.*/,,' | xargs)" "addresses that are given"
+	for number in {1..12}; do given address_request docker-local/10.91.0.0/28 >/dev/null; done
+	expect_failure docker run --network web image /bin/busybox true
+	expect_contains "$output" 'no IP addresses available'
+	jq '.pools[].addresses[].since -= 3600' /var/lib/cni-ipam/10.91.0.0_28.json >/run/aged
+	cp /run/aged /var/lib/cni-ipam/10.91.0.0_28.json
+	docker_start two web
+	expect_equal 3 "$(ipam_files | wc -l)" "addresses after the pool was full"
+	expect_all_differ "$(docker_address one)" "$(docker_address two)" 10.91.0.1
+}
+
+nothing_lost() { [ "$(reconcile --grace 0 --dry-run)" = 'no differences' ]; }

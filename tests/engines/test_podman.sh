@@ -287,6 +287,34 @@ test_podman_two_networks() {
 }
 
 # limit 180 s
+# the port of a container on two networks answers a client, with data in both directions though the
+# host drops what conntrack calls invalid; the container itself, and containers of both networks; and
+# after `podman network disconnect` of the one that has the port
+test_podman_two_networks_answer() {
+	local asker
+	podman_world
+	network_create first
+	network_create second
+	sysctl -qw net.ipv4.conf.all.rp_filter=2
+	nft 'add table inet strict; add chain inet strict forward { type filter hook forward priority 0; };
+		add rule inet strict forward ct state invalid drop'
+	podman_run web tcp/80 --network first,second -p 8160:80
+	nsenter --net=/proc/"$(podman_pid web)"/ns/net sysctl -qw net.ipv4.conf.all.rp_filter=2
+	podman_run of_first tcp/81 --network first
+	podman_run of_second tcp/81 --network second
+	conversation_open talk client tcp "$host4" 8160
+	for asker in 1 2 3 4 5 6; do expect_says talk web; done
+	for asker in web of_first of_second; do
+		ask_from "$asker" tcp "$host4" 8160 >/run/out || fail "$asker: $(cat /run/out)"
+		expect_contains "$(cat /run/out)" 'name=web '
+	done
+	podman network disconnect first web || fail "podman network disconnect"
+	expect_answer client tcp "$host4" 8160 web
+	podman rm -f -t 0 web of_first of_second >/dev/null || fail "podman rm"
+	expect_nothing_left
+}
+
+# limit 180 s
 # a second container with a port that is taken: the error names the owner, the first one still
 # serves, what Podman leaves of the second one is removed; of four at the same time one has the port
 test_podman_conflict() {

@@ -15,7 +15,7 @@ inspect() { podman network inspect web | jq -r ".[0] | $1"; }
 test_podman5_network() {
 	podman_world 5
 	network_create web --ipv6 -o mtu=1400 -o 'sourceRanges=192.0.2.0/24,2001:db8:1::/64' --label a=b
-	expect_equal 'bpf-portmap b false podman 2 192.0.2.0/24,2001:db8:1::/64' \
+	expect_equal 'bpf-portmap b true podman 2 192.0.2.0/24,2001:db8:1::/64' \
 		"$(inspect '"\(.driver) \(.labels.a) \(.dns_enabled) \(.network_interface[:6]) \(.subnets | length) \(
 			.options.sourceRanges)"')" 'podman network inspect'
 	expect_failure network_create bad -o fastPath=fast
@@ -59,7 +59,8 @@ test_podman5_options() {
 			[.addr_info[] | select(.scope == "global") | .local] | sort | join(" "))"')" addresses
 	expect_equal 'default via 10.130.0.254 dev foo' "$(ip -n "$(netns_of web)" route show default | sed 's/ *$//')" \
 		'default route'
-	expect_contains "$(cat "$(podman inspect -f '{{.ResolvConfPath}}' web)")" 'nameserver 192.0.2.53'
+	expect_equal '10.130.0.254 192.0.2.53' \
+		"$(head -n 1 /run/containers/networks/aardvark-dns/web)" "where aardvark-dns listens, and whom it asks"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_answer client tcp "$host6" 8080 web "$client6"
 	nsenter --net=/proc/"$(podman_pid web)"/ns/net "$sctp" serve sctp any 3868 --name web --background
@@ -152,5 +153,76 @@ test_podman5_killed() {
 		podman_remove web
 	done
 	"$build/bpf-portmap" gc >/dev/null
+	expect_nothing_left
+}
+
+# With its file system: not by podman exec, which leaves a chroot that the test runs in
+container_runs() {
+	nsenter --net --mount --root --wd=/ --target "$(podman_pid "$1")" /bin/busybox timeout 10 \
+		/bin/busybox "${@:2}"
+}
+
+# found_by CONTAINER NAME: the addresses that it gets for the name, sorted, by its own resolv.conf
+found_by() {
+	container_runs "$1" nslookup "$2" 2>/run/results/nslookup |
+		sed -n '/^Name:/,$s/^Address[^:]*: *\([^ ]*\).*/\1/p' | sort -u | xargs
+}
+
+finds() { [ "$(found_by "$1" "$2")" = "$3" ]; }
+
+# expect_found CONTAINER NAME [ADDRESSES]: the server reads its files some time after its signal.
+expect_found() {
+	wait_until 10 finds "$1" "$2" "${3:-}" ||
+		fail "$1 asks for $2: $(found_by "$1" "$2"), not ${3:-nothing}; $(cat /run/results/nslookup)
+$(head /run/containers/networks/aardvark-dns/* 2>&1)"
+}
+
+# addresses_in NETWORK NAME: of a container, sorted
+addresses_in() {
+	podman inspect -f '{{with index .NetworkSettings.Networks "'"$1"'"}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}' \
+		"$2" | xargs -n 1 | sort -u | xargs
+}
+
+servers() { find /proc/[0-9]*/comm -exec grep -lx aardvark-dns {} + 2>/dev/null | wc -l; }
+no_server() { [ "$(servers)" = 0 ]; }
+
+# limit 180 s
+# containers of a network find each other by name and alias, of both families, by the one aardvark-dns
+# that Podman's own networks have too; on two networks they find those of both; after `podman stop`
+# and `network disconnect` nobody finds them; an internal network has names, too
+test_podman5_names() {
+	podman_world 5
+	network_create web --ipv6
+	network_create other --internal
+	podman network create own >/dev/null
+	podman_run one tcp/80 --network web:alias=first -p 8080:80
+	podman_run two tcp/80 --network web
+	podman_run apart tcp/80 --network other
+	podman_run theirs tcp/80 --network own
+	expect_found two one "$(addresses_in web one)"
+	expect_found two first "$(addresses_in web one)"
+	expect_found apart one
+	expect_found two apart
+	podman_run both tcp/80 --network web,other,own
+	expect_found both one "$(addresses_in web one)"
+	expect_found both apart "$(addresses_in other apart)"
+	expect_found both theirs "$(addresses_in own theirs)"
+	expect_found theirs both "$(addresses_in own both)"
+	expect_found apart both "$(addresses_in other both)"
+	expect_equal 1 "$(servers)" "aardvark-dns runs so often"
+	podman stop -t 0 one >/run/out 2>&1 || fail "podman stop: $(cat /run/out)"
+	expect_found two one
+	podman start one >/dev/null || fail "podman start"
+	expect_found two first "$(addresses_in web one)"
+	expect_equal '' "$(ip -n "$(netns_of apart)" route show default)" "default route of an internal network"
+	podman network update --dns-add 192.0.2.53 web || fail "podman network update"
+	podman network disconnect other both || fail "podman network disconnect"
+	expect_found apart both
+	expect_contains "$(head -n 1 /run/containers/networks/aardvark-dns/web)" ' 192.0.2.53'
+	podman network connect --alias third other one || fail "podman network connect"
+	expect_found apart third "$(addresses_in other one)"
+	podman rm -f -t 0 one two apart theirs both >/run/out 2>&1 || fail "podman rm: $(cat /run/out)"
+	expect_equal '' "$(grep -i 'error\|warn' /run/out || true)" "what podman rm says"
+	wait_until 10 no_server || fail "aardvark-dns stays"
 	expect_nothing_left
 }

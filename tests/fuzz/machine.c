@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "operator/kernel/marked.h"
+#include "../packet/marked.h"
 #include "device_members.h"
 #include "records.h"
 #include "tc_index_values.h"
@@ -321,8 +321,6 @@ void machine_write(const struct world *world)
 	write_portmaps(world);
 	write_settings(world);
 	write_records(world);
-	/* Memos of this second belong to the last world. */
-	machine->skeleton->data->memos_made = 0;
 	machine->written = *world;
 }
 
@@ -337,6 +335,8 @@ int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verif
 			    .data_size_out = sizeof(out), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .repeat = 1);
 
+	/* No memo is used: by one a packet does not reach the record that is compared. */
+	machine->skeleton->data->memos_made = 0;
 	if (bpf_prog_test_run_opts(program, &options))
 		return MACHINE_REFUSED;
 	frame->length = options.data_size_out;

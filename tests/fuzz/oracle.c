@@ -753,6 +753,16 @@ static bool is_forged(const struct question *question, const struct endpoint *fr
 	       !world_route(wire->outer.source);
 }
 
+/* Whether the packet comes by the veth of the connection's owner, which lives. */
+static bool is_at_owners_veth(const struct question *question,
+			      const struct world_connection *record)
+{
+	const struct owner *owner = &record->value.owner;
+
+	return world_owner_live(question->world, owner) &&
+	       question->world->slots[owner->slot].ifindex == question->visit->device;
+}
+
 /* The stack has let a packet of this connection through in this second: there are no checks. */
 static bool is_known_well(const struct question *question, const struct world_connection *record)
 {
@@ -760,18 +770,19 @@ static bool is_known_well(const struct question *question, const struct world_co
 	const struct slot *slot = &question->world->slots[record->value.owner.slot];
 
 	return visit->wire.kind == WIRE_FLOW && !visit->wire.first_fragment &&
-	       world_owner_live(question->world, &record->value.owner) &&
-	       slot->ifindex == visit->device && addressed_to(visit, slot->gateway_mac) &&
+	       is_at_owners_veth(question, record) && addressed_to(visit, slot->gateway_mac) &&
 	       record->value.leave[OUTWARDS].left_stack == question->world->now &&
 	       !(is_translated(record) && leaves_unclassified(question, NULL, true)) &&
 	       !is_candidate(question, record, OUTWARDS);
 }
 
 /* For a packet to the gateway that will be translated. Such a packet counts at egress, but if it
- * may skip the stack its connection becomes assured here. True: there is no room for that. */
+ * may skip the stack its connection becomes assured here. None begins to skip it from another veth
+ * than its owner's. True: there is no room for that. */
 static bool is_refused_here(struct question *question, const struct world_connection *record)
 {
-	if (record->value.state & STATE_ASSURED || !is_candidate(question, record, OUTWARDS))
+	if (record->value.state & STATE_ASSURED || !is_candidate(question, record, OUTWARDS) ||
+	    !is_at_owners_veth(question, record))
 		return false;
 	if (use(question, record, OUTWARDS, question->visit->frame.length) != USED_REFUSED)
 		return false;

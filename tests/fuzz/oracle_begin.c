@@ -321,27 +321,31 @@ bool choose_source(const struct question *question, const struct owner *owner, b
 			    address);
 }
 
-/* Whether a search tries every port. */
-static bool is_small_set(const struct world *world, const struct expectation *expected)
+/* How many ports a search may choose from, besides the container's own. */
+static uint32_t number_of_ports(const struct world *world, const struct expectation *expected)
 {
 	const struct port_range *ranges = port_ranges(world, expected);
 	uint32_t number = 0;
 
-	if (!wire_has_ports(expected->tuple.protocol) || is_privileged(world, expected))
-		return false;
+	if (!wire_has_ports(expected->tuple.protocol))
+		return 65535;
+	if (is_privileged(world, expected))
+		return 1024 - 600;
 	for (int i = 0; i < MASQUERADE_RANGES; i++)
 		number += ranges[i].last ? ranges[i].last - ranges[i].first + 1u : 0;
-	return number < 256;
+	return number;
 }
 
-/* A search in this second has found none. */
+/* Nothing is tried where there are no ports, not even the container's own, nor where a search in
+ * this second has tried every port of a small set and has found none. */
 static bool none_left(const struct question *question)
 {
 	const struct world_connection *begun = &question->expected->begun;
+	uint32_t number = number_of_ports(question->world, question->expected);
 	struct connection_key external;
 
-	if (!is_small_set(question->world, question->expected))
-		return false;
+	if (number == 0 || number >= 256)
+		return number == 0;
 	record_external_key(&begun->key, &begun->value, &external);
 	return machine_port_share(world_port_place(question->world, &external, &begun->value.owner))
 		       ->none_left == question->world->now;

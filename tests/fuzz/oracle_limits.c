@@ -237,7 +237,7 @@ bool oracle_port_is_own(const struct world *world, const struct expectation *exp
 	const struct world_connection *begun = &expected->begun;
 	const struct portmap *mapping;
 
-	if (!port || !wire_has_ports(begun->key.protocol) || port != begun->key.inside_port)
+	if (!wire_has_ports(begun->key.protocol) || port != begun->key.inside_port)
 		return false;
 	mapping = world_mapping(world, begun->key.protocol, begun->value.external_address, port);
 	return mapping && mapping->container_port == port &&

@@ -269,6 +269,7 @@ static const char *verify_sent_packet(const struct world *world, const struct vi
 {
 	const struct world_connection *out = NULL;
 	struct found_inwards in;
+	const uint8_t *inside;
 	struct tuple tuple;
 	struct wire now;
 
@@ -283,8 +284,10 @@ static const char *verify_sent_packet(const struct world *world, const struct vi
 	wire_read(&outcome->frame, &now);
 	if (out && memcmp(now.outer.source, out->value.external_address, 16) != 0)
 		return "skips the stack without its connection's source";
-	if (!out && may_send(in.record) &&
-	    memcmp(now.outer.destination, in.record->key.inside, 16) != 0)
+	inside = expected->begins      ? expected->begun.key.inside
+		 : may_send(in.record) ? in.record->key.inside
+				       : NULL;
+	if (!out && inside && memcmp(now.outer.destination, inside, 16) != 0)
 		return "skips the stack, but not to its connection's container";
 	return NULL;
 }

@@ -128,14 +128,7 @@ static ssize_t receive_datagrams(int fd, uint8_t *buffer, struct sockaddr_in6 *f
 {
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec data = {buffer, BUFFER_SIZE};
-	struct msghdr message = {
-		.msg_name = from,
-		.msg_namelen = sizeof(*from),
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
+	struct msghdr message = message_of(from, &data, control, sizeof(control));
 	ssize_t got = recvmsg(fd, &message, 0);
 	struct cmsghdr *joined = CMSG_FIRSTHDR(&message);
 
@@ -152,14 +145,7 @@ static void send_datagrams(int fd, const uint8_t *buffer, size_t length, int siz
 {
 	char control[CMSG_SPACE(sizeof(uint16_t))] = {0};
 	struct iovec data = {(void *)buffer, length};
-	struct msghdr message = {
-		.msg_name = (void *)to,
-		.msg_namelen = sizeof(*to),
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
+	struct msghdr message = message_of(to, &data, control, sizeof(control));
 	struct cmsghdr *segment = CMSG_FIRSTHDR(&message);
 
 	segment->cmsg_level = SOL_UDP;

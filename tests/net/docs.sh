@@ -44,6 +44,12 @@ docs_container() {
 	docs_web_server "$name"
 }
 
+# docs_container_of_pod: the container `web` as Kubernetes would add it
+docs_container_of_pod() {
+	export CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0'
+	docs_container web -p 8080:80
+}
+
 docs_web_server() {
 	mkdir -p /run/www/"$1"
 	echo "hello from $1" >/run/www/"$1"/index.html
@@ -92,11 +98,14 @@ got:
 $seen"
 }
 
-# docs_page NAME: runs the commands of docs/NAME.md in a host of their own
+# docs_page NAME [COMMAND...]: runs the commands of docs/NAME.md in a host of their own, COMMAND before
 docs_page() {
+	local file=docs/$1.md
+	shift
 	needs_cgroup
 	docs_world
-	docs_run_file "docs/$1.md"
+	[ $# = 0 ] || "$@"
+	docs_run_file "$file"
 }
 
 docs_run_file() {

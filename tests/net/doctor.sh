@@ -57,6 +57,48 @@ healthy_host() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# says WORDS [ARGUMENT...]: the first line is a failure with these words, and nothing stays
+says() {
+	local words=$1
+	shift
+	by_hand 2 doctor "${@:-8080/tcp}"
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
+	expect_contains "$(head -n 1 /run/out)" "$words"
+	nothing_stays
+}
+
+# good [ARGUMENT...]: the probe finds nothing
+good() {
+	by_hand 0 doctor "${@:-8080/tcp}"
+	nothing_stays
+}
+
+# No table of nftables, no connection, neither ours nor the container's.
+nothing_stays() {
+	expect_equal '' "$(nft list tables | grep doctor || true)"
+	expect_equal '' "$(in_namespace web nft list tables | grep doctor || true)"
+	expect_equal '' "$(in_namespace web ss -Htan state syn-recv 'sport = 80' || true)"
+	expect_equal 0 "$("$build/bpf-portmap" flows --json --client 203.0.113.1 | jq '.items |
+		map(select(.state == "new" or .state == "established")) | length')"
+}
+
+# end_processes NAMESPACE: nobody listens there any more
+end_processes() {
+	# shellcheck disable=SC2046
+	kill $(ip netns pids "$1")
+	wait_until 5 no_process "$1"
+}
+no_process() { [ -z "$(ip netns pids "$1")" ]; }
+
+# own_directory PATH: an empty one in this test alone, whatever the machine has there
+own_directory() {
+	local parent=$1
+	while [ ! -d "$parent" ]; do parent=${parent%/*}; done
+	case $parent in '' | /etc) skip "there is no $1" ;; esac
+	mount -t tmpfs tmpfs "$parent"
+	mkdir -p "$1"
+}
+
 # own_proc DIRECTORY: its files are copies, which this test alone writes: settings that the kernel
 # shows outside of network namespaces only, or lets nobody change there. sysctl(8) writes them as
 # ever.

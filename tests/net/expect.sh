@@ -9,6 +9,7 @@ fail() {
 }
 
 skip() {
+	[ -z "${LENT:-}" ] || devices_remove
 	echo "$*"
 	exit 77
 }
@@ -103,6 +104,13 @@ expect_same_json() {
 	jq -ne --slurpfile one "$1" --slurpfile other "$2" \
 		"(\$one | map(${3:-.})) == (\$other | map(${3:-.}))" >/dev/null ||
 		fail "$1: $(cat "$1"), but $2: $(cat "$2")"
+}
+
+# expect_file NAMESPACE ADDRESS PORT: the file of file_serve arrives as it is.
+expect_file() {
+	in_namespace "$1" curl -sS -m $((30 * ${SLOWER:-1})) -o /run/got "http://$(endpoint "$2" "$3")/file" ||
+		fail "$1 got no file from $2"
+	cmp /run/www/file /run/got || fail "$1 got another file from $2"
 }
 
 expect_equal() {

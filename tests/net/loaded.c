@@ -224,7 +224,7 @@ static void empty(int map, const struct map_ids *emptied)
 	if (strcmp(info.name, TRACE_SETTINGS) == 0)
 		end_trace(map);
 	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
-		return; /* what the loader sets, and the era of memos, which only grows */
+		return; /* what the loader sets */
 	else if (strcmp(info.name, "memos") == 0)
 		empty_mapped(map, &info);
 	else if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)

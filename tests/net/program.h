@@ -55,24 +55,33 @@ static inline int counters_make(uint32_t count, const char *pin)
 	return map < 0 || bpf_obj_pin(map, pin) ? -1 : map;
 }
 
+/* The end of a program: adds one to the map's entry whose number is at the top of the stack, and
+ * returns `answer`. */
+#define COUNT_AND_RETURN(map_, answer_) \
+	{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10}, \
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4}, \
+		{.code = BPF_LD | BPF_DW | BPF_IMM, \
+		 .dst_reg = 1, \
+		 .src_reg = BPF_PSEUDO_MAP_FD, \
+		 .imm = map_}, \
+		{0}, {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem}, \
+		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2}, \
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1}, \
+		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, \
+		 .dst_reg = 0, \
+		 .src_reg = 1, \
+		 .imm = BPF_ADD}, \
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = answer_}, \
+	{ \
+		.code = BPF_JMP | BPF_EXIT \
+	}
+
 /* A program that adds one to the map's first entry at each call, and returns `answer`. */
 static inline int program_load_counter(struct program_place place, int map, int answer)
 {
 	const struct bpf_insn instructions[] = {
 		{.code = BPF_ST | BPF_MEM | BPF_W, .dst_reg = 10, .off = -4},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = 2, .src_reg = 10},
-		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = 2, .imm = -4},
-		{.code = BPF_LD | BPF_DW | BPF_IMM,
-		 .dst_reg = 1,
-		 .src_reg = BPF_PSEUDO_MAP_FD,
-		 .imm = map},
-		{0},
-		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_map_lookup_elem},
-		{.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = 0, .off = 2},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 1, .imm = 1},
-		{.code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 0, .src_reg = 1, .imm = BPF_ADD},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = answer},
-		{.code = BPF_JMP | BPF_EXIT},
+		COUNT_AND_RETURN(map, answer),
 	};
 
 	return program_load(place, instructions, sizeof(instructions) / sizeof(*instructions));

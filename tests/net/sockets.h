@@ -61,6 +61,20 @@ static inline int connect_socket(int fd, const struct sockaddr_in6 *address)
 	return connect(fd, (const struct sockaddr *)address, sizeof(*address));
 }
 
+/* A datagram from or to this peer, with control data of that size. */
+static inline struct msghdr message_of(const struct sockaddr_in6 *peer, struct iovec *data,
+				       void *control, size_t size)
+{
+	return (struct msghdr){
+		.msg_name = (void *)peer,
+		.msg_namelen = sizeof(*peer),
+		.msg_iov = data,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = size,
+	};
+}
+
 /* Receives a datagram and learns its source and the address that it was sent to. The socket has
  * IPV6_RECVPKTINFO. */
 static inline ssize_t receive_with_addresses(int fd, void *bytes, size_t size,
@@ -68,14 +82,7 @@ static inline ssize_t receive_with_addresses(int fd, void *bytes, size_t size,
 {
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	struct iovec data = {bytes, size};
-	struct msghdr message = {
-		.msg_name = from,
-		.msg_namelen = sizeof(*from),
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
+	struct msghdr message = message_of(from, &data, control, sizeof(control));
 	ssize_t got = recvmsg(fd, &message, 0);
 	struct cmsghdr *first = got < 0 ? NULL : CMSG_FIRSTHDR(&message);
 	struct in6_pktinfo info;
@@ -94,14 +101,7 @@ static inline ssize_t send_with_source(int fd, const void *bytes, size_t size,
 	struct in6_pktinfo info = {.ipi6_addr = *source};
 	char control[CMSG_SPACE(sizeof(info))] = {0};
 	struct iovec data = {(void *)bytes, size};
-	struct msghdr message = {
-		.msg_name = (void *)to,
-		.msg_namelen = sizeof(*to),
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control,
-		.msg_controllen = sizeof(control),
-	};
+	struct msghdr message = message_of(to, &data, control, sizeof(control));
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
 	header->cmsg_level = IPPROTO_IPV6;

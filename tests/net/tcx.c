@@ -25,6 +25,7 @@ const char tool_usage[] =
 	"tcx count DEVICE ingress|egress PIN      adds a program that counts packets and passes\n"
 	"                                         them on; its map is pinned at PIN\n"
 	"tcx end DEVICE ingress|egress PIN        the same, but no later program sees the packets\n"
+	"tcx drop DEVICE ingress|egress PIN       the same, but drops them\n"
 	"tcx hold DEVICE ingress|egress NAME PIN  the program of that name is there by a link "
 	"from\n"
 	"                                         now on, pinned at PIN, in whose place nobody "
@@ -34,6 +35,9 @@ const char tool_usage[] =
 	"tcx live PIN                             prints how many slots are live\n"
 	"                                         PIN: the map slots\n"
 	"tcx entries PIN                          prints how many entries a map has\n"
+	"tcx bits PIN                             prints the number of each bit that is set in "
+	"the words of an array\n"
+	"tcx clear PIN                            clears them\n"
 	"tcx state DIRECTORY MAP...               prints the same of each map that is pinned "
 	"there, and\n"
 	"                                         how many slots are live\n"
@@ -241,6 +245,25 @@ static unsigned int count_entries(const char *pin)
 	return entries;
 }
 
+/* Of an array of words of 64 bits: prints the numbers of those that are set, or clears all. */
+static int visit_bits(const char *pin, bool clears)
+{
+	const uint64_t none = 0;
+	int map = bpf_obj_get(pin);
+	uint64_t word;
+
+	if (map < 0)
+		die(pin);
+	for (uint32_t i = 0; !bpf_map_lookup_elem(map, &i, &word); i++) {
+		for (uint32_t bit = 0; !clears && bit < 64; bit++)
+			if (word >> bit & 1)
+				printf("%u\n", 64 * i + bit);
+		if (clears && word && bpf_map_update_elem(map, &i, &none, BPF_EXIST))
+			die(pin);
+	}
+	return 0;
+}
+
 static int print_number(unsigned int number)
 {
 	printf("%u\n", number);
@@ -308,6 +331,10 @@ int main(int argc, char **argv)
 		return print_number(count_live(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "entries") == 0)
 		return print_number(count_entries(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "bits") == 0)
+		return visit_bits(argv[2], false);
+	if (argc == 3 && strcmp(argv[1], "clear") == 0)
+		return visit_bits(argv[2], true);
 	if (argc >= 4 && strcmp(argv[1], "state") == 0)
 		return show_state(argv[2], argv + 3);
 	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
@@ -328,6 +355,8 @@ int main(int argc, char **argv)
 		return hold(ifindex, hook, argv[4], argv[5]);
 	if (strcmp(argv[1], "count") == 0 && argc == 5)
 		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
+	if (strcmp(argv[1], "drop") == 0 && argc == 5)
+		return count_packets(ifindex, hook, argv[4], TC_ACT_SHOT);
 	if (strcmp(argv[1], "end") == 0 && argc == 5)
 		return count_packets(ifindex, hook, argv[4], TC_ACT_OK);
 	die_usage();

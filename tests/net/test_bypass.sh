@@ -247,6 +247,8 @@ keeps_limits() {
 	[ -e /run/netns/web ] || namespace_add web
 	runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp --capability "$limits" "$@" >/run/out 2>&1 ||
 		fail "ADD: $(cat /run/out)"
+	runtime check "$list" web >>/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+	expect_equal '' "$(grep 'fast path' /run/out)" "warnings of limits that were asked for"
 	serve_in web 80
 	for protocol in tcp udp; do
 		conversation_open "$protocol" client "$protocol" "$host4" 8080

@@ -71,15 +71,7 @@ test_conntrack_mark_of_replies() {
 	far_make server
 	far_by client
 	marked_routes "$server4" "$server6"
-	nft -f - <<-'RULES'
-	table inet marks {
-		chain marks {
-			type filter hook prerouting priority mangle
-			iifname "eth1" ct mark set 7
-			iifname "cni0" meta mark set ct mark
-		}
-	}
-	RULES
+	firewall_marks 'iifname "eth1" ct mark set 7' 'iifname "cni0" meta mark set ct mark'
 	fast_lists
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
@@ -94,14 +86,7 @@ test_conntrack_mark_of_router() {
 	router_make
 	far_by server
 	marked_routes "$router4" "$router6"
-	nft -f - <<-'RULES'
-	table inet marks {
-		chain marks {
-			type filter hook prerouting priority mangle
-			iifname "cni0" meta mark set 7
-		}
-	}
-	RULES
+	firewall_marks 'iifname "cni0" meta mark set 7'
 	masqueraded_make
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
@@ -273,8 +258,8 @@ expect_gateway() {
 	slot=$(slot_of bridge/web/eth0)
 	# shellcheck disable=SC2183 # six numbers
 	expect_equal "$(cat /sys/class/net/cni0/ifindex) $(mac_of cni0)" "$(
-		bpftool -j map dump pinned "$pins/slots" | jq -r ".[].formatted | select(.key == $slot).value |
-			\"\(.gateway) \(.gateway_mac | join(\" \"))\"" |
+		bpftool -j map lookup pinned "$pins/slots" key $((slot & 255)) $((slot >> 8)) 0 0 |
+			jq -r '.formatted.value | "\(.gateway) \(.gateway_mac | join(" "))"' |
 			{ read -r number mac && echo "$number" $(printf ':%02x' $mac | cut -c 2-); }
 	)" "web's gateway after $1"
 }

@@ -19,8 +19,8 @@ test_cost_warm() {
 	added=$(calls_of ADD 8081)
 	deleted=$(calls_of DEL 8081)
 	echo "ADD: $added system calls, DEL: $deleted"
-	[ "$added" -le 222 ] || fail "ADD: $added"
-	[ "$deleted" -le 114 ] || fail "DEL: $deleted"
+	[ "$added" -le 180 ] || fail "ADD: $added"
+	[ "$deleted" -le 83 ] || fail "DEL: $deleted"
 }
 
 # calls_beside: the ADD and DEL of `other`

@@ -2,8 +2,6 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
-#
-# nothing is loaded before these tests
 
 # limit 120 s
 # 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
@@ -68,6 +66,7 @@ test_crash_parallel_ptp() {
 	done
 }
 
+# nothing is loaded
 # limit 120 s
 # 50 ADDs at once for 10 ports, the first of all on this host: each port has exactly one owner
 # [T31][s81][i07]
@@ -183,33 +182,8 @@ $(map_count endpoints) $(map_count policies) $(live_slots)" \
 	expect_same_state "$before"
 }
 
-# words_of MAP: number and value of each word of a bitmap that is not zero, in hexadecimal bytes
-words_of() {
-	bpftool -j map dump pinned "$pins/$1" | jq -r '.[] | select(.value | any(. != "0x00")) |
-		[.key, .value] | map(map(ltrimstr("0x")) | join(" ")) | join(":")'
-}
-
-bitmap_clear() {
-	local key value
-	while IFS=: read -r key value; do
-		# shellcheck disable=SC2086
-		bpftool map update pinned "$pins/$1" key hex $key value hex 00 00 00 00 00 00 00 00
-	done < <(words_of "$1")
-}
-
 # bits_of MAP: the numbers of the bits that are set, one a line
-bits_of() {
-	local key value word bit
-	while IFS=: read -r key value; do
-		# shellcheck disable=SC2086
-		word=$((16#$(printf '%s\n' $key | tac | tr -d '\n')))
-		# shellcheck disable=SC2086
-		value=$((16#$(printf '%s\n' $value | tac | tr -d '\n')))
-		for ((bit = 0; bit < 64; bit++)); do
-			[ $((value >> bit & 1)) = 0 ] || echo $((64 * word + bit))
-		done
-	done < <(words_of "$1")
-}
+bits_of() { "$build/tests/tcx" bits "$pins/$1"; }
 
 # endpoint_bits: of each endpoint the bit that address_hash() of include/abi.h says, one a line
 endpoint_bits() {
@@ -244,8 +218,8 @@ test_crash_bitmaps() {
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	plugin_run DEL web </run/config || fail DEL
 	while [ "$status" = 137 ]; do
-		bitmap_clear published_ports
-		bitmap_clear endpoint_addresses
+		"$build/tests/tcx" clear "$pins/published_ports"
+		"$build/tests/tcx" clear "$pins/endpoint_addresses"
 		status=0
 		PREFIX="$build/tests/killer $call" plugin_run ADD web </run/config >/run/out || status=$?
 		bitmaps_are_sound "killed before call $call"
@@ -343,6 +317,7 @@ unload() {
 	done
 }
 
+# nothing is loaded
 # limit 180 s
 # 12 first ADDs, which load everything, killed at moments that are spread over the time that one
 # takes (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
@@ -378,6 +353,7 @@ test_crash_first_add_killed() {
 	echo "note: $killed of $rounds were killed"
 }
 
+# nothing is loaded
 # pins removed by hand under a live mapping: traffic goes on, the next ADD adopts what runs, CHECK
 # and DEL find it [s51]
 test_crash_pins_removed() {
@@ -402,6 +378,7 @@ test_crash_pins_removed() {
 	expect_answer client tcp "$host4" 9090 other
 }
 
+# nothing is loaded
 # pins removed by hand: DEL alone finds the attachment and removes it
 test_crash_pins_removed_then_del() {
 	container_add_plain web
@@ -417,6 +394,7 @@ test_crash_pins_removed_then_del() {
 	expect_answer client tcp "$host4" 8080 second
 }
 
+# nothing is loaded
 # pins removed by hand: CHECK says so or mends it, and does not call a broken state whole
 test_crash_pins_removed_then_check() {
 	container_start web bridge -p 8080:80/tcp
@@ -428,6 +406,7 @@ test_crash_pins_removed_then_check() {
 	container_check web bridge
 }
 
+# nothing is loaded
 # an ADD that does not see the pins, because it runs under another mount of bpffs, makes no
 # second copy
 test_crash_pins_not_seen() {
@@ -446,6 +425,7 @@ test_crash_pins_not_seen() {
 	expect_no_answer client tcp "$host4" 9090
 }
 
+# nothing is loaded
 # some pins removed by hand: ADD repairs them or says clearly what is wrong; DEL works
 test_crash_some_pins_removed() {
 	local pin
@@ -461,6 +441,7 @@ test_crash_some_pins_removed() {
 	done
 }
 
+# nothing is loaded
 # a pin directory with something else in it is repaired or refused with a clear error, DEL does
 # not fail
 test_crash_corrupt_pins() {
@@ -478,6 +459,7 @@ test_crash_corrupt_pins() {
 	plugin_call DEL web || fail "DEL: $output"
 }
 
+# nothing is loaded
 # a loader's left-over directory is removed by the next loader
 test_crash_left_over_loading() {
 	mkdir "$pins-loading"
@@ -487,6 +469,7 @@ test_crash_left_over_loading() {
 	[ ! -e "$pins-loading" ] || fail "$pins-loading is still there"
 }
 
+# nothing is loaded
 # where no bpffs is mounted the plugin mounts one
 test_crash_no_bpffs() {
 	umount /sys/fs/bpf
@@ -497,6 +480,7 @@ test_crash_no_bpffs() {
 	expect_equal 0 "$(map_count portmaps)" portmaps
 }
 
+# nothing is loaded
 # where the bpffs cannot be written ADD fails with a clear error and leaves nothing
 test_crash_read_only_bpffs() {
 	container_add_plain web
@@ -511,6 +495,7 @@ test_crash_read_only_bpffs() {
 	plugin_call DEL web || fail DEL
 }
 
+# nothing is loaded
 # two hosts, network namespaces that share one bpffs, have the same port each, and do not mix
 test_crash_two_hosts() {
 	container_start web bridge -p 8080:80/tcp
@@ -582,6 +567,7 @@ test_crash_many_ports() {
 	maps_are_empty "after DEL"
 }
 
+# nothing is loaded
 # after a reboot, with a stale cache and an empty bpffs, DEL succeeds and the first ADD builds
 # anew [T35]
 test_crash_reboot() {

@@ -293,7 +293,8 @@ test_devices_bad_network() {
 	local address
 	for address in "$host4" "$host6"; do expect_most client "$address" 8080; done
 	for address in "$server4" "$server6"; do expect_most one "$address" 9000; done
-	for address in "$host4" "$host6"; do expect_file_from_container "$address"; done
+	file_serve one 80 200000
+	for address in "$host4" "$host6"; do expect_file client "$address" 8080; done
 }
 
 # expect_most NAMESPACE ADDRESS PORT: of 20 datagrams in 4 fragments each, 10 come back
@@ -304,15 +305,4 @@ expect_most() {
 			whole=$((whole + 1))
 	done
 	[ "$whole" -ge 10 ] || fail "$1 got $whole of $round datagrams back from $2"
-}
-
-expect_file_from_container() {
-	if [ ! -e /run/www ]; then
-		mkdir /run/www
-		head -c 200000 /dev/urandom >/run/www/file
-		in_namespace one busybox httpd -p 80 -h /run/www
-	fi
-	in_namespace client curl -sS -m $((20 * SLOWER)) -o /run/got "http://$(endpoint "$1" 8080)/file" ||
-		fail "the client got no file from $1"
-	cmp /run/www/file /run/got || fail "the client got another file from $1"
 }

@@ -13,7 +13,28 @@
 test_docs_getting_started() { docs_page getting-started; }
 
 # docs/migrating.md: its commands do what it says
-test_docs_migrating() { docs_page migrating; }
+test_docs_migrating() {
+	docs_page migrating migrating_prepare
+	# What the page says of a new container that claims a port which portmap has
+	ip netns add second
+	ip netns add third
+	cnirun add old second --id second -p 8090:80 >/dev/null
+	cnirun add bridge third -p 8090:80 >/dev/null 2>/run/err || fail "$(cat /run/err)"
+	expect_contains "$(docs_flat "$(cat /run/err)")" 'host port 8090/tcp is mapped to 10.87.0.3:80 by a rule in chain'
+}
+migrating_prepare() {
+	docs_container unused
+	jq '.name = "old" | .plugins[0].bridge = "cni1" | .plugins[0].ipam.ranges =
+		[[{"subnet":"10.87.0.0/16"}]] | .plugins[0].ipMasq = true | .plugins[0].ipam.routes |= .[:1] |
+		.plugins[1] = {type: "portmap", capabilities: {portMappings: true}}' \
+		conf/bridge.conflist >/etc/cni/net.d/old.conflist
+	ip netns add first
+	cnirun add old first --id first -p 8080:80 >/dev/null
+	docs_web_server first
+	expect_equal 'hello from first' "$(in_namespace client curl -sS http://192.0.2.1:8080/)" 'by portmap'
+	conversation_open talk client tcp 192.0.2.1 8080 >/dev/null
+	wait_until 5 eval 'conntrack -L 2>/dev/null | grep ESTABLISHED >/dev/null'
+}
 
 # limit 120 s
 # docs/podman.md: its commands do what it says, with Podman 5
@@ -28,50 +49,82 @@ test_docs_podman() {
 	tar -C "$rootfs" -c . | command podman --root /run/podman/storage --runroot /run/podman/run \
 		--storage-driver vfs import --change 'CMD ["/bin/busybox", "httpd", "-f", "-p", "80", "-h", "/www"]' \
 		- nginx >/run/out 2>&1 || fail "$(cat /run/out)"
-	docs_page podman
+	docs_page podman make install
 }
 
 # docs/firewalls.md: its commands do what it says
-test_docs_firewalls() { docs_page firewalls; }
-
-# docs/host-access.md: its commands do what it says
-test_docs_host_access() { docs_page host-access; }
-
-# docs/masquerade.md: its commands do what it says
-test_docs_masquerade() { docs_page masquerade; }
+test_docs_firewalls() { docs_page firewalls firewalls_prepare; }
+firewalls_prepare() {
+	docs_container web -p 8080:80
+	nft add table inet filter
+	nft 'add chain inet filter forward { type filter hook forward priority filter; }'
+}
 
 # docs/interfaces.md: its commands do what it says
-test_docs_interfaces() { docs_page interfaces; }
-
-# docs/fast-path.md: its commands do what it says
-test_docs_fast_path() { docs_page fast-path; }
+test_docs_interfaces() { docs_page interfaces interfaces_prepare; }
+interfaces_prepare() {
+	docs_container web -p 8080:80
+	ip link add eth2 type veth peer name eth9 netns server
+}
 
 # docs/connections.md: its commands do what it says
-test_docs_connections() { docs_page connections; }
+test_docs_connections() { docs_page connections connections_prepare; }
+connections_prepare() {
+	docs_container web -p 8080:80
+	docs_web_server server 9000
+}
+
+# docs/port-does-not-answer.md: its commands do what it says
+test_docs_port_does_not_answer() { docs_page port-does-not-answer port_prepare; }
+port_prepare() {
+	docs_container_of_pod
+	bpf-portmap doctor 8080 >/run/out || fail "$(cat /run/out)"
+	nft 'add table inet filter; add chain inet filter forward { type filter hook forward priority 0; policy drop; }'
+}
 
 # docs/monitoring.md: its commands do what it says
-test_docs_monitoring() { docs_page monitoring; }
-
-# docs/troubleshooting.md: its commands do what it says
-test_docs_troubleshooting() { docs_page troubleshooting; }
+test_docs_monitoring() { docs_page monitoring monitoring_prepare; }
+monitoring_prepare() {
+	docs_container_of_pod
+	in_namespace client curl --local-port 51514 http://192.0.2.1:8080/ >/dev/null
+}
 
 # docs/upgrading.md: its commands do what it says
-test_docs_upgrading() { docs_page upgrading; }
+test_docs_upgrading() { docs_page upgrading upgrading_prepare; }
+upgrading_prepare() {
+	local offset
+	docs_container web -p 8080:80
+	# shellcheck source=tests/net/test_install.sh
+	. "$here/test_install.sh"
+	for offset in 32 34 36; do meta_set $offset 30; done
+}
 
 # docs/kubernetes.md: its commands do what it says
-test_docs_kubernetes() { docs_page kubernetes; }
+test_docs_kubernetes() { docs_page kubernetes kubernetes_prepare; }
+kubernetes_prepare() {
+	docs_container unused
+	ip netns add pod
+	ip netns add other
+}
 
 # docs/installing.md: its commands do what it says
-test_docs_installing() { docs_page installing; }
+test_docs_installing() { docs_page installing installing_prepare; }
+installing_prepare() {
+	mkdir -p /opt/cni/bin
+	cp -L /usr/lib/cni/{bridge,host-local,portmap} /opt/cni/bin/
+	jq '.name = "bridge" | .plugins[1] = {"type": "portmap", "capabilities": {"portMappings": true}}' \
+		conf/bridge.conflist >/etc/cni/net.d/10-bridge.conflist
+	PATH=$build:$PATH
+}
 
-# docs/k3s.md: its commands do what it says
-test_docs_k3s() { docs_page k3s; }
-
-# docs/packaging.md: its commands do what it says
-test_docs_packaging() { docs_page packaging; }
+# packaging/README.md: its commands do what it says
+test_docs_packaging() {
+	docs_world
+	docs_run_file packaging/README.md
+}
 
 # docs/security.md: its commands do what it says
-test_docs_security() { docs_page security; }
+test_docs_security() { docs_page security docs_container web -p 8080:80; }
 
 # docs/docker.md: its commands do what it says, with the real Docker
 # limit 120 s
@@ -86,7 +139,7 @@ test_docs_docker() {
 	ipam_start --cni-path /run/cni-plugins
 	docker_world
 	docker_image nginx
-	docs_page docker
+	docs_page docker docs_container cni
 }
 
 # docs/internals.md: every file of bpf/ is in its table, once, behind what it includes
@@ -126,7 +179,7 @@ anchors() {
 expect_links() {
 	local file link target anchor
 	cd "$project" || fail "no $project"
-	for file in ./*.md docs/*.md tests/README.md tests/*/README.md; do
+	for file in ./*.md docs/*.md packaging/README.md tests/README.md tests/*/README.md; do
 		grep -oE '\]\([^) ]+\)' "$file" | sed 's/^](//; s/)$//' >/run/links || continue
 		while read -r link; do
 			case $link in http*) continue ;; esac
@@ -156,9 +209,26 @@ expect_names() {
 	done </run/names
 }
 
-# what the pages name is there: pages, links and their headings, counters, maps, the files of bpf/ in
+# The Makefile decides which version this is; others name it.
+expect_version() {
+	local version file
+	cd "$project" || fail "no $project"
+	version=$(sed -n 's/^VERSION := //p' Makefile)
+	expect_contains "$(sed -n 1p debian/changelog)" "($version-1)"
+	expect_contains "$(cat packaging/bpf-portmap.spec)" "Version:        $version"
+	expect_contains "$(cat conf/kubernetes/base/kustomization.yaml)" "newTag: $version"
+	expect_contains "$(grep -m 1 '^## ' CHANGELOG.md)" "## [$version]"
+	expect_contains "$("$build/bpf-portmap" --version)" "$version"
+	for file in README.md docs/*.md packaging/README.md; do
+		! grep -oE 'bpf-portmap:[0-9][0-9.]*' "$file" | grep -vFx "bpf-portmap:$version" ||
+			fail "$file names an image of another version"
+	done
+}
+
+# what the pages name is there: the version, pages, links and their headings, counters, maps, the files of bpf/ in
 # the order of their includes
 test_docs_names() {
+	expect_version
 	expect_all_pages
 	expect_links
 	expect_names

@@ -44,20 +44,6 @@ test_doctor_ipsec() {
 	healthy
 }
 
-# the default route leads by an interface without an address
-test_doctor_uplink_address() {
-	healthy_host
-	ip link add bare type veth peer name bare-peer
-	ip link set bare up
-	ip route replace default dev bare
-	finds uplink-address 'bare, by which the default route leads, has no IPv4 address' 1
-	# What the remedy says, with an address.
-	expect_contains "$(jq -r .remedy /run/doctor)" 'ip address add ADDRESS dev bare'
-	ip address add 203.0.113.1/24 dev bare
-	"$build/bpf-portmap" attach >/dev/null
-	healthy
-}
-
 # a table of connections that is nearly full; the remedy shows whose they are
 test_doctor_tables() {
 	conflist small bridge "$(with_ours '{"flowEntries": 16384}')"

@@ -9,31 +9,6 @@
 # shellcheck source=tests/net/operator.sh
 . "$project/tests/net/operator.sh"
 
-# says WORDS [ARGUMENT...]: the first line is a failure with these words, and nothing stays
-says() {
-	local words=$1
-	shift
-	by_hand 2 doctor "${@:-8080/tcp}"
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
-	expect_contains "$(head -n 1 /run/out)" "$words"
-	nothing_stays
-}
-
-# good [ARGUMENT...]: the probe finds nothing
-good() {
-	by_hand 0 doctor "${@:-8080/tcp}"
-	nothing_stays
-}
-
-# No table of nftables, no connection, neither ours nor the container's.
-nothing_stays() {
-	expect_equal '' "$(nft list tables | grep doctor || true)"
-	expect_equal '' "$(in_namespace web nft list tables | grep doctor || true)"
-	expect_equal '' "$(in_namespace web ss -Htan state syn-recv 'sport = 80' || true)"
-	expect_equal 0 "$("$build/bpf-portmap" flows --json --client 203.0.113.1 | jq '.items |
-		map(select(.state == "new" or .state == "established")) | length')"
-}
-
 # a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet
 test_doctor_probe_healthy() {
 	local name
@@ -111,18 +86,12 @@ test_doctor_probe_backlog() {
 	expect_contains "$(head -n 1 /run/out)" 'is full (17 of 16)'
 }
 queue_is_full() { [ "$(in_namespace web ss -Hltn 'sport = 80' | awk '{ print $2 }')" = 17 ]; }
-end_processes() {
-	# shellcheck disable=SC2046
-	kill $(ip netns pids "$1")
-	wait_until 5 no_process "$1"
-}
-no_process() { [ -z "$(ip netns pids "$1")" ]; }
 
 # nobody listens
 test_doctor_probe_refused() {
 	healthy_host
 	end_processes web
-	says 'refused: nobody listens at 10.88.0.'
+	says 'refused: nobody listens at tcp port 10.88.0.'
 	by_hand 2 doctor --send 5353/udp
 	expect_contains "$(cat /run/out)" 'nobody listens'
 }
@@ -199,6 +168,8 @@ test_doctor_probe_source_ranges() {
 	container_add web limited -p 8080:80/tcp
 	serve_in web 80
 	probe_is_good
+	expect_contains "$(jq -r '.items[].found' /run/out)" \
+		'no packet is sent to [::]:8080/tcp: sourceRanges let no client of its family in'
 	says 'dropped by bpf-portmap (from_uplink): source_range' --from "$server4" 8080/tcp
 }
 
@@ -229,8 +200,126 @@ test_doctor_probe_healthy_firewalls() {
 probe_is_good() {
 	local code=0
 	"$build/bpf-portmap" doctor 8080/tcp --json >/run/out 2>/run/err || code=$?
-	expect_equal 'ok' "$(jq -r '.items[] | select(.check == "probe").verdict' /run/out)" \
-		"$(cat /run/out)"
+	expect_equal '' "$(jq -r '.items[] | select(.check == "probe" and .verdict != "ok" and
+		(.found | contains("[::]") | not)).found' /run/out)"
+	expect_contains "$(cat /run/err)" 'sends a packet to'
+}
+
+# a range of ports is one: a packet to its first port, and a line where nobody listens; as many single
+# ports are not probed, which is said
+# limit 120 s
+test_doctor_probe_range() {
+	healthy_host
+	container_add ftp bridge -p 20000-23999:20000-23999/tcp
+	by_hand 2 doctor
+	expect_contains "$(head -n 1 /run/out)" 'refused: nobody listens at tcp port 10.88.0.3:20000 in ftp'
+	expect_contains "$(cat /run/out)" '*:20000-23999/tcp'
+	! grep 'more   (--all' /run/out || fail "more than a line: $(cat /run/out)"
+	doctor 2
+	expect_equal '*:20000-23999/tcp [::]:20000-23999/tcp' \
+		"$(jq -r .found /run/doctor | sed 's/.* \[\(.*\)\]$/\1/' | sort | paste -sd ' ')"
+	by_hand 2 doctor --from "$client4" 20007/tcp
+	expect_equal 2 "$(wc -l <<<"$(grep -v remedy /run/out)")" "$(cat /run/out)"
+	expect_contains "$(head -n 1 /run/out)" '[*:20007/tcp, from'
+	container_remove ftp bridge
+	# shellcheck disable=SC2046 # words
+	container_add many bridge $(printf -- '-p %d:80/tcp ' $(seq 25000 2 25070))
+	by_hand 2 doctor
+	expect_contains "$(cat /run/out)" 'no packet is sent to 74 ports; bpf-portmap doctor PORT sends one'
+	expect_contains "$(cat /run/out)" 'nobody listens at tcp port'
+}
+
+# a datagram would reach the program, so one is sent only if that is asked for; without, and where it is
+# not answered, somebody who is bound is enough
+test_doctor_probe_udp() {
+	healthy_host
+	good 5353/udp
+	expect_contains "$(cat /run/out)" 'no packet is sent to *:5353/udp: a datagram would reach'
+	good --send 5353/udp
+	! grep 'no packet' /run/out || fail "it was sent: $(cat /run/out)"
+	end_processes web
+	in_namespace web "$build/tests/hold" udp 0.0.0.0 80 --background
+	good --from "$client4" --send 5353/udp
+	good --from "$client4" 5353/udp
+	end_processes web
+	in_namespace web "$peer" serve udp 127.0.0.1 80 --name web --background
+	says 'refused: shop/web-0 listens at udp port 127.0.0.1:80 only' --send --from "$client4" 5353/udp
+	by_hand 2 doctor 5353/udp
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  listener'
+	expect_contains "$(head -n 1 /run/out)" 'listens at udp port 127.0.0.1:80 only'
+}
+
+# what no packet is sent to: SCTP, and what processes of the host alone reach; the way to it is looked up
+test_doctor_probe_not() {
+	healthy_host
+	container_start local bridge -p 127.0.0.1:81:80/tcp -p 3868:3868/sctp
+	good 3868/sctp
+	expect_contains "$(cat /run/out)" 'no packet is sent to *:3868/sctp: what is sent is TCP or UDP'
+	good 81
+	expect_contains "$(cat /run/out)" 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
+	end_processes local
+	by_hand 2 doctor 81
+	expect_contains "$(head -n 1 /run/out)" 'refused: nobody listens at tcp port 10.88.0.3:80 in local'
+	ip -n local link set eth0 down
+	by_hand 2 doctor 3868/sctp
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  way                eth0 in local is down'
+}
+
+# another list that runtimes take first, of any name that they read, while the port is not mapped
+test_doctor_probe_other_list() {
+	local name
+	own_directory /etc/cni/net.d
+	healthy_host
+	cp /run/conf/bridge.conflist /etc/cni/net.d/10-net.conflist
+	for name in 05-old.conflist 05-old.json 05-old.conf; do
+		jq "$only_main" /run/conf/bridge.conflist >"/etc/cni/net.d/$name"
+		by_hand 2 doctor 9090
+		expect_contains "$(head -n 1 /run/out)" "FAIL  conflist-first     runtimes take /etc/cni/net.d/$name"
+		expect_contains "$(head -n 1 /run/out)" 'so the port is not mapped'
+		rm "/etc/cni/net.d/$name"
+	done
+	# One that is behind ours, or that nobody reads.
+	jq "$only_main" /run/conf/bridge.conflist | tee /etc/cni/net.d/20-old.conf >/etc/cni/net.d/05-old.bak
+	good
+	by_hand 2 doctor 9090
+	expect_contains "$(head -n 1 /run/out)" 'no container has port 9090'
+}
+
+# ports of a bridge of containers that were added without us
+test_doctor_probe_bridge_ports() {
+	healthy_host
+	conflist without bridge "$only_main"
+	container_add other without
+	good
+	expect_contains "$(cat /run/out)" "note  bridge-ports       1 of the ports of cni0 have no program of bpf-portmap ($(host_veth other))"
+}
+
+# as a DaemonSet sees it: the image's files alone, no nft, nobody else's processes, and its own /run;
+# nftables' rules and the kernel's drops are told by netlink and tracepoint
+test_doctor_probe_in_image() {
+	healthy_host
+	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 80 drop; }; }'
+	in_image 2 8080/tcp
+	expect_contains "$(head -n 1 /run/out)" 'dropped by the host: nft inet f, chain c, rule handle 2 [*:8080/tcp'
+	nft delete table inet f
+	in_image 0 8080/tcp
+	in_namespace web nft 'table inet f { chain i { type filter hook input priority 0; policy drop; }; }'
+	in_image 2 8080/tcp
+	expect_contains "$(head -n 1 /run/out)" "dropped in the container's own firewall: by"
+	in_namespace web nft delete table inet f
+	end_processes web
+	in_image 2 8080/tcp
+	expect_contains "$(head -n 1 /run/out)" 'refused: shop/web-0 answers with a reset: nobody listens'
+}
+in_image() {
+	local code=0
+	mkdir -p /run/image/proc /run/image/sys
+	cp "$build/static/bpf-portmap" /run/image/ 2>/dev/null || cp "$build/bpf-portmap" /run/image/
+	unshare --mount --pid --fork bash -ec '
+		mount -t proc proc /run/image/proc
+		mount --rbind /sys /run/image/sys
+		exec chroot /run/image /bpf-portmap doctor "$@"' - "${@:2}" >/run/out 2>/run/err || code=$?
+	expect_equal "$1" "$code" "$(cat /run/out /run/err)"
 }
 
 # killed at any place, it leaves nothing that the next run, or two seconds, does not clear up

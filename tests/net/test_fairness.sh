@@ -3,8 +3,6 @@
 #
 # test_fairness.sh - what one client or container may use up, and what is left for others.
 # FLOOD=20: seconds of each load.
-#
-# nothing is loaded before these tests
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"
@@ -252,6 +250,7 @@ test_half_open_of_neighbour() {
 	done
 }
 
+# nothing is loaded
 # limit 120 s
 # [14] a flood from everywhere to one container's port does not affect another container
 test_flood_beside_others() {
@@ -300,6 +299,7 @@ test_ends_together() {
 	expect_calls "afterwards" client tcp "$host4" 8081
 }
 
+# nothing is loaded
 # limit 120 s
 # beside 30,000 UDP flows, connections as fast as the machine can make them: none is refused
 test_ordinary_load() {

@@ -165,13 +165,8 @@ loose() {
 far_make() {
 	local owner=$1
 	loose
-	ip link add shortcut netns client type veth peer name shortcut netns server
-	ip -n client address add 10.99.0.1/24 dev shortcut
-	ip -n client address add 2001:db8:8::1/64 dev shortcut nodad
-	ip -n server address add 10.99.0.2/24 dev shortcut
-	ip -n server address add 2001:db8:8::2/64 dev shortcut nodad
-	ip -n client link set shortcut up
-	ip -n server link set shortcut up
+	link_make client shortcut "10.99.0.1/24 2001:db8:8::1/64" \
+		server shortcut "10.99.0.2/24 2001:db8:8::2/64"
 	ip -n "$owner" address add "$far4/32" dev lo
 	ip -n "$owner" address add "$far6/128" dev lo nodad
 	if [ "$owner" = server ]; then
@@ -583,14 +578,7 @@ test_fastpath_routed_by_mark() {
 	ip -6 route add "$far6" via "$client6" table 100
 	ip rule add fwmark 7 lookup 100
 	ip -6 rule add fwmark 7 lookup 100
-	nft -f - <<-'RULES'
-	table inet marks {
-		chain marks {
-			type filter hook prerouting priority mangle
-			iifname "cni0" meta mark set 7
-		}
-	}
-	RULES
+	firewall_marks 'iifname "cni0" meta mark set 7'
 	hits_count client eth0 9000
 	flows_age 6
 	expect_arrives_at client out_udp4 out_udp6
@@ -749,14 +737,7 @@ test_fastpath_mark_neighbour() {
 	container_add one fast
 	ip route add "$far4" via "$client4" table 100
 	ip rule add fwmark 7 lookup 100
-	nft -f - <<-'RULES'
-	table inet marks {
-		chain marks {
-			type filter hook prerouting priority mangle
-			iifname "cni0" meta mark set 7
-		}
-	}
-	RULES
+	firewall_marks 'iifname "cni0" meta mark set 7'
 	ip neighbour delete "$server4" dev eth1
 	hits_count client eth0 9000
 	talk_open marked one tcp "$far4" 9000

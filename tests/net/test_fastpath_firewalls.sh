@@ -284,7 +284,7 @@ test_fastpath_drop_offload_accepted() {
 	conversations_each expect_fast_again tcp udp
 }
 
-# What docs/fast-path.md advises where rules drop invalid packets
+# What docs/firewalls.md advises where rules drop invalid packets
 conntrack_forget_half_open() {
 	conntrack -D -f ipv4 -p tcp --state SYN_RECV >/dev/null 2>&1
 	conntrack -D -f ipv6 -p tcp --state SYN_RECV >/dev/null 2>&1

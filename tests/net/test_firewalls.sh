@@ -177,7 +177,7 @@ test_firewalls_beside_reference() {
 	local address
 	serve_in server 9000
 	# With bridge netfilter, conntrack has seen what the reference's container answers to a
-	# masqueraded neighbour before we have put the neighbour's address back (docs/limits.md).
+	# masqueraded neighbour before we have put the neighbour's address back (docs/security.md).
 	[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || bridge_netfilter 0
 	reference_list
 	container_start old reference -p 9090:80/tcp -p 9090:80/udp

@@ -2,12 +2,11 @@
 # shellcheck shell=bash disable=SC2154
 #
 # test_floods.sh - how a flood, or very many connections, affect others.
-#
-# nothing is loaded before these tests
 
 # shellcheck source=tests/net/floods.sh
 . "$project/tests/net/floods.sh"
 
+# nothing is loaded
 # limit 180 s
 # [T32] idle connections survive floods of SYNs and of datagrams, a client's and a container's
 test_flood_through_mapping() {
@@ -33,6 +32,7 @@ test_flood_through_mapping() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
+# nothing is loaded
 # limit 120 s
 # [T32] a container's flood out to a server does not stop another container
 test_flood_of_container() {

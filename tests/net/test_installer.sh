@@ -249,18 +249,24 @@ test_installer_refuses() {
 	# A chroot makes none.
 	! unshare --user --map-root-user true 2>/dev/null ||
 		PREFIX='unshare --user --map-root-user' refused 'rootless, in a user namespace'
-	touch "$conf/.bpf-portmap-0123456789abcdef.new" # of a killed run
+	touch "$conf/.bpf-portmap-new" # of a killed run
 	mkdir "$conf/00-directory.conflist"
 	at_node 0 install
 	expect_equal '00-directory.conflist 10-a.conflist 10-a.conflist.bpf-portmap.bak' "$(ls -A "$conf" | xargs)"
 }
 
-# the alias: the list stays, our program is `portmap`, the reference plugin is kept beside it; an
-# agent that puts its own there again gets it kept; uninstall undoes it; k3s' link is refused
+# the alias: the list stays, our program is `portmap`, the reference plugin is kept beside it, also
+# where there is no list yet; an agent that puts its own there again gets it kept; uninstall undoes
+# it; k3s' link is refused
 test_installer_alias() {
 	node_make
-	list_of_calico >"$conf/10-a.conflist"
 	cp "$bin/portmap" /run/reference
+	# nerdctl writes its list when it runs first
+	at_node 0 install --alias
+	cmp "$build/bpf-portmap" "$bin/portmap" || fail "portmap is not ours without a list"
+	at_node 0 uninstall
+	expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)"
+	list_of_calico >"$conf/10-a.conflist"
 	at_node 0 install --alias
 	cmp "$build/bpf-portmap" "$bin/portmap" || fail "portmap is not ours"
 	cmp /run/reference "$bin/portmap.reference" || fail "the reference plugin is not kept"
@@ -561,13 +567,15 @@ meanwhile_agent() {
 
 # limit 180 s
 # an agent writes its list, by rename or in place, while install is stopped before each of its calls
-# that change files: the agent's list is what is there in the end, with our plugin; so it is where it
-# writes one after the other while a watcher runs
+# that change files: the agent's list is what is there in the end, with our plugin, but where it
+# wrote in the instant of the rename itself, which is one of these calls: there one of the two is
+# there, whole; so it is where it writes one after the other while a watcher runs
 test_installer_race() {
-	local call code agent
+	local call code agent lost
 	node_make
 	for agent in "mv /run/node/.t $conf/10-a.conflist" "cat /run/list.new >$conf/10-a.conflist"; do
 		meanwhile_agent "$agent"
+		lost=0
 		for ((call = 1; ; call++)); do
 			numbered "1$call" >"$conf/10-a.conflist"
 			rm -f "$bin/bpf-portmap" "$conf"/*.bak
@@ -577,12 +585,15 @@ test_installer_race() {
 			FILES=1 "$build/tests/interleave" "$call" /run/meanwhile "$build/bpf-portmap" install \
 				--bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 || code=$?
 			[ "$code" != 99 ] || break
-			expect_equal 0 "$code" "$agent at call $call: $(cat /run/out)"
+			[ "$code" = 0 ] || expect_contains "$(cat /run/out)" 'was changed meanwhile'
 			at_node 0 install
-			has_number "2$call" || fail "$agent at call $call is lost: $(cat "$conf/10-a.conflist")"
+			has_number "2$call" || { has_number "1$call" && ((lost += 1)); } ||
+				fail "$agent at call $call: $(cat "$conf/10-a.conflist")"
 			expect_equal '' "$(find "$conf" "$bin" -name '.*')" "left at call $call"
 		done
 		[ "$call" -ge 10 ] || fail "only $call calls"
+		echo "note: lost at $lost of $((call - 1)) calls: $agent"
+		[ "$lost" -le 1 ] || fail "$agent is lost at $lost calls"
 	done
 	numbered 1 >"$conf/10-a.conflist"
 	watch_start
@@ -594,8 +605,8 @@ test_installer_race() {
 rewrites() { while [ -e /run/fighting ]; do list_of_kindnet >"$conf/.t" && mv "$conf/.t" "$conf/10-a.conflist"; done; }
 
 # limit 120 s
-# --watch: an agent that changes the list back at once, again and again, is waited for longer and
-# longer, and said so; meanwhile hardly any processor time is used
+# --watch: an agent that changes the list back at once, again and again, is waited for, and said so;
+# meanwhile hardly any processor time is used
 test_installer_watch_fight() {
 	local agent before after
 	node_make

@@ -3,8 +3,6 @@
 #
 # test_interleave.sh - one command runs while another one is stopped half-way: neither of them fails
 # for that reason, nor does a later command. At some of the places where it matters; STEP=1: at all.
-#
-# nothing is loaded before these tests
 
 # meanwhile COMMAND NAME: writes the script that runs while another command is stopped
 meanwhile() {

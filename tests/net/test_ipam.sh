@@ -492,3 +492,35 @@ test_ipam_edges() {
 	pool_expect docker-local/fd00:94::7/128 fd00:94::7/128
 	expect_equal fd00:94::7 "$(given gateway_request docker-local/fd00:94::7/128)" "the only one"
 }
+
+# what Docker lost when it ended is given back once it is started anew and answers, however late, and not
+# what it gets meanwhile; a pool that is full of what Docker has lost gives one of these
+test_ipam_lost() {
+	local small=docker-local/10.92.0.0/29 address
+	ipam_start
+	pool_expect "$pool" 10.91.0.0/24
+	for address in 5 6 9; do given address_request "$pool" 10.91.0.$address >/dev/null; done
+	age "$ipam_state"
+	post Plugin.Activate '' >/dev/null
+	given address_request "$pool" 10.91.0.7 >/dev/null
+	docker_networks "$(docker_network one cni-ipam '{"Subnet": "10.91.0.0/24"}' 10.91.0.5)" \
+		"$(docker_network two cni-ipam '{"Subnet": "10.92.0.0/29"}' 10.92.0.2)"
+	expect_equal '10.91.0.5 10.91.0.6 10.91.0.7 10.91.0.9' "$(ipam_files | sed 's,.*/,,' | xargs)" "before Docker answers"
+	docker_fake
+	wait_until 20 given_are 10.91.0.5 10.91.0.7 || fail "given are $(ipam_files | xargs): $(cat /run/results/ipam)"
+	pool_expect "$small" 10.92.0.0/29
+	for address in 1 2 3 4 5 6; do given address_request "$small" >/dev/null; done
+	expect_err 'no IP addresses available' address_request "$small"
+	age /var/lib/cni-ipam/10.92.0.0_29.json
+	address=$(given address_request "$small")
+	[ "$address" != 10.92.0.2 ] || fail "the address of a container was given twice"
+	expect_equal 2 "$(ipam_files | grep -c /10.92)" "given of the pool that was full"
+}
+
+# age FILE: what it has was given an hour before
+age() {
+	jq '.pools[].addresses[].since -= 3600 | .pools[].since -= 3600' "$1" >/run/aged
+	cp /run/aged "$1"
+}
+
+given_are() { [ "$(ipam_files | sed 's,.*/,,' | xargs)" = "$*" ]; }

@@ -4,6 +4,8 @@
 # test_netavark.sh - the driver for Podman 5, called as netavark calls it. tests/engines has Podman
 # itself.
 
+names=/run/containers/networks/aardvark-dns
+
 driver() { "$build/netavark-bpf-portmap" "$@"; }
 
 # driver_error TEXT COMMAND...: it fails with that in its error, and says nothing else on stdout
@@ -21,7 +23,7 @@ network() {
 	jq -n '{name: "web", id: ("0123456789abcdef" * 4), driver: "bpf-portmap", created: "2026-01-01",
 		subnets: [{subnet: "10.89.0.0/24", gateway: "10.89.0.1"},
 			{subnet: "fd00:89::/64", gateway: "fd00:89::1"}], ipv6_enabled: true,
-		internal: false, dns_enabled: true, labels: {a: "b"}, options: {}, ipam_options: {}} |
+		internal: false, dns_enabled: false, labels: {a: "b"}, options: {}, ipam_options: {}} |
 		'"${1:-.}"
 }
 
@@ -58,12 +60,21 @@ teardown() {
 expect_nothing_left() {
 	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
 	[ ! -e /sys/class/net/podman7 ] || fail "the bridge is left"
-	expect_equal '' "$(find /run/bpf-portmap-netavark -type f ! -path '*/locks/web' ! -path '*/locks/other')" \
+	expect_equal '' "$(find /run/bpf-portmap-netavark -type f ! -path '*/locks/*')" \
 		state
 	expect_equal '' "$(rules_of_network)" "rules of iptables"
+	[ ! -e "$names" ] || expect_equal '' "$(ls "$names")" "what aardvark-dns reads"
 }
 
 rules_of_network() { { iptables-save; ip6tables-save; } | grep -E 'podman7|10\.89\.0|fd00:89' || true; }
+
+# aardvark-dns is not installed.
+no_server() {
+	local folder
+	for folder in /usr/lib/podman /usr/libexec/podman; do
+		[ ! -d "$folder" ] || mount -t tmpfs tmpfs "$folder"
+	done
+}
 
 # of the driver for Podman: create completes the network, and refuses what setup would refuse, with
 # what there is instead; what it does not know stays
@@ -88,9 +99,14 @@ test_netavark_create() {
 		fail "$(cat /run/out)"
 	driver create <<<"$(network '.options = {mtu: "1400", isolate: "1", ipMasq: "false",
 		sourceRanges: "10.0.0.0/8,!10.1.0.0/16", neverPorts: "22,8000-8010", maxFlows: "10",
-		fastPath: "off", uplinks: "[\"eth0\"]"} | .network_dns_servers = ["192.0.2.53"]')" >/run/out ||
+		fastPath: "off", uplinks: "[\"eth0\"]"} | .network_dns_servers = ["192.0.2.53"] | .dns_enabled = true')" >/run/out ||
 		fail "$(cat /run/out)"
+	# Where there is no aardvark-dns, containers get that server.
 	expect_equal 'true podman' "$(jq -r '"\(.dns_enabled) \(.network_interface[:6])"' /run/out)"
+	no_server
+	driver create <<<"$(network 'del(.subnets) | .dns_enabled = true')" >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_equal false "$(jq .dns_enabled /run/out)" "names without a server"
+	expect_contains "$(cat /run/err)" 'containers of network "web" will not find each other by name: there is no aardvark-dns in'
 	while read -r filter; do
 		driver_error "${filter#* # }" driver create <<<"$(network "${filter% # *}")"
 	done <<-'ROWS'
@@ -275,6 +291,81 @@ test_netavark_conflict() {
 	expect_nothing_left
 }
 
+# With a jq filter, as setup() has
+named='.network.dns_enabled = true'
+
+names_needed() {
+	[ -x /usr/lib/podman/aardvark-dns ] || [ -x /usr/libexec/podman/aardvark-dns ] || skip "there is no aardvark-dns"
+}
+
+# found_by CONTAINER SERVER NAME: the addresses that it gets for the name, sorted
+found_by() {
+	in_namespace "$1" timeout 10 busybox nslookup "$3" "$2" 2>&1 |
+		sed -n '/^Name:/,$s/^Address[^:]*: *\([^ ]*\).*/\1/p' | sort -u | xargs
+}
+
+finds() { [ "$(found_by "$1" "$2" "$3")" = "${4:-}" ]; }
+
+# expect_found CONTAINER SERVER NAME [ADDRESSES]: aardvark-dns reads its files some time after the
+# signal.
+expect_found() {
+	wait_until 10 finds "$@" || fail "$1 asks $2 for $3: $(found_by "$1" "$2" "$3"), not ${4:-nothing}:
+$(head "$names"/*)"
+}
+
+# of the driver for Podman: containers of a network find each other by name and alias, of both
+# families, by aardvark-dns, which ends with the last of them; not those of another network. A
+# container that is gone without a teardown loses its name with the next call; a server that was
+# killed is started again; without one there is a warning, and the container works
+test_netavark_names() {
+	local other='.network.name = "other" | .network.network_interface = "podman8" | .network.internal = true |
+		.network.subnets = [{subnet: "10.90.0.0/24", gateway: "10.90.0.1"}] |
+		.network_options.static_ips = ["10.90.0." + $number]' name
+	local only_six='.network.name = "six" | .network.network_interface = "podman9" |
+		.network.subnets = [{subnet: "fd00:90::/64", gateway: "fd00:90::1"}] |
+		.network_options.static_ips = ["fd00:90::" + $number]'
+	names_needed
+	# As on other hosts, where the bridge's IPv6 address cannot be used at once.
+	sysctl -qw net.ipv6.conf.default.accept_dad=1 net.ipv6.conf.all.accept_dad=1
+	setup one 5 '[]' "$named"' | .network_options.aliases = ["first", "a b"]'
+	expect_equal '["dns.podman"] ["10.89.0.1"]' \
+		"$(jq -c '.dns_search_domains, .dns_server_ips' /run/status | xargs -d '\n')" "what Podman gets"
+	setup two 6 '[]' "$named"
+	setup apart 7 '[]' "$named | $other"
+	setup silent 8 '[]'
+	for name in one first FIRST one.dns.podman; do
+		expect_found two 10.89.0.1 "$name" '10.89.0.5 fd00:89::5'
+	done
+	setup six 5 '[]' "$named | $only_six"
+	expect_equal '["fd00:90::1"]' "$(jq -c .dns_server_ips /run/status)" "what Podman gets with IPv6 only"
+	expect_found six fd00:90::1 six fd00:90::5
+	expect_found apart 10.90.0.1 apart 10.90.0.7
+	expect_found apart 10.90.0.1 one
+	expect_found two 10.89.0.1 apart
+	expect_found two 10.89.0.1 silent
+	cp /run/request.one /run/request.first
+	teardown one
+	expect_found two 10.89.0.1 one
+	setup one 9 '[]' "$named"
+	expect_found two 10.89.0.1 one '10.89.0.9 fd00:89::9'
+	ip netns delete one
+	setup three 10 '[]' "$named"
+	expect_found two 10.89.0.1 one
+	kill -9 "$(cat "$names/aardvark.pid")"
+	setup four 11 '[]' "$named"
+	expect_found three 10.89.0.1 two '10.89.0.6 fd00:89::6'
+	for name in two three four six apart silent; do teardown "$name"; done
+	expect_nothing_left
+	no_server
+	setup one 5 "[$(port 8080 80)]" "$named" 2>/run/err
+	expect_contains "$(cat /run/err)" 'do not find this one by name, nor it them: there is no aardvark-dns in'
+	expect_equal '[] []' "$(jq -c '.dns_search_domains, .dns_server_ips' /run/status | xargs)" "without a server"
+	serve_in one 80
+	expect_answer client tcp "$host4" 8080 one "$client4"
+	teardown one
+	expect_nothing_left
+}
+
 # killed_at CALL NUMBER COMMAND: kills the driver at its NUMBERth system call of that name. False: it
 # made fewer.
 killed_at() {
@@ -345,13 +436,13 @@ driver_start() {
 test_netavark_killed() {
 	local call number step=${STEP:+1}
 	command -v strace >/dev/null || skip "there is no strace"
-	setup web 5 "[$(port 8080 80)]"
+	setup web 5 "[$(port 8080 80)]" "$named"
 	teardown web
-	for call in rename unlink openat pidfd_open write ioctl; do
+	for call in rename unlink openat pidfd_open write ioctl flock kill; do
 		for ((number = 1; number < 99; number += ${step:-1 + number / 2})); do
 			killed_at "$call" "$number" setup || break
 			[ $((number % 2)) = 0 ] || teardown web
-			setup web 5 "[$(port 8080 80)]"
+			setup web 5 "[$(port 8080 80)]" "$named"
 			killed_at "$call" "$number" teardown || true
 			teardown web
 			expect_nothing_left

@@ -82,9 +82,8 @@ test_operator_list_remarks() {
 	expect_equal '' "$(rows list)"
 }
 
-# what ADD warns of is on standard error and in the system's log
-test_operator_list_warnings() {
-	local line='warning: host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-pre' logger
+# log_daemon_start: a log daemon, whose process ID is in $logger, and a rule that each ADD warns of
+log_daemon_start() {
 	mkdir /run/dev
 	mount -t tmpfs tmpfs /run/dev
 	cp -a /dev/null /dev/zero /dev/urandom /dev/random /run/dev
@@ -94,11 +93,32 @@ test_operator_list_warnings() {
 	wait_until 5 test -S /dev/log || fail "no logger"
 	nft 'table ip docker-bridges { chain nat-prerouting-and-output {
 		tcp dport 8080 dnat to 10.0.0.5:80; }; }'
+}
+
+# what ADD warns of is on standard error and in the system's log
+test_operator_list_warnings() {
+	local line='warning: host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-pre' logger
+	log_daemon_start
 	container_start web bridge -p 8080:80/tcp 2>/run/err
 	expect_contains "$(cat /run/err)" "bpf-portmap: $line"
 	wait_until 5 grep -q "daemon.warn bpf-portmap\[[0-9]*\]: ${line#*: }" /run/syslog ||
 		fail "logged: $(cat /run/syslog)"
 	kill "$logger"
+}
+
+# a log daemon that does not read holds nobody up, though no line more fits into its socket
+test_operator_list_warnings_unread() {
+	local logger number
+	sysctl -qw net.unix.max_dgram_qlen=1
+	log_daemon_start
+	kill -STOP "$logger"
+	container_add_plain web
+	for number in 1 2 3 4; do
+		PREFIX="timeout $((20 * ${SLOWER:-1}))" plugin_call ADD web >/run/out 2>/run/err ||
+			fail "ADD number $number: $(cat /run/out)"
+		expect_contains "$(cat /run/err)" 'host port 8080/tcp is mapped to 10.0.0.5:80'
+	done
+	kill -KILL "$logger"
 }
 
 # containers that came without a name have the one in the files of nerdctl or Podman; what else lies

@@ -69,13 +69,13 @@ test_operator_stats_checks() {
 	! grep check_status /run/out || fail "checks that nobody asked for"
 	by_hand 0 stats --prometheus --checks
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
-	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 45 ] ||
+	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 35 ] ||
 		fail "few checks: $(grep check_status /run/out)"
-	expect_equal 0 "$(status_of forwarding)"
+	expect_equal 0 "$(status_of way)"
 	sysctl -qw net.ipv4.ip_forward=0
 	ip link set cni0 address 02:00:00:00:00:77
 	by_hand 0 stats --prometheus --checks
-	expect_equal 2 "$(status_of forwarding)"
+	expect_equal 2 "$(status_of way)"
 	expect_equal 1 "$(status_of bridge)"
 }
 

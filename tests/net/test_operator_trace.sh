@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
-# test_operator_trace.sh - `bpf-portmap trace`: what the programs would do with a packet, and what
-# they do with those that come.
+# test_operator_trace.sh - `bpf-portmap trace`: what the programs do with packets that come, and
+# what the kernel does.
 
 # live_begin [ARGUMENT...]: the words go to /run/live
 live_begin() {
 	rm -f /run/live-err
-	"$build/bpf-portmap" trace --live "$@" >/run/live 2>/run/live-err &
+	"$build/bpf-portmap" trace "$@" >/run/live 2>/run/live-err &
 	live=$!
 	wait_until 10 grep -q tracing /run/live-err || fail "no trace: $(cat /run/live-err)"
 }
@@ -15,7 +15,7 @@ live_begin() {
 # live_end: as Ctrl-C ends it
 live_end() {
 	kill -INT "$live"
-	wait "$live" || fail "trace --live: $? $(cat /run/live-err)"
+	wait "$live" || fail "trace: $? $(cat /run/live-err)"
 }
 
 # live_says WORDS: within a few seconds
@@ -180,8 +180,8 @@ test_operator_trace_live_killed() {
 	live_begin --port 8080
 	expect_equal 1 "$(($(programs_of_ours) - before))" "programs more"
 	[ "$(asked_until)" != 0 ] || fail "the programs are not asked"
-	by_hand 1 trace --live --seconds 1
-	expect_contains "$(cat /run/err)" "another bpf-portmap trace --live runs"
+	by_hand 1 trace --seconds 1
+	expect_contains "$(cat /run/err)" "another bpf-portmap trace runs"
 	expect_answer client tcp "$host4" 8080 web
 	live_says "new mapping"
 	kill -KILL "$live"
@@ -211,83 +211,6 @@ test_operator_trace_live_replaced() {
 	live_end
 }
 
-# story [ARGUMENT...]: the steps, a blank between columns
-story() {
-	by_hand 0 trace "$@"
-	sed 's/  */ /g' /run/out
-}
-
-# maps_dumped: what a packet would change, and what it is decided by. Not the large arrays, which
-# take long where the processor is emulated: their entries follow from those of connections.
-maps_dumped() {
-	local map
-	for map in portmaps connections aliases usage counters meta endpoints interfaces fragments; do
-		echo "$map: $(bpftool -j map dump pinned "$pins/$map" | md5sum)"
-	done
-}
-
-# a packet to a mapped port: its way, step by step; and nothing of it is left
-test_operator_trace_mapped() {
-	local web veth before
-	web_as_pod -p 8080:80/tcp
-	web=$(address4 web)
-	veth=$(host_veth web)
-	expect_answer client tcp "$host4" 8080 web
-	before=$(maps_dumped; programs_of_ours; state_show)
-	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 => $web:80 translated, new mapping, shop/web-0
-2 route dev cni0, neighbour $web
-3 forward not simulated: bpf-portmap doctor 8080 tells whether a rule drops it
-4 cni0 out to_container tcp S $client4:51514 > $web:80 unchanged, mapping, shop/web-0
-5 delivery would be delivered to $veth, shop/web-0" \
-		"$(story tcp "$client4" "$host4:8080" | sed "s/\(neighbour $web\) .*/\1/")"
-	expect_equal "from_uplink,null,null,to_container,null" \
-		"$(item '[.items[].program | tostring] | join(",")' trace tcp "$client4:4000" "$host4:8080")"
-	expect_equal "true true" "$(jq -r '.summary | "\(.same_programs) \(.copies_complete)"' /run/out)"
-	expect_equal "$(jq -nc --arg veth "$veth" '{step: 5, place: "delivery", interface: $veth,
-		container: "shop/web-0"}')" "$(jq -c '.items[4] | del(.says)' /run/out)"
-	expect_equal "$before" "$(maps_dumped; programs_of_ours; state_show)" "maps and programs"
-}
-
-# IPv6, UDP, another interface; a port that is not mapped, one that a client may not use
-test_operator_trace_others() {
-	local web6
-	conflist ranges bridge "$(with_ours '{"sourceRanges": ["192.0.2.0/24", "2001:db8:1::/64"]}')"
-	container_start web ranges -p 8080:80/udp
-	web6=$(address6 web)
-	expect_contains "$(story udp "[$client6]:77" "[$host6]:8080")" \
-		"1 eth0 in from_uplink udp [$client6]:77 > [$host6]:8080 => [$web6]:80 translated, new mapping, web"
-	expect_contains "$(story udp "$client4" "$host4:8080" --in eth1)" \
-		"1 eth1 in from_uplink udp $client4:51514 > $host4:8080 => "
-	expect_equal "1 eth1 in from_uplink udp $server4:51514 > $host4:8080 DROPPED: source_range: a new flow to a mapped port from outside its sourceRanges" \
-		"$(story udp "$server4" "$host4:8080")"
-	by_hand 0 trace udp "$server4" "$host4:8080" --color=always
-	expect_contains "$(cat /run/out)" $'\033[33mDROPPED: source_range'
-	expect_equal "1 eth0 in from_uplink tcp S $client4:51514 > $host4:8080 unchanged
-2 route $host4 is this host's: a process here gets it, if one listens" \
-		"$(story tcp "$client4" "$host4:8080")"
-}
-
-# out of a container: masqueraded, to itself through its own port, to another one on the bridge
-test_operator_trace_out() {
-	local web db out
-	web_as_pod -p 8080:80/tcp
-	container_start db bridge
-	web=$(address4 web)
-	db=$(address4 db)
-	out=$(story tcp "$web" "$server4:80")
-	expect_contains "$out" "1 $(host_veth web) in from_container tcp S $web:51514 > $server4:80 unchanged
-2 route dev eth1, neighbour $server4"
-	expect_contains "$out" "4 eth1 out to_uplink tcp S $web:51514 > $server4:80 => $host4_second:"
-	expect_contains "$out" "> $server4:80 translated, new masquerade, shop/web-0
-5 delivery would leave by eth1"
-	expect_contains "$(story icmp "$web" "$server4")" "=> $host4_second:"
-	out=$(story tcp "$web" "$host4:8080")
-	expect_contains "$out" "1 $(host_veth web) in from_container tcp S $web:51514 > $host4:8080 => $web:80 translated, new mapping"
-	expect_contains "$out" "delivered to $(host_veth web), shop/web-0"
-	expect_equal "1 $(host_veth db) in from_container tcp S $db:51514 > $web:80 unchanged, new direct, db
-2 delivery would be delivered to $(host_veth web), shop/web-0" "$(story tcp "$db" "$web:80")"
-}
-
 # refused CODE WORDS [ARGUMENT...]: one line
 refused() {
 	local code=$1 words=$2
@@ -301,20 +224,13 @@ refused() {
 # nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
-	by_hand 1 trace tcp "$client4" "$host4:8080"
+	by_hand 1 trace port 8080
 	expect_contains "$(cat /run/err)" "nothing was ever added"
 	web_as_pod -p 8080:80/tcp
-	refused 64 'trace needs PROTOCOL SOURCE'
-	refused 64 '"gre" is not a protocol' gre "$client4" "$host4:8080"
-	refused 64 '"client" is not SOURCE' tcp client "$host4:8080"
-	refused 64 "\"$host4\" is not DESTINATION:PORT" tcp "$client4" "$host4"
-	refused 64 "is not DESTINATION:PORT" tcp "$client6" "[$host6]:80x"
-	refused 64 "is not of the source's family" tcp "$client6" "$host4:80"
-	refused 1 'there is no interface nosuch0' tcp "$client4" "$host4:8080" --in nosuch0
-	refused 1 'the programs are not at lo' tcp "$client4" "$host4:8080" --in lo
-	refused 1 'is an address of this host' tcp "$host4" "$host4:8080"
-	refused 1 'there is no route to 203.0.113.9' tcp 203.0.113.9 "$host4:8080"
-	refused 64 '"portt" is not host ADDRESS' --live portt 80
-	refused 64 'invalid --count "0"' --live --count 0
-	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied' --live
+	refused 64 '"gre" is not host ADDRESS, port PORT or a protocol' gre
+	refused 64 '"client" is not an address' host client
+	refused 64 '"80x" is not a port' tcp port 80x
+	refused 64 '"portt" is not host ADDRESS' portt 80
+	refused 64 'invalid --count "0"' --count 0
+	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied'
 }

@@ -378,7 +378,7 @@ test_operator_who_left() {
 	container_die web
 	expect_contains "$(who 0 8080)" 'free nobody has port 8080'
 	expect_contains "$(who 0 8080)" 'left bpf-portmap *:8080/tcp pod shop/web-0'
-	expect_contains "$(who 0 8080)" '! its container is gone: `bpf-portmap gc` tidies up'
+	expect_contains "$(who 0 8080)" '! its container is gone: `bpf-portmap repair` tidies up'
 	serve_on_host 8080
 	expect_contains "$(who 1 8080)" 'taken process [::]:8080/tcp peer (pid N) listens'
 	expect_answer client tcp "$host4" 8080 host

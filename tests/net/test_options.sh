@@ -38,16 +38,6 @@ slot_says() {
 		jq .formatted.value.has_policy
 }
 
-# slot_damage NAME: its slot says that there is no policy.
-slot_damage() {
-	local slot value
-	slot=$(slot_of "bridge/$1/eth0")
-	value=$(bpftool -j map lookup pinned "$pins/slots" key "$slot" 0 0 0 |
-		jq -r '.value | .[29] = "0x00" | join(" ")' | sed 's/0x//g')
-	# shellcheck disable=SC2086
-	bpftool map update pinned "$pins/slots" key "$slot" 0 0 0 value hex $value
-}
-
 # The record of the one attachment goes, as if it had never been written.
 record_lose() {
 	map_empty attachments
@@ -155,15 +145,6 @@ test_options_slot_used_again() {
 	expect_equal 0 "$(map_count policies)" "policies of the slot's former users"
 }
 
-# DEL leaves a policy alone that is no longer its attachment's
-test_options_del_of_an_old_owner() {
-	container_add_plain web
-	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
-	policy_damage 4
-	plugin_call DEL web || fail DEL
-	expect_equal 1 "$(map_count policies)" policies
-}
-
 # a policy outlives its map's pin: the next ADD pins the same map again
 test_options_pin_removed() {
 	container_add_plain web
@@ -216,9 +197,6 @@ test_options_check() {
 	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
 	expect_failure plugin_call CHECK web
 	expect_contains "$output" maxFlows
-	slot_damage web
-	expect_failure plugin_call CHECK web '.maxFlows = 5'
-	expect_contains "$output" 'slots and policies contradict each other'
 }
 
 # a snatAddresses that the host does not have is warned of by ADD and CHECK, until it has it

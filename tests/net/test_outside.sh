@@ -318,14 +318,9 @@ test_outside_flows_lost() {
 # a large file arrives intact through a mapped port, segmentation offload included [i11][T29]
 test_outside_large_transfer() {
 	container_add web bridge -p 8080:80/tcp
-	mkdir /run/www
-	head -c 20000000 /dev/urandom >/run/www/file
-	in_namespace web busybox httpd -p 80 -h /run/www
+	file_serve web 80 20000000
 	local address
-	for address in "$host4" "$host6"; do
-		in_namespace client curl -sS -m $((30 * SLOWER)) -o /run/got "http://$(endpoint "$address" 8080)/file"
-		cmp /run/www/file /run/got || fail "the file differs over $address"
-	done
+	for address in "$host4" "$host6"; do expect_file client "$address" 8080; done
 }
 
 # without transmit checksum offload every packet's checksum is right too [i11][T29]

@@ -160,9 +160,9 @@ test_udp_clients_that_stay() {
 	serve_in web 80
 	open_clients
 	expect_all_say web
-	PREFIX="strace -f -o /run/trace -e trace=sendmsg" plugin_call DEL web "$(mapping 8080 80 udp)" ||
+	PREFIX="strace -f -o /run/trace -e trace=sendto" plugin_call DEL web "$(mapping 8080 80 udp)" ||
 		fail "DEL"
-	first=$(awk '/sendmsg/ { number++ } /SOCK_DESTROY/ && !found { found = number } END { print found }' \
+	first=$(awk '/sendto/ { number++ } /SOCK_DESTROY/ && !found { found = number } END { print found }' \
 		/run/trace)
 	[ -n "$first" ] || fail "nothing was to be ended: $(cat /run/trace)"
 	plugin_call ADD web "$(mapping 8080 80 udp)" >/dev/null || fail "ADD again"
@@ -170,7 +170,7 @@ test_udp_clients_that_stay() {
 	say ipv6 >/dev/null
 	say address >/dev/null
 	expect_all_say web
-	PREFIX="strace -f -o /run/trace -e inject=sendmsg:error=EOPNOTSUPP:when=$first+" \
+	PREFIX="strace -f -o /run/trace -e inject=sendto:error=EOPNOTSUPP:when=$first+" \
 		plugin_call DEL web "$(mapping 8080 80 udp)" 2>/run/said || fail "DEL"
 	expect_equal 1 "$(grep -c 'that had host port 8080 .*: the kernel cannot end sockets' /run/said)" \
 		"warnings in: $(cat /run/said)"

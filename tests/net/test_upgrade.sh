@@ -32,7 +32,7 @@ test_upgrade_programs() {
 	upgrade --dry-run || fail "$(cat /run/upgrade.out)"
 	grep -qE '^would replace the programs of bpf-portmap 0.0.0 by' /run/upgrade.out ||
 		fail "$(cat /run/upgrade.out)"
-	grep -qE '^to_uplink +egress +(tcx|filter) +2$' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
+	grep -qE ' at [1-9][0-9]* hooks of [1-9][0-9]* interfaces' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
 	expect_equal "$before" "$(programs_now)" "programs, after a dry run"
 	expect_same_state "$state"
 	upgrade --json || fail "$(cat /run/upgrade.out)"
@@ -191,6 +191,7 @@ test_upgrade_held() {
 	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
 	version_forget
 	upgrade || fail "$(cat /run/upgrade.out)"
-	grep -qE '^to_uplink +egress +tcx +2$' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" \
+		" at $("$build/tests/tcx" show | grep -v '^up2 ' | grep -cE ' (from|to)_') hooks of "
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }

@@ -233,6 +233,17 @@ serve_in() {
 	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
 }
 
+# file_serve NAMESPACE PORT [BYTES]: a file to fetch, of 1 MB, and somebody who counts what is sent
+file_serve() {
+	if [ ! -e /run/www ]; then
+		mkdir -p /run/www/cgi-bin
+		head -c "${3:-1000000}" /dev/urandom >/run/www/file
+		printf '#!/bin/sh\necho\nmd5sum\n' >/run/www/cgi-bin/sum
+		chmod +x /run/www/cgi-bin/sum
+	fi
+	in_namespace "$1" busybox httpd -p "$2" -h /run/www
+}
+
 # One socket for each address, because a socket for any address would announce all of them to its
 # peer (multi-homing), which fails behind every NAT.
 serve_sctp_in() {
@@ -373,6 +384,18 @@ firewall_strict() {
 			ct state new ip6 daddr fd00::/16 accept
 			ct state new ip6 saddr fd00::/16 accept
 			counter
+		}
+	}
+	RULES
+}
+
+# firewall_marks RULE...: the firewall marks packets before they are routed.
+firewall_marks() {
+	nft -f - <<-RULES
+	table inet marks {
+		chain marks {
+			type filter hook prerouting priority mangle
+			$(printf '%s\n' "$@")
 		}
 	}
 	RULES

@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "datapath/load/device_layout.h"
-#include "operator/kernel/marked.h"
+#include "marked.h"
 #include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
@@ -95,15 +95,16 @@ static int program_fd(enum hook hook)
 
 static int program_of(enum hook hook, enum device came_in_by)
 {
-	static struct marked marked[TO_UPLINK_RAW + 1];
+	static struct marked verified[TO_UPLINK_RAW + 1], done[TO_UPLINK_RAW + 1];
+	struct marked *marked = next_mark == MARK_DONE ? &done[hook] : &verified[hook];
+	uint16_t flag = next_mark == MARK_DONE ? TC_INDEX_DONE : TC_INDEX_VERIFIED;
 	bool leaves = hook == TO_UPLINK || hook == TO_CONTAINER || hook == TO_UPLINK_RAW;
 
 	if (next_mark == MARK_NONE || (next_mark == MARK_USUAL && (!leaves || !came_in_by)))
 		return program_fd(hook);
-	if (!marked[hook].program &&
-	    marked_load(&marked[hook], program_fd(hook), TC_INDEX_OURS | TC_INDEX_VERIFIED))
+	if (!marked->program && marked_load(marked, program_fd(hook), TC_INDEX_OURS | flag))
 		err(1, "loading a program that sets tc_index");
-	return marked[hook].program;
+	return marked->program;
 }
 
 void fixture_set_mark(enum mark wanted)

@@ -25,12 +25,13 @@ enum hook {
 /* One slot for each container */
 enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
 
-/* What from_container tells the later hooks of a packet. */
+/* What from_container or from_uplink tells the later hooks of a packet. */
 enum mark {
 	MARK_USUAL, /* at egress that it has verified the sender, which counts only of a container's
 		     * address; at ingress nothing */
 	MARK_NONE,
 	MARK_VERIFIED,
+	MARK_DONE, /* from_uplink: to_container has nothing to do */
 };
 
 /* Half-open, or assured */
@@ -41,6 +42,7 @@ enum flow_state { STATE_NEW, STATE_ESTABLISHED, STATE_FIN, STATE_CLOSING };
 
 /* The record of a connection, with its place, alias (if it has one) and counts. All zero: none. */
 struct entry {
+	bool of_this_packet; /* of a row: addresses and ports are those of its packet */
 	enum stage stage;
 	int protocol;
 	const char *inside;
@@ -100,7 +102,7 @@ struct owner fixture_owner(enum container container);
 #define FIXTURE_REFUSED (-1000)
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
 
-/* Which mark of from_container the next packets have. */
+/* Which mark of an earlier hook the next packets have. */
 void fixture_set_mark(enum mark mark);
 
 /* Whether frames have a sum as from a network card (CHECKSUM_COMPLETE) or none (CHECKSUM_NONE).

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memo_rows.c - when the fast path uses a memo (flow_cache.h) in place of the record.
+ * memo_rows.c - when a memo (flow_cache.h) is used in place of the record.
  *
- * The tests delete the record: a packet that still skips the stack used a memo, which is valid
- * until the end of the second that it was made in.
+ * The tests delete the record: a packet that still skips the stack, or is translated without a new
+ * record, used a memo, which is valid until the end of the second that it was made in.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -237,6 +237,112 @@ static void displaced_row(void)
 	row_end();
 }
 
+/* Whether an inward packet is translated although it has no record, and begins none. */
+static bool translated_without_record(const struct packet *in, struct frame *frame)
+{
+	struct counters before, after;
+
+	fixture_clear_flows();
+	row_build(frame, in, FROM_UPLINK, UPLINK);
+	fixture_read_counters(&before);
+	fixture_run(FROM_UPLINK, UPLINK, UPLINK, frame);
+	fixture_read_counters(&after);
+	return after.rewritten_destination != before.rewritten_destination &&
+	       after.flow_mapping == before.flow_mapping;
+}
+
+/* A flow that nobody answers has a memo from the second after it has begun. */
+static void unanswered_row(const char *says, const struct flow_packets *flow)
+{
+	bool at_first = false, later = false;
+	struct frame frame, before;
+	uint32_t second;
+
+	row_begin(says);
+	for (int i = 0; i < TRIES; i++) {
+		fixture_reset();
+		second = fixture_second();
+		row_send(FROM_UPLINK, UPLINK, &flow->in);
+		row_send(FROM_UPLINK, UPLINK, &flow->in);
+		at_first = translated_without_record(&flow->in, &frame);
+		if (fixture_second() != second)
+			continue;
+		fixture_wait_for_next_second();
+		second = fixture_second();
+		row_build(&before, &flow->in, FROM_UPLINK, UPLINK);
+		fixture_run(FROM_UPLINK, UPLINK, UPLINK, &before);
+		later = translated_without_record(&flow->in, &frame);
+		if (fixture_second() == second)
+			break;
+	}
+	if (at_first)
+		row_fail("in its first second it has a memo already");
+	if (!later)
+		row_fail("in its second one it has none");
+	if (later && !frame_equal(&frame, &before))
+		row_fail("the packet differs from the one before it");
+	row_end();
+}
+
+/* An assured flow has one in the stack if it stays there. */
+static void stack_row(const char *says, const struct flow_packets *flow, enum fast_path mode,
+		      void (*change)(void), bool expected)
+{
+	struct frame frame;
+	bool without = false;
+	uint32_t second;
+
+	row_begin(says);
+	for (int i = 0; i < TRIES; i++) {
+		second = fixture_second();
+		fixture_reset();
+		fixture_offload_one(mode);
+		for (int turn = 0; turn < 3; turn++)
+			exchange(flow);
+		row_send(FROM_UPLINK, UPLINK, &flow->in);
+		if (change)
+			change();
+		without = translated_without_record(&flow->in, &frame);
+		if (fixture_second() == second)
+			break;
+	}
+	if (without != expected)
+		row_fail("it is%s translated without the record", without ? "" : " not");
+	row_end();
+}
+
+/* Whether to_container confirms the note of a client that reaches a container directly. */
+static bool confirms(enum mark mark, enum device came_in_by)
+{
+	static const struct packet packet = UDP(v4_client, 5000, v4_container_one, 80);
+	struct counters before, after;
+	struct frame frame;
+
+	fixture_reset();
+	row_send(FROM_UPLINK, UPLINK, &packet);
+	row_build(&frame, &packet, TO_CONTAINER, BRIDGE);
+	fixture_read_counters(&before);
+	fixture_set_mark(mark);
+	fixture_run(TO_CONTAINER, BRIDGE, came_in_by, &frame);
+	fixture_set_mark(MARK_USUAL);
+	fixture_read_counters(&after);
+	return after.flow_direct != before.flow_direct;
+}
+
+static void done_row(void)
+{
+	row_begin("to_container looks for nothing if from_uplink says that it need not");
+	if (confirms(MARK_DONE, UPLINK))
+		row_fail("it does look");
+	if (!confirms(MARK_NONE, UPLINK))
+		row_fail("without that word it does not look");
+	row_end();
+	row_begin("[i04] but a container's word is not believed");
+	if (!confirms(MARK_DONE, BRIDGE))
+		row_fail("it is");
+	row_end();
+}
+
 /* Each CPU has its own memos. */
 static void stay_on_one_cpu(cpu_set_t *before)
 {
@@ -272,5 +378,19 @@ void memo_rows(void)
 	other_container_row();
 	not_to_gateway_row();
 	displaced_row();
+	unanswered_row("mapped UDP that nobody answers has a memo from its second second on",
+		       &mapped4);
+	unanswered_row("the same over IPv6", &mapped6);
+	stack_row("without fast path assured UDP has a memo", &mapped4, FAST_PATH_OFF, NULL, true);
+	stack_row("the same over IPv6", &mapped6, FAST_PATH_OFF, NULL, true);
+	stack_row("masqueraded UDP", &masqueraded4, FAST_PATH_OFF, NULL, true);
+	stack_row("masqueraded UDP over IPv6", &masqueraded6, FAST_PATH_OFF, NULL, true);
+	stack_row("none if it may get a path", &mapped4, FAST_PATH_ESTABLISHED, NULL, false);
+	stack_row("[i06] it is not valid after its container is deleted", &mapped4, FAST_PATH_OFF,
+		  kill_one, false);
+	stack_row("[i06] nor for the next container in the slot", &mapped4, FAST_PATH_OFF,
+		  renew_one, false);
+	stack_row("nor after drop-offload", &mapped4, FAST_PATH_OFF, fixture_drop_offload, false);
+	done_row();
 	sched_setaffinity(0, sizeof(before), &before);
 }

@@ -15,7 +15,7 @@ enum verdict { PASSES, DROPPED, REDIRECTED };
 
 struct row {
 	const char *says;
-	bool then; /* continues the row before: its maps and sockets stay */
+	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
 	void (*given)(void);
 	bool within_a_second; /* repeated if the second changes meanwhile */
 
@@ -40,6 +40,15 @@ struct row {
 };
 
 #define AT(hook_, device_) .hook = hook_, .device = device_
+
+/* Where most packets come by, and the packet: */
+#define ARRIVES(...) AT(FROM_UPLINK, UPLINK), .in = __VA_ARGS__
+#define LEAVES(...) AT(TO_UPLINK, UPLINK), .in = __VA_ARGS__
+#define DELIVERED(...) AT(TO_CONTAINER, BRIDGE), .in = __VA_ARGS__
+#define SENT_BY(veth, ...) AT(FROM_CONTAINER, veth), .in = __VA_ARGS__
+
+/* Dropped, and these counters say so. */
+#define DROPPED_AS(...) .verdict = DROPPED, .counts = {__VA_ARGS__}
 
 #define TCP(source, source_port, destination, destination_port, flags, ...) \
 	{ \
@@ -131,6 +140,19 @@ struct row {
 #define FOREIGN(stage_, protocol_, host, host_port, server, server_port) \
 	RECORD(stage_, protocol_, host, host_port, server, server_port, host, host_port, \
 	       server_port, FLOW_FOREIGN, .begun_inside = true)
+
+/* The record of the row's own packet: what goes in and comes out says its addresses and ports. */
+#define THIS(stage_, kind_, ...) \
+	{ \
+		.of_this_packet = true, .stage = stage_, .kind = kind_, ##__VA_ARGS__ \
+	}
+#define THIS_MAPPED(stage_, ...) THIS(stage_, FLOW_MAPPING, ##__VA_ARGS__)
+#define THIS_MASQUERADED(stage_, ...) \
+	THIS(stage_, FLOW_MASQUERADE, .begun_inside = true, ##__VA_ARGS__)
+#define THIS_DIRECT(stage_, ...) THIS(stage_, FLOW_DIRECT, ##__VA_ARGS__)
+#define THIS_UNCONFIRMED THIS_DIRECT(NEW, .unconfirmed = true)
+#define THIS_OF_HOST(stage_) THIS(stage_, FLOW_HOST, .begun_inside = true)
+#define THIS_FOREIGN(stage_) THIS(stage_, FLOW_FOREIGN, .begun_inside = true)
 
 /* Runs rows in their order, a TAP line each. */
 void row_run_all(const struct row *rows, size_t count);

@@ -153,7 +153,6 @@ static void unset_variables_are_empty_strings(void **state)
 	assert_string_equal(environment.netns, "");
 	assert_string_equal(environment.ifname, "");
 	assert_string_equal(environment.args, "");
-	assert_string_equal(environment.path, "");
 }
 
 struct text_row {

@@ -448,11 +448,6 @@ static const struct answer_row answer_rows[] = {
 	 NULL},
 	{"[s128] addresses that are no array", "echo '{\"ips\":{}}'; exit 0",
 	 "failed (add): its result on stdout: \"ips\" must be an array, found an object", NULL},
-	{"[s128] a gateway that is none, of version 0.2.0",
-	 "echo '{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.0.0.2/24\",\"gateway\":\"x\"}}'; "
-	 "exit "
-	 "0",
-	 "failed (add): its result on stdout: ip4: \"gateway\" is \"x\"", NULL},
 	{"[s128] empty stdout", "exit 0", "failed (add): succeeded, but with no result", NULL},
 	{"[s128] stdout that is no JSON", "echo hello; exit 0", "failed (add): ", NULL},
 	{"[s128] stdout that is an array", "echo '[]'; exit 0", "is not an object", NULL},
@@ -951,9 +946,11 @@ static void check_disabled(void **state)
 static void check_never_added(void **state)
 {
 	(void)state;
+	instruct("b.CHECK", "echo '{\"code\":7,\"msg\":\"no prevResult\"}'; exit 1\n");
 	CHECK();
-	assert_failure("never added");
-	assert_calls("");
+	assert_failure("plugin type=\"b\" name=\"n\" failed (check): no prevResult\n");
+	assert_calls("CHECK a\nCHECK b\n");
+	assert_stdin("a.CHECK", "prevResult", "");
 }
 
 /* An attachment whose netns is a link of ours, which can be removed. */

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "net/legacy_table.h"
-#include "net/nat_rule.h"
-#include "net/nft_rule.h"
-#include "net/nft_set.h"
-#include "net/xt_rule.h"
+#include "nat/legacy_table.h"
+#include "nat/nat_rule.h"
+#include "nat/nft_rule.h"
+#include "nat/nft_set.h"
+#include "nat/xt_rule.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>

@@ -51,6 +51,9 @@ static void test_bad_options(void **state)
 		"--client host",
 		"--protocol ip",
 		"--state any",
+		"--state SYN",
+		"--state syn|syn-recv",
+		"--state=",
 		"--path slow",
 		"--top 0",
 		"--top -1",
@@ -86,12 +89,43 @@ static void test_options(void **state)
 	assert_true(options.prometheus);
 	assert_string_equal(options.prometheus_file, "/run/x");
 	assert_int_equal(parse("--top 5", OPTIONS_FLOWS, &options), 3);
-	assert_int_equal(options.sort_by, SORT_BYTES);
+	assert_int_equal(options.top, 5);
 	assert_int_equal(parse("--by packets --top=7", OPTIONS_FLOWS, &options), 4);
 	assert_int_equal(options.sort_by, SORT_PACKETS);
 	assert_int_equal(options.top, 7);
 	assert_int_equal(parse("--he", 0, &options), 2);
 	assert_true(options.help);
+}
+
+/* The words of an option stand in the order of its numbers. */
+static void test_choices(void **state)
+{
+	static const char *const colors[] = {"auto", "always", "never"};
+	static const char *const sorts[] = {"packets", "bytes", "client", "container"};
+	struct options options;
+	char text[64];
+
+	for (int i = FLOW_STATE_ANY + 1; i < FLOW_STATE_COUNT; i++) {
+		snprintf(text, sizeof(text), "--state %s", flow_state_word((enum flow_state)i));
+		assert_int_equal(parse(text, OPTIONS_FLOWS, &options), 3);
+		assert_int_equal(options.state, i);
+	}
+	for (int i = WAY_PATH_ANY + 1; i < WAY_PATH_NONE; i++) {
+		snprintf(text, sizeof(text), "--path %s",
+			 flow_way_path_word((enum flow_way_path)i));
+		assert_int_equal(parse(text, OPTIONS_FLOWS, &options), 3);
+		assert_int_equal(options.path, i);
+	}
+	for (int i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), "--by %s", sorts[i]);
+		assert_int_equal(parse(text, OPTIONS_FLOWS, &options), 3);
+		assert_int_equal(options.sort_by, SORT_PACKETS + i);
+	}
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "--color %s", colors[i]);
+		assert_int_equal(parse(text, OPTIONS_OUTPUT, &options), 3);
+		assert_int_equal(options.color, COLOR_AUTO + i);
+	}
 }
 
 /* From 192.0.2.10:40000 to the host's 192.0.2.1:8080, which is 10.88.0.2:80 */
@@ -204,16 +238,16 @@ static void test_top(void **state)
 		flow_top_sort(&top);
 		assert_int_equal(top.count, limit < 500 ? limit : 500);
 		for (size_t i = 0; i < top.count; i++) {
-			uint32_t size = top.heap[i].connection.packets[INWARDS] +
-					top.heap[i].connection.packets[OUTWARDS];
+			uint32_t size = top.list[i].connection.packets[INWARDS] +
+					top.list[i].connection.packets[OUTWARDS];
 
 			bigger = 0;
 			for (size_t j = 0; j < 500; j++)
 				bigger += sizes[j] > size;
 			assert_true(bigger <= i);
 			assert_true(!i ||
-				    size <= top.heap[i - 1].connection.packets[INWARDS] +
-						    top.heap[i - 1].connection.packets[OUTWARDS]);
+				    size <= top.list[i - 1].connection.packets[INWARDS] +
+						    top.list[i - 1].connection.packets[OUTWARDS]);
 		}
 		flow_top_release(&top);
 	}
@@ -223,8 +257,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_options), cmocka_unit_test(test_options),
-		cmocka_unit_test(test_filters),     cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_choices),     cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_top),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

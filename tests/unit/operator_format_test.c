@@ -103,16 +103,12 @@ static void test_states(void **state)
 		enum flow_state found = flow_state_of(rows[i].protocol, rows[i].state);
 
 		assert_string_equal(flow_state_word(found), rows[i].word);
-		assert_int_equal(flow_state_parse(rows[i].word), found);
 		assert_true(flow_state_matches(found, rows[i].protocol, rows[i].state));
 		assert_true(flow_state_matches(FLOW_STATE_ANY, rows[i].protocol, rows[i].state));
 		assert_int_equal(
 			flow_state_matches(FLOW_STATE_HALF_OPEN, rows[i].protocol, rows[i].state),
 			!(rows[i].state & STATE_ASSURED));
 	}
-	assert_int_equal(flow_state_parse("half-open"), FLOW_STATE_HALF_OPEN);
-	assert_int_equal(flow_state_parse(""), FLOW_STATE_COUNT);
-	assert_int_equal(flow_state_parse("SYN"), FLOW_STATE_COUNT);
 }
 
 /* What no program writes is shown as what it is, and never looked up beyond a table. */
@@ -128,7 +124,6 @@ static void test_unknown_words(void **state)
 	assert_string_equal(flow_kind_word(FLOW_FOREIGN), "foreign");
 	assert_string_equal(flow_kind_word((enum flow_kind)0), "unknown");
 	assert_string_equal(flow_kind_word((enum flow_kind)255), "unknown");
-	assert_int_equal(flow_way_path_parse("slow"), WAY_PATH_COUNT);
 }
 
 static void test_paths(void **state)

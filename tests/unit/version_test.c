@@ -18,7 +18,10 @@ static void test_order(void **state)
 	for (int i = 0; i < count; i++)
 		for (int j = 0; j < count; j++)
 			assert_int_equal(version_is_older(versions[i], versions[j]), i < j);
+	/* Missing parts are 0, and leading zeros mean nothing. */
 	assert_false(version_is_older("0.2", "0.2.0"));
+	assert_false(version_is_older("01.0.0", "1"));
+	assert_false(version_is_older("1", "01.0.0"));
 	assert_false(version_is_older("0.2.0", "0.2"));
 	assert_false(version_is_older("5.15.0-91-generic", "5.15"));
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * environment.c - the CNI_ variables: which command needs which, and what is valid.
- */
+/* environment.c - the CNI_ variables: which command needs which, and what is valid. */
 #include "cni/environment.h"
 
 #include <stdio.h>
@@ -35,7 +33,6 @@ void cni_environment_read(struct cni_environment *environment)
 		.netns = variable("CNI_NETNS"),
 		.ifname = variable("CNI_IFNAME"),
 		.args = variable("CNI_ARGS"),
-		.path = variable("CNI_PATH"),
 		.netns_override = !strcmp(override, "1") || !strcasecmp(override, "true"),
 	};
 	if (*environment->command_name)

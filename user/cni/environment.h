@@ -30,7 +30,6 @@ struct cni_environment {
 	const char *netns;
 	const char *ifname;
 	const char *args;
-	const char *path;
 	bool netns_override; /* CNI_NETNS_OVERRIDE: the plugin's own netns is meant */
 };
 

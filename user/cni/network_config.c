@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * network_config.c - the configuration on stdin: name, version, prevResult, attachments to keep.
- */
+/* network_config.c - the configuration on stdin: name, version, prevResult, attachments to keep. */
 #include "cni/network_config.h"
 
 #include <stdlib.h>
@@ -123,7 +121,7 @@ int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *con
 	if (!has_key(config, key))
 		key = "cni.dev/attachments";
 	list->given = has_key(config, key);
-	list->attachments = need(
+	list->attachments = or_exit(
 		calloc(json_array_size(cni_json_get(config, key)) + 1, sizeof(*list->attachments)));
 	if (cni_json_each_object(config, key, read_attachment, list, err))
 		return -1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * reply.c - what goes to stdout: one JSON document per run, and nothing else.
- */
+/* reply.c - what goes to stdout: one JSON document per run, and nothing else. */
 #include "cni/reply.h"
 
 #include <errno.h>
@@ -19,7 +17,7 @@
 /* A part of a reply may have reached stdout, so no other may follow. */
 static bool begun;
 
-static int reply(const json_t *json, size_t flags, struct cni_error *err)
+static int write_reply(const json_t *json, size_t flags, struct cni_error *err)
 {
 	cleanup_free char *text = NULL;
 	size_t length;
@@ -38,7 +36,7 @@ static int reply(const json_t *json, size_t flags, struct cni_error *err)
 
 int cni_reply_result(const json_t *result, struct cni_error *err)
 {
-	return reply(result, JSON_INDENT(4), err);
+	return write_reply(result, JSON_INDENT(4), err);
 }
 
 int cni_reply_versions(struct cni_error *err)
@@ -50,13 +48,13 @@ int cni_reply_versions(struct cni_error *err)
 		json_array_append_new(supported, json_string(cni_versions[i]));
 	answer = json_pack("{s:s, s:o}", "cniVersion", CNI_VERSION_NEWEST, "supportedVersions",
 			   supported);
-	return reply(answer, JSON_COMPACT, err);
+	return write_reply(answer, JSON_COMPACT, err);
 }
 
 /* Messages quote input, which need not be UTF-8; JSON must be. */
 static json_t *json_text(const char *text)
 {
-	cleanup_free char *clean = need(strdup(text));
+	cleanup_free char *clean = or_exit(strdup(text));
 
 	cni_make_utf8(clean);
 	return json_string(clean);
@@ -70,6 +68,6 @@ void cni_reply_error(const char *version, const struct cni_error *err)
 		"{s:s, s:i, s:o, s:o*}", "cniVersion", version, "code", err->code, "msg",
 		json_text(cni_error_message(err)), "details", *details ? json_text(details) : NULL);
 
-	if (reply(object, JSON_INDENT(4), &failure))
+	if (write_reply(object, JSON_INDENT(4), &failure))
 		fprintf(stderr, "%s\n", cni_error_message(err));
 }

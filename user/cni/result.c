@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * result.c - results of every CNI version, read into one plain form.
- */
+/* result.c - results of every CNI version, read into one plain form. */
 #include "cni/result.h"
 
 #include <stdlib.h>
@@ -92,8 +90,8 @@ static int read_result(struct cni_result *result, const json_t *json, const char
 			"cniVersion \"%s\": all plugins of the list must speak one version",
 			found, version);
 	/* ip4 and ip6 need two addresses; calloc() of nothing may return NULL. */
-	result->interfaces = need(calloc(interfaces + 1, sizeof(*result->interfaces)));
-	result->addresses = need(calloc(ips + 2, sizeof(*result->addresses)));
+	result->interfaces = or_exit(calloc(interfaces + 1, sizeof(*result->interfaces)));
+	result->addresses = or_exit(calloc(ips + 2, sizeof(*result->addresses)));
 	if (family == CNI_FAMILY_0_1)
 		return read_family(result, json, "ip4", err) ||
 				       read_family(result, json, "ip6", err)
@@ -110,7 +108,7 @@ int cni_result_read(struct cni_result *result, const json_t *json, const char *v
 	if (!read_result(result, json, version, err))
 		return 0;
 	cni_result_release(result);
-	return cni_error_wrap(err, "prevResult");
+	return -1;
 }
 
 void cni_result_release(struct cni_result *result)

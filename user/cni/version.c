@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * version.c - the supported versions of CNI, and what they allow.
- */
+/* version.c - the supported versions of CNI, and what they allow. */
 #include "cni/version.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lib/version.h"
+
 #define VERSION_PARTS 3
-#define MAX_DIGITS 9       /* fits an int */
+#define MAX_DIGITS 9
 #define SUPPORTED_SIZE 128 /* all of cni_versions[] with commas */
 
 const char *const cni_versions[] = {
@@ -32,39 +31,26 @@ enum cni_version_family cni_version_family(const char *version)
 	return version[2] < '3' ? CNI_FAMILY_0_1 : CNI_FAMILY_0_3;
 }
 
-static bool version_parse(const char *version, int parts[VERSION_PARTS])
+int cni_version_validate(const char *version, struct cni_error *err)
 {
+	const char *rest = version;
+
 	for (int i = 0; i < VERSION_PARTS; i++) {
-		size_t digits = strspn(version, "0123456789");
+		size_t digits = strspn(rest, "0123456789");
 
 		if (!digits || digits > MAX_DIGITS)
-			return false;
-		parts[i] = atoi(version);
-		version += digits;
-		if (!*version)
-			return true;
-		if (*version++ != '.')
-			return false;
+			break;
+		rest += digits;
+		if (!*rest)
+			return 0;
+		if (*rest++ != '.')
+			break;
 	}
-	return false;
-}
-
-int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err)
-{
-	int a_parts[VERSION_PARTS] = {0};
-	int b_parts[VERSION_PARTS] = {0};
-	bool a_valid = version_parse(a, a_parts);
-
-	if (!a_valid || !version_parse(b, b_parts))
-		return cni_error_set(
-			err, CNI_ERROR_DECODE,
-			"invalid version \"%s\": must be up to three numbers separated "
-			"by dots, such as \"" CNI_VERSION_NEWEST "\"",
-			a_valid ? b : a);
-	*order = 0;
-	for (int i = 0; i < VERSION_PARTS && !*order; i++)
-		*order = (a_parts[i] > b_parts[i]) - (a_parts[i] < b_parts[i]);
-	return 0;
+	return cni_error_set(
+		err, CNI_ERROR_DECODE,
+		"invalid version \"%s\": must be up to three numbers separated by dots, "
+		"such as \"" CNI_VERSION_NEWEST "\"",
+		version);
 }
 
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err)
@@ -80,11 +66,10 @@ int cni_version_check(enum cni_command command, const char *version, struct cni_
 	};
 	char supported[SUPPORTED_SIZE];
 	size_t length = 0;
-	int order = 0;
 
-	if (later[command].since && cni_version_compare(version, later[command].since, &order, err))
+	if (later[command].since && cni_version_validate(version, err))
 		return -1;
-	if (order < 0)
+	if (later[command].since && version_is_older(version, later[command].since))
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 				     "%s needs cniVersion %s or later, the configuration has "
 				     "\"%s\"",

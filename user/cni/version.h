@@ -29,9 +29,9 @@ bool cni_version_is_supported(const char *version);
 /* Returns the family of a supported version. */
 enum cni_version_family cni_version_family(const char *version);
 
-/* Compares them: *order is <0, 0 or >0 as a is older than, equal to or newer than b: up to three
- * integers separated by dots, missing ones 0. CNI_ERROR_DECODE for anything else. */
-int cni_version_compare(const char *a, const char *b, int *order, struct cni_error *err);
+/* Checks for up to three numbers separated by dots, which version_is_older() compares.
+ * CNI_ERROR_DECODE. */
+int cni_version_validate(const char *version, struct cni_error *err);
 
 /* Checks whether a plugin supports the version of the configuration, and the version has the
  * command (ADD, DEL, CHECK, GC or STATUS). CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE. */

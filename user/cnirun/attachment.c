@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * attachment.c - add, del, check: a container's interface on a network, under its lock.
- */
+/* attachment.c - add, del, check: a container's interface on a network, under its lock. */
 #include "cnirun/attachment.h"
 
 #include <unistd.h>
@@ -54,7 +52,8 @@ static int look_for_earlier_add(const struct conflist *list, const struct runtim
 	return 0;
 }
 
-static int add(const struct conflist *list, const struct runtime_conf *conf, struct cni_error *err)
+static int add_attachment(const struct conflist *list, const struct runtime_conf *conf,
+			  struct cni_error *err)
 {
 	const struct operation operation = {.command = "ADD", .list = list, .conf = conf};
 	/* As much as possible is to be freed. */
@@ -107,8 +106,8 @@ static int result_of_entry(const struct conflist *list, const struct cache_entry
 }
 
 /* The cache's values for what was not given. */
-static struct runtime_conf complete(const struct runtime_conf *conf,
-				    const struct cache_entry *entry)
+static struct runtime_conf complete_from_cache(const struct runtime_conf *conf,
+					       const struct cache_entry *entry)
 {
 	struct runtime_conf completed = *conf;
 
@@ -134,7 +133,7 @@ int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 	    (conflist_version_reaches(list, PREV_RESULT_FOR_DEL_SINCE) &&
 	     result_of_entry(list, &entry, &prev_result, &problem)))
 		output_warn("going on without the cached result: %s", cni_error_message(&problem));
-	completed = entry.is_of_another ? *conf : complete(conf, &entry);
+	completed = entry.is_of_another ? *conf : complete_from_cache(conf, &entry);
 	/* Plugins know a path that does not exist, and none, but no file that is no namespace. */
 	if (netns_is_gone(completed.netns) && !access(completed.netns, F_OK))
 		completed.netns = "";
@@ -144,8 +143,8 @@ int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 	return entry.is_of_another ? 0 : cache_remove(list->name, conf, err);
 }
 
-static int check(const struct conflist *list, const struct runtime_conf *conf,
-		 struct cni_error *err)
+static int check_attachment(const struct conflist *list, const struct runtime_conf *conf,
+			    struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;
@@ -161,12 +160,8 @@ static int check(const struct conflist *list, const struct runtime_conf *conf,
 	if (cache_read(&entry, list->name, conf, err) ||
 	    result_of_entry(list, &entry, &prev_result, err))
 		return -1;
-	if (!prev_result)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "no cached result %s: container \"%s\" was never added to "
-				     "network \"%s\" as %s",
-				     entry.path, conf->container_id, list->name, conf->ifname);
-	completed = complete(conf, &entry);
+	/* As in libcni, the plugins say what is missing where it was never added. */
+	completed = complete_from_cache(conf, &entry);
 	return plugin_run_all(&(struct operation){"CHECK", list, &completed, NULL, false, NULL},
 			      prev_result, NULL, err);
 }
@@ -200,7 +195,7 @@ int verb_add(const struct options *options, struct cni_error *err)
 	if (require_capabilities(&list, options->demanded, err) ||
 	    cache_lock_attachment(&lock, list.name, &options->conf, err))
 		return -1;
-	return add(&list, &options->conf, err);
+	return add_attachment(&list, &options->conf, err);
 }
 
 int verb_del(const struct options *options, struct cni_error *err)
@@ -222,5 +217,5 @@ int verb_check(const struct options *options, struct cni_error *err)
 	if (find_list(&list, options, err) ||
 	    cache_lock_attachment(&lock, list.name, &options->conf, err))
 		return -1;
-	return check(&list, &options->conf, err);
+	return check_attachment(&list, &options->conf, err);
 }

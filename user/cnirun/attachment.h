@@ -17,7 +17,7 @@ int verb_add(const struct options *options, struct cni_error *err);
 
 int verb_del(const struct options *options, struct cni_error *err);
 
-/* Checks with the cached result, which must be there. */
+/* Checks with the cached result; without one, where this was never added, as libcni does. */
 int verb_check(const struct options *options, struct cni_error *err);
 
 /* Runs DEL in reverse order, until the first error; removes the cache's file last. What `conf`

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * cache.c - reads, writes and removes the files in which libcni keeps what was added.
- */
+/* cache.c - reads, writes and removes the files in which libcni keeps what was added. */
 #include "cnirun/cache.h"
 
 #include <errno.h>
@@ -46,7 +44,7 @@ static char *temporary_path_of(const char *network, const struct runtime_conf *c
 			  conf->container_id, conf->ifname);
 }
 
-static int interpret(struct cache_entry *entry, struct cni_error *err)
+static int read_members(struct cache_entry *entry, struct cni_error *err)
 {
 	json_t *root = entry->root;
 	const json_t *kind = cni_json_get(root, "kind");
@@ -94,7 +92,7 @@ static int read_entry(struct cache_entry *entry, char *path, struct cni_error *e
 	if (!text)
 		return -1;
 	entry->root = cni_json_parse_object(text, length, "its text", err);
-	if (!entry->root || interpret(entry, err))
+	if (!entry->root || read_members(entry, err))
 		return cni_error_wrap(err, "the cached result %s cannot be used", path);
 	return 0;
 }
@@ -120,7 +118,7 @@ int cache_read_conflist(const struct cache_entry *entry, struct conflist *list,
 {
 	const char *config = entry->config ? entry->config : "";
 	size_t encoded = strlen(config), length = BASE64_DECODE_LENGTH(encoded);
-	cleanup_free char *text = need(malloc(length + 1));
+	cleanup_free char *text = or_exit(malloc(length + 1));
 	cleanup_json json_t *root = NULL;
 	struct base64_decode_ctx decoder;
 
@@ -146,7 +144,7 @@ static char *dump_entry(const struct conflist *list, const struct runtime_conf *
 			json_t *result)
 {
 	size_t length = BASE64_ENCODE_RAW_LENGTH(list->length);
-	cleanup_free char *config = need(malloc(length + 1));
+	cleanup_free char *config = or_exit(malloc(length + 1));
 	cleanup_json json_t *root = NULL;
 
 	base64_encode_raw(config, list->length, (const uint8_t *)list->text);
@@ -222,7 +220,7 @@ static int check_name(const struct cache_entry *entry, const char *cache_directo
 /* Names may have dashes: "a-b-eth0" is a's or a-b's. */
 static void append_possible(json_t *possible, const char *container_and_ifname)
 {
-	cleanup_free char *container_id = need(strdup(container_and_ifname));
+	cleanup_free char *container_id = or_exit(strdup(container_and_ifname));
 	cleanup_error struct cni_error invalid = {0};
 
 	for (char *dash = strchr(container_id, '-'); dash; dash = strchr(dash + 1, '-')) {
@@ -248,7 +246,7 @@ static void read_one_of_all(struct cache_entries *entries, const char *path, con
 
 	if (strncmp(name, network, length) || name[length] != '-')
 		return;
-	failed = read_entry(&entry, need(strdup(path)), &problem);
+	failed = read_entry(&entry, or_exit(strdup(path)), &problem);
 	if (!failed && !entry.root)
 		return;
 	if (failed || check_name(&entry, cache_directory, &problem)) {

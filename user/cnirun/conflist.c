@@ -16,6 +16,7 @@
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "lib/text.h"
+#include "lib/version.h"
 #include "cni/version.h"
 #include "cnirun/directory.h"
 
@@ -45,7 +46,7 @@ static int read_name(struct conflist *list, const json_t *root, struct cni_error
 		return set_key_error("name", "the network's name must be a string", name, err);
 	if (cni_validate_network_name(json_string_value(name), err))
 		return -1;
-	list->name = need(strdup(json_string_value(name)));
+	list->name = or_exit(strdup(json_string_value(name)));
 	return 0;
 }
 
@@ -71,15 +72,10 @@ static int read_switch(const json_t *root, const char *key, bool *value, struct 
 /* Keeps the newer of the two, unless it is newer than the newest version that we know. */
 static int prefer_version(const char **best, const char *candidate, struct cni_error *err)
 {
-	int order;
-
-	if (cni_version_compare(candidate, CNI_VERSION_NEWEST, &order, err))
+	if (cni_version_validate(candidate, err))
 		return -1;
-	if (order > 0)
-		return 0;
-	if (*best && cni_version_compare(candidate, *best, &order, err))
-		return -1;
-	if (!*best || order > 0)
+	if (!version_is_older(CNI_VERSION_NEWEST, candidate) &&
+	    (!*best || version_is_older(*best, candidate)))
 		*best = candidate;
 	return 0;
 }
@@ -90,13 +86,12 @@ static int read_version(struct conflist *list, const json_t *root, struct cni_er
 	const json_t *versions = json_object_get(root, "cniVersions");
 	const char *best = NULL, *version = lone ? json_string_value(lone) : "";
 	size_t index;
-	int order;
 
 	if (!version)
 		return set_key_error("cniVersion", "must be a string", lone, err);
 	if (versions && !json_is_array(versions))
 		return set_key_error("cniVersions", "must be an array", versions, err);
-	if (*version && cni_version_compare(version, CNI_VERSION_NEWEST, &order, err))
+	if (*version && cni_version_validate(version, err))
 		return -1;
 	json_array_foreach (versions, index, element) {
 		if (!json_is_string(element))
@@ -107,7 +102,7 @@ static int read_version(struct conflist *list, const json_t *root, struct cni_er
 	/* A cniVersion alone is sent as it is, even if it is too new: the plugins answer to it. */
 	if (best && *version && prefer_version(&best, version, err))
 		return -1;
-	list->version = need(strdup(best ? best : version));
+	list->version = or_exit(strdup(best ? best : version));
 	return 0;
 }
 
@@ -242,7 +237,7 @@ static int read_list(struct conflist *list, const json_t *root, const char *path
 		     struct cni_error *err)
 {
 	const char *slash = strrchr(path, '/');
-	cleanup_free char *directory = need(
+	cleanup_free char *directory = or_exit(
 		slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("."));
 
 	return conflist_read(list, root, directory, path, err);
@@ -330,14 +325,7 @@ int conflist_find(struct conflist *list, const char *path_or_name, struct cni_er
 
 bool conflist_version_reaches(const struct conflist *list, const char *version)
 {
-	const char *own = *list->version ? list->version : CNI_VERSION_OLDEST;
-	struct cni_error ignored = {0};
-	int order = -1;
-
-	/* read_version() has refused versions that cannot be compared. */
-	if (cni_version_compare(own, version, &order, &ignored))
-		cni_error_release(&ignored);
-	return order >= 0;
+	return !version_is_older(*list->version ? list->version : CNI_VERSION_OLDEST, version);
 }
 
 bool conflist_has_capability(const struct conflist *list, const char *capability)

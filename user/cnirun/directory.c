@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * directory.c - files of a directory in order, and whole files.
- */
+/* directory.c - files of a directory in order, and whole files. */
 #include "cnirun/directory.h"
 
 #include <dirent.h>
@@ -41,7 +39,7 @@ int directory_list(struct directory *found, const char *path, const char *const 
 	if (count < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the directory %s: %s", path,
 				     strerror(errno));
-	found->paths = need(calloc((size_t)count + 1, sizeof(*found->paths)));
+	found->paths = or_exit(calloc((size_t)count + 1, sizeof(*found->paths)));
 	for (int i = 0; i < count; i++) {
 		cleanup_free char *file = cni_format("%s/%s", path, entries[i]->d_name);
 
@@ -92,7 +90,7 @@ char *directory_read_file(const char *path, size_t *length, struct cni_error *er
 
 int directory_create(const char *path, struct cni_error *err)
 {
-	cleanup_free char *prefix = need(strdup(path));
+	cleanup_free char *prefix = or_exit(strdup(path));
 
 	for (char *slash = prefix; slash;) {
 		slash = strchr(slash + 1, '/');

@@ -142,7 +142,8 @@ static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err
 	return 0;
 }
 
-static int start(struct child *child, const struct execution *execution, struct cni_error *err)
+static int start_child(struct child *child, const struct execution *execution,
+		       struct cni_error *err)
 {
 	cleanup_close int their_input = -1;
 	cleanup_close int their_output = -1;
@@ -204,7 +205,8 @@ static int receive_some(struct child *child, struct cni_error *err)
 				     strerror(errno));
 	if (!received)
 		close_end(&child->output);
-	need(fwrite(chunk, 1, (size_t)received, child->received) < (size_t)received ? NULL : child);
+	or_exit(fwrite(chunk, 1, (size_t)received, child->received) < (size_t)received ? NULL
+										       : child);
 	if (ftell(child->received) <= (long)CNI_INPUT_LIMIT)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO,
@@ -345,18 +347,18 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 		.input = -1,
 		.output = -1,
 		.unsent = execution->input,
-		.received = need(open_memstream(&output->text, &output->length)),
+		.received = or_exit(open_memstream(&output->text, &output->length)),
 	};
 	/* A process that called exec() may have children that it does not know. */
 	bool others = is_child(P_ALL, 0);
 	int failed;
 
-	failed = start(&child, execution, err) || wait_for_end(&child, execution->conf, err);
+	failed = start_child(&child, execution, err) || wait_for_end(&child, execution->conf, err);
 	if (child.pid >= 0 && !child.ended)
 		kill_child(child.pid, others);
 	close_end(&child.input);
 	close_end(&child.output);
-	need(fclose(child.received) ? NULL : output->text);
+	or_exit(fclose(child.received) ? NULL : output->text);
 	output->status = child.status;
 	return failed ? -1 : 0;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * list.c - list: what the cache has for a network.
- */
+/* list.c - list: what the cache has for a network. */
 #include "cnirun/list.h"
 
 #include <stdio.h>
@@ -97,10 +95,10 @@ static json_t *make_rows(const struct cache_entries *entries)
 		for (int column = 0; column < COLUMNS; column++) {
 			cleanup_free char *text = NULL;
 			size_t size;
-			FILE *cell = need(open_memstream(&text, &size));
+			FILE *cell = or_exit(open_memstream(&text, &size));
 
 			write_cell(cell, &entries->entries[i], column);
-			need(fclose(cell) ? NULL : text);
+			or_exit(fclose(cell) ? NULL : text);
 			/* Line feeds, too, which would begin another row. */
 			cni_printable(text, "");
 			json_array_append_new(row, json_string(text));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do.
- */
+/* main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * network.c - gc, status, version: what concerns a network and not one container.
- */
+/* network.c - gc, status, version: what concerns a network and not one container. */
 #include "cnirun/network.h"
 
 #include <string.h>

@@ -26,7 +26,8 @@
 #define TEXT_OF(value) #value
 #define TEXT(macro) TEXT_OF(macro)
 
-static int usage(struct cni_error *err, const char *verb, const char *problem, const char *value)
+static int set_usage_error(struct cni_error *err, const char *verb, const char *problem,
+			   const char *value)
 {
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "%s%s; see cnirun %s --help",
 			     problem, value, verb);
@@ -43,7 +44,7 @@ static int set_id(void *into, const char *id, struct cni_error *err)
 {
 	struct options *options = into;
 	free((char *)options->conf.container_id);
-	options->conf.container_id = need(strdup(id));
+	options->conf.container_id = or_exit(strdup(id));
 	return 0;
 }
 
@@ -65,7 +66,7 @@ static int add_capability(void *into, const char *text, struct cni_error *err)
 {
 	struct options *options = into;
 	const char *equals = strchr(text, '=');
-	cleanup_free char *name = equals ? need(strndup(text, (size_t)(equals - text))) : NULL;
+	cleanup_free char *name = equals ? or_exit(strndup(text, (size_t)(equals - text))) : NULL;
 	json_t *value;
 
 	if (!name || !*name)
@@ -88,35 +89,35 @@ static const struct command_option descriptions[] = {
 	{OPTIONS_ATTACHMENT, 0, "id", "ID",
 	 "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
 	 "SHA-512 of the namespace's path)",
-	 set_id, 0},
+	 set_id, 0, 0, 0},
 	{OPTIONS_ATTACHMENT, 0, "ifname", "NAME",
 	 "interface in the container (default: CNI_IFNAME, or eth0)", NULL,
-	 offsetof(struct options, conf.ifname)},
+	 offsetof(struct options, conf.ifname), 0, 0},
 	{OPTIONS_ATTACHMENT, 'p', "publish", "[HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]",
 	 "(short: -p) map a host port; an IPv6 HOSTIP in brackets; two ranges of\n"
 	 "the same length (8000-8010:80-90); PROTO tcp (default), udp, sctp; may be\n"
 	 "repeated",
-	 add_port_mappings, 0},
+	 add_port_mappings, 0, 0, 0},
 	{OPTIONS_ATTACHMENT, 0, "args", "KEY=VALUE[;KEY=VALUE]...",
-	 "CNI_ARGS of the plugins (default: CNI_ARGS)", set_args, 0},
+	 "CNI_ARGS of the plugins (default: CNI_ARGS)", set_args, 0, 0, 0},
 	{OPTIONS_ATTACHMENT, 0, "capability", "NAME=JSON",
 	 "runtimeConfig for plugins that declare the capability; may be repeated\n"
 	 "(default: the object in CAP_ARGS)",
-	 add_capability, 0},
+	 add_capability, 0, 0, 0},
 	{OPTIONS_RUN, 0, "cni-path", "DIRECTORY[:DIRECTORY]...",
 	 "where plugins are (default: CNI_PATH, or\n" EXECUTE_DEFAULT_PATH ")", NULL,
-	 offsetof(struct options, conf.plugin_path)},
+	 offsetof(struct options, conf.plugin_path), 0, 0},
 	{OPTIONS_RUN, 0, "timeout", "SECONDS",
 	 "how long each plugin may take; then it is killed, with the processes\n"
 	 "that it has started; 0: no limit (default: " TEXT(DEFAULT_TIMEOUT) ")",
-	 set_timeout, 0},
+	 set_timeout, 0, 0, 0},
 	{OPTIONS_CACHE, 0, "cache-dir", "DIRECTORY",
 	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CACHE_DEFAULT_DIRECTORY
 	 ")",
-	 NULL, offsetof(struct options, conf.cache_directory)},
+	 NULL, offsetof(struct options, conf.cache_directory), 0, 0},
 	{OPTIONS_JSON, 0, "json", NULL, "print JSON, not a table", NULL,
-	 offsetof(struct options, json)},
-	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help)},
+	 offsetof(struct options, json), 0, 0},
+	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help), 0, 0},
 };
 
 static struct command_line command_line_of(unsigned int set)
@@ -132,9 +133,11 @@ static int read_operands(struct options *options, const char *verb, char **opera
 	bool wants_netns = set & OPTIONS_ATTACHMENT;
 
 	if (!operands[0] || (wants_netns && !operands[1]))
-		return usage(err, verb, "missing operand: ", operands[0] ? "NETNS" : "CONFLIST");
+		return set_usage_error(err, verb,
+				       "missing operand: ", operands[0] ? "NETNS" : "CONFLIST");
 	if (operands[1 + wants_netns])
-		return usage(err, verb, "one operand too many: ", operands[1 + wants_netns]);
+		return set_usage_error(err, verb,
+				       "one operand too many: ", operands[1 + wants_netns]);
 	options->conflist = operands[0];
 	if (!wants_netns)
 		return 0;
@@ -173,7 +176,7 @@ static int complete_capabilities(struct options *options, struct cni_error *err)
 }
 
 /* What an attachment needs and the command line does not have. */
-static int complete(struct options *options, struct cni_error *err)
+static int complete_from_environment(struct options *options, struct cni_error *err)
 {
 	struct runtime_conf *conf = &options->conf;
 	const char *args = variable("CNI_ARGS", NULL);
@@ -207,7 +210,7 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 		return 0;
 	if (read_operands(options, argv[0], argv + first, set, err))
 		return -1;
-	return set & OPTIONS_ATTACHMENT ? complete(options, err) : 0;
+	return set & OPTIONS_ATTACHMENT ? complete_from_environment(options, err) : 0;
 }
 
 void options_release(struct options *options)

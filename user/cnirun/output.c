@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * output.c - what cnirun and cni-ipam say: results on stdout, everything else on stderr.
- */
+/* output.c - what cnirun and cni-ipam say: results on stdout, everything else on stderr. */
 #include "cnirun/output.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * plugin.c - an operation of a plugin: what it finds on stdin, and what its answer means.
- */
+/* plugin.c - an operation of a plugin: what it finds on stdin, and what its answer means. */
 #include "cnirun/plugin.h"
 
 #include <stdlib.h>
@@ -92,8 +90,9 @@ static int report_failure(const struct execute_output *output, struct cni_error 
 	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
 }
 
-static int execute(const struct operation *operation, const json_t *plugin, const json_t *request,
-		   struct execute_output *output, struct cni_error *err)
+static int run_plugin_file(const struct operation *operation, const json_t *plugin,
+			   const json_t *request, struct execute_output *output,
+			   struct cni_error *err)
 {
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
 	cleanup_free char *file =
@@ -154,7 +153,7 @@ int plugin_run(const struct operation *operation, const json_t *plugin, json_t *
 {
 	cleanup_execute_output struct execute_output output = {0};
 	cleanup_json json_t *request = plugin_compose_request(operation, plugin, prev_result);
-	int failed = execute(operation, plugin, request, &output, err);
+	int failed = run_plugin_file(operation, plugin, request, &output, err);
 
 	if (!failed && result) {
 		*result = parse_result(&output, operation->list, err);
@@ -201,7 +200,7 @@ json_t *plugin_ask_versions(const struct conflist *list, const struct runtime_co
 	json_t *versions = NULL;
 
 	dummy.netns = dummy.ifname = "dummy";
-	if (!execute(&operation, plugin, request, &output, err))
+	if (!run_plugin_file(&operation, plugin, request, &output, err))
 		answer = cni_json_parse_object(output.text, output.length, "its answer on stdout",
 					       err);
 	if (!answer || cni_json_get_array(answer, "supportedVersions", &versions, err)) {

@@ -62,8 +62,8 @@ static bool parse_range(const char *text, struct ports *range)
 }
 
 /* From right to left, as only the host address may have colons of its own. */
-static int split(char *copy, struct publication *publication, const char *text,
-		 struct cni_error *err)
+static int split_publication(char *copy, struct publication *publication, const char *text,
+			     struct cni_error *err)
 {
 	char *slash = strchr(copy, '/');
 	char *colon;
@@ -94,8 +94,8 @@ static int split(char *copy, struct publication *publication, const char *text,
 	return 0;
 }
 
-static int validate(struct publication *publication, struct ports *host, struct ports *container,
-		    const char *text, struct cni_error *err)
+static int validate_publication(struct publication *publication, struct ports *host,
+				struct ports *container, const char *text, struct cni_error *err)
 {
 	static const char *const protocols[] = {"tcp", "udp", "sctp", NULL};
 	uint8_t address[CNI_ADDRESS_SIZE];
@@ -120,13 +120,13 @@ static int validate(struct publication *publication, struct ports *host, struct 
 
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 {
-	cleanup_free char *copy = need(strdup(text));
+	cleanup_free char *copy = or_exit(strdup(text));
 	struct publication publication = {0};
 	struct ports container;
 	struct ports host;
 
-	if (split(copy, &publication, text, err) ||
-	    validate(&publication, &host, &container, text, err))
+	if (split_publication(copy, &publication, text, err) ||
+	    validate_publication(&publication, &host, &container, text, err))
 		return -1;
 	for (long i = 0; host.first + i <= host.last; i++)
 		json_array_append_new(

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * runtime_conf.c - what an operation is about: names, CNI_ARGS, network namespaces.
- */
+/* runtime_conf.c - what an operation is about: names, CNI_ARGS, network namespaces. */
 #include "cnirun/runtime_conf.h"
 
 #include <errno.h>
@@ -70,7 +68,7 @@ char *args_format(const json_t *pairs)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *stream = need(open_memstream(&text, &size));
+	FILE *stream = or_exit(open_memstream(&text, &size));
 	const json_t *pair;
 	size_t index;
 
@@ -78,7 +76,7 @@ char *args_format(const json_t *pairs)
 		fprintf(stream, "%s%s=%s", index ? ";" : "",
 			json_string_value(json_array_get(pair, 0)),
 			json_string_value(json_array_get(pair, 1)));
-	return need(fclose(stream) ? NULL : text);
+	return or_exit(fclose(stream) ? NULL : text);
 }
 
 char *netns_resolve(const char *path_or_name, struct cni_error *err)
@@ -93,7 +91,7 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 		return NULL;
 	}
 	if (!*path_or_name || *path_or_name == '/')
-		return need(strdup(path_or_name));
+		return or_exit(strdup(path_or_name));
 	if (!strchr(path_or_name, '/'))
 		return cni_format("/run/netns/%s", path_or_name);
 	here = getcwd(NULL, 0);
@@ -123,5 +121,5 @@ char *netns_default_container_id(const char *path)
 	sha512_update(&hash, strlen(path), (const uint8_t *)path);
 	sha512_digest(&hash, sizeof(digest), digest);
 	base16_encode_update(id + strlen(ID_PREFIX), sizeof(digest), digest);
-	return need(strdup(id));
+	return or_exit(strdup(id));
 }

@@ -224,7 +224,7 @@ static const char *add_pattern(void *field, const char *pattern)
 
 	if (fault)
 		return fault;
-	names->patterns[names->count++] = need(strdup(pattern));
+	names->patterns[names->count++] = or_exit(strdup(pattern));
 	return NULL;
 }
 
@@ -237,7 +237,7 @@ int conf_read_interface_names(struct interface_names *names, const struct given 
 		.add = add_pattern,
 	};
 
-	names->patterns = need(calloc(MAX_PATTERNS, sizeof(*names->patterns)));
+	names->patterns = or_exit(calloc(MAX_PATTERNS, sizeof(*names->patterns)));
 	return option_read_strings(given, &list, names, err);
 }
 

@@ -186,7 +186,7 @@ static int read_mappings(struct conf *conf, const json_t *runtime_config, struct
 		return cni_error_wrap(err, "runtimeConfig");
 	if (!json_array_size(array))
 		return 0;
-	conf->ports = need(calloc(json_array_size(array), 2 * sizeof(*conf->ports)));
+	conf->ports = or_exit(calloc(json_array_size(array), 2 * sizeof(*conf->ports)));
 	json_array_foreach (array, index, entry) {
 		if (cni_json_check_element(entry, "runtimeConfig.portMappings", index, err))
 			return -1;
@@ -217,7 +217,7 @@ static int read_bandwidth(struct conf *conf, const json_t *runtime_config, struc
 
 /* Appends the value of the key, as much as fits, and keeps the zero at the end.
  * False: CNI_ARGS do not have it, or it is empty. */
-static bool append(char *text, size_t size, const char *args, const char *key)
+static bool append_argument(char *text, size_t size, const char *args, const char *key)
 {
 	size_t length, used = strlen(text);
 	const char *value = cni_args_get(args, key, &length);
@@ -233,17 +233,18 @@ static void read_workload(struct workload *workload, const char *args)
 {
 	char *name = workload->name, *namespace = workload->namespace;
 
-	if (append(name, sizeof(workload->name), args, "K8S_POD_NAME")) {
+	if (append_argument(name, sizeof(workload->name), args, "K8S_POD_NAME")) {
 		workload->kind = WORKLOAD_CONTAINER;
-		if (append(namespace, sizeof(workload->namespace), args, "K8S_POD_NAMESPACE"))
+		if (append_argument(namespace, sizeof(workload->namespace), args,
+				    "K8S_POD_NAMESPACE"))
 			workload->kind = WORKLOAD_POD;
-	} else if (append(name, sizeof(workload->name), args, "NOMAD_JOB_ID")) {
+	} else if (append_argument(name, sizeof(workload->name), args, "NOMAD_JOB_ID")) {
 		workload->kind = WORKLOAD_NOMAD;
-		append(namespace, sizeof(workload->namespace), args, "NOMAD_NAMESPACE");
+		append_argument(namespace, sizeof(workload->namespace), args, "NOMAD_NAMESPACE");
 		if (cni_args_have_key(args, "NOMAD_GROUP_NAME") &&
 		    strlen(name) + 1 < sizeof(workload->name)) {
 			name[strlen(name)] = '/';
-			append(name, sizeof(workload->name), args, "NOMAD_GROUP_NAME");
+			append_argument(name, sizeof(workload->name), args, "NOMAD_GROUP_NAME");
 		}
 	}
 }

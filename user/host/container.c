@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cni/json.h"
 #include "conf/request.h"
 #include "datapath/load/maps.h"
+#include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/warning.h"
 #include "net/netns.h"
@@ -23,7 +23,7 @@ static void claim_endpoints(struct container *container, const char *ifname)
 	struct attachment_claims *claims = &container->claims;
 	size_t count = container->result.address_count;
 
-	container->endpoints = need(calloc(count ? count : 1, sizeof(*container->endpoints)));
+	container->endpoints = or_exit(calloc(count ? count : 1, sizeof(*container->endpoints)));
 	for (size_t i = 0; i < count; i++) {
 		const struct cni_result_address *address = &container->result.addresses[i];
 		struct endpoint_claim *claim = &container->endpoints[claims->endpoint_count];
@@ -52,9 +52,11 @@ static int parse(struct container *container, const struct cni_environment *envi
 
 	if (attachment_key_make(&claims->key, config->name, environment->container_id, ifname,
 				err) ||
-	    cni_network_config_get_prev_result(config, &container->prev_result, err) ||
-	    cni_result_read(&container->result, container->prev_result, config->version, err) ||
-	    conf_parse(conf, config->root, environment->args, err))
+	    cni_network_config_get_prev_result(config, &container->prev_result, err))
+		return -1;
+	if (cni_result_read(&container->result, container->prev_result, config->version, err))
+		return cni_error_wrap(err, "prevResult");
+	if (conf_parse(conf, config->root, environment->args, err))
 		return -1;
 	ipv4 = cni_result_first_address(result, true, ifname);
 	ipv6 = cni_result_first_address(result, false, ifname);
@@ -99,21 +101,12 @@ void container_release(struct container *container)
 	conf_release(&container->conf);
 	cni_result_release(&container->result);
 	free(container->endpoints);
-	if (container->netns >= 0)
-		close(container->netns);
-	memset(container, 0, sizeof(*container));
-	container->netns = -1;
+	*container = (struct container){0};
 }
 
-int container_open_netns(struct container *container, const struct cni_environment *environment,
-			 struct cni_error *err)
+int container_refuse_own_netns(const struct cni_environment *environment, struct cni_error *err)
 {
-	cleanup_error struct cni_error not_open = {0}, unknown = {0};
-	bool own = false;
-
-	container->netns = netns_open(environment->netns, &not_open);
-	if (container->netns < 0 || environment->netns_override ||
-	    netns_is_own(container->netns, &own, &unknown) || !own)
+	if (environment->netns_override || !netns_is_own(environment->netns))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
 			     "CNI_NETNS \"%s\" is the network namespace that the plugin runs in;"
@@ -135,10 +128,9 @@ int container_find_veth(struct container *container, const struct cni_environmen
 	struct host_veth *veth = &container->veth;
 	struct interface *interface = &container->claims.interface;
 
-	if (container->netns < 0)
-		container->netns = netns_open(environment->netns, err);
-	if (container->netns < 0 ||
-	    veth_find_host_end(host->socket, container->netns, environment->ifname, veth, err))
+	cleanup_close int netns = netns_open(environment->netns, err);
+
+	if (netns < 0 || veth_find_host_end(host->socket, netns, environment->ifname, veth, err))
 		return -1;
 	container->claims.ifindex = veth->link.ifindex;
 	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));

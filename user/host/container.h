@@ -16,22 +16,21 @@
 #include "net/link.h"
 #include "host/host.h"
 
+/* Begins as {0}. */
 struct container {
 	struct conf conf;
 	json_t *prev_result; /* borrowed from the configuration */
 	struct cni_result result;
 	struct endpoint_claim *endpoints;
 	struct attachment_claims claims;
-	int netns; /* begins as -1 */
 	/* From container_find_veth() on. */
 	struct host_veth veth;
 };
 
-/* Opens CNI_NETNS. CNI_ERROR_INVALID_NETNS where it is the namespace that the plugin runs in,
- * unless CNI_NETNS_OVERRIDE is set. A path that does not open is no error here: DEL comes after the
+/* CNI_ERROR_INVALID_NETNS where CNI_NETNS is the namespace that the plugin runs in, unless
+ * CNI_NETNS_OVERRIDE is set. A path that leads nowhere is no error here: DEL comes after the
  * namespace has gone, and for ADD container_find_veth() reports it. */
-int container_open_netns(struct container *container, const struct cni_environment *environment,
-			 struct cni_error *err);
+int container_refuse_own_netns(const struct cni_environment *environment, struct cni_error *err);
 
 /* For ADD and CHECK: reads prevResult and our options, and works out the claims. Prints the
  * warnings. Release it also after a failure. CNI_ERROR_INVALID_ENVIRONMENT, CNI_ERROR_DECODE,
@@ -49,8 +48,8 @@ void container_release(struct container *container);
 /* Returns whether it has neither ports nor masquerade, and "strict" is off. */
 bool container_wants_nothing(const struct container *container);
 
-/* Opens CNI_NETNS unless that was done, finds the veth's end on the host, and fills what depends on
- * it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
+/* Opens CNI_NETNS, finds the veth's end on the host, and fills what depends on it.
+ * CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
 int container_find_veth(struct container *container, const struct cni_environment *environment,
 			const struct host *host, struct cni_error *err);
 

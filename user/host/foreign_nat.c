@@ -8,7 +8,7 @@
 #include "conf/addresses.h"
 #include "conf/request.h"
 #include "lib/warning.h"
-#include "net/nat_rules.h"
+#include "nat/nat_rules.h"
 #include "datapath/records/claims.h"
 
 /* Of one ADD. */

@@ -33,19 +33,19 @@ static int open_net(struct host *host, struct cni_error *err)
 	return address_list_read(&host->addresses, host->socket, err);
 }
 
-static int open_as(struct host *host, enum datapath_use use, enum pin_set set,
+static int open_as(struct host *host, enum datapath_use use, enum pin_check check,
 		   struct cni_error *err)
 {
 	host_begin(host);
-	if (open_net(host, err) || datapath_open(&host->datapath, use, set, err))
+	if (open_net(host, err) || datapath_open(&host->datapath, use, check, err))
 		return -1;
 	/* A process that has opened pins may call bpf(). */
 	return datapath_is_usable(&host->datapath) ? 0 : probe_permission(err);
 }
 
-int host_open(struct host *host, enum pin_set set, struct cni_error *err)
+int host_open(struct host *host, enum pin_check check, struct cni_error *err)
 {
-	return open_as(host, DATAPATH_WORK, set, err);
+	return open_as(host, DATAPATH_WORK, check, err);
 }
 
 int host_open_to_read(struct host *host, struct cni_error *err)
@@ -61,7 +61,7 @@ int host_open_alone(struct host *host, struct cni_error *err)
 int host_open_if_usable(struct host *host, struct cni_error *err)
 {
 	host_begin(host);
-	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_TO_ADD, err))
+	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_LISTED, err))
 		return -1;
 	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
 }
@@ -94,7 +94,7 @@ int host_open_to_clean(struct host *host, bool *usable, struct cni_error *err)
 
 	host_begin(host);
 	*usable = false;
-	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_TO_REMOVE, err))
+	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_BY_META, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath)) {
 		/* Without permission nothing is found, which does not mean that nothing is
@@ -132,28 +132,4 @@ int host_read_addresses(struct host *host, struct cni_error *err)
 {
 	address_list_release(&host->addresses);
 	return address_list_read(&host->addresses, host->socket, err);
-}
-
-struct interfaces_walk {
-	struct host *host;
-	interface_visit visit;
-	void *context;
-};
-
-static enum walk visit_entry(const void *key, const void *value, void *context,
-			     struct cni_error *err)
-{
-	const struct interfaces_walk *walk = context;
-
-	return walk->visit(walk->host, *(const uint32_t *)key, value, walk->context, err)
-		       ? WALK_FAILED
-		       : WALK_ON;
-}
-
-int host_walk_interfaces(struct host *host, interface_visit visit, void *context,
-			 struct cni_error *err)
-{
-	struct interfaces_walk walk = {host, visit, context};
-
-	return map_walk(&host->datapath.objects, MAP_INTERFACES, visit_entry, &walk, err);
 }

@@ -8,7 +8,7 @@
 #include "datapath/load/datapath.h"
 #include "net/address_list.h"
 
-struct nl_sock;
+struct netlink;
 
 /* Begins as {0}. */
 struct host {
@@ -16,7 +16,7 @@ struct host {
 	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
 	void (*report)(const char *interface, const char *what, void *context);
 	void *report_context;
-	struct nl_sock *socket;
+	struct netlink *socket;
 	struct address_list addresses;
 	struct datapath datapath;
 };
@@ -24,7 +24,7 @@ struct host {
 /* Reads all three and changes nothing. Until it is closed maps and programs are not replaced or
  * removed by others. Close it also after a failure. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN,
  * CNI_ERROR_KERNEL_REFUSED. */
-int host_open(struct host *host, enum pin_set set, struct cni_error *err);
+int host_open(struct host *host, enum pin_check check, struct cni_error *err);
 /* The same without a lock: for those who only look. */
 int host_open_to_read(struct host *host, struct cni_error *err);
 /* The same, and no other command works meanwhile. */
@@ -33,7 +33,7 @@ int host_open_alone(struct host *host, struct cni_error *err);
  * usable. */
 int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
-/* For a command that ends now, and with it the process: closes no pins, which are many. */
+/* For a command that ends now, and with it the process: closes no maps, which are many. */
 void host_end(struct host *host);
 
 /* For commands that work on what is there: finds the maps by the programs that run where pins are
@@ -57,17 +57,6 @@ bool host_interface_exists(const struct host *host, uint32_t ifindex);
 
 /* Reads them again. CNI_ERROR_IO. */
 int host_read_addresses(struct host *host, struct cni_error *err);
-
-/* What is done at one interface of the map interfaces. `interface` is its entry as it was read:
- * without the lock another run may have changed it since. */
-typedef int (*interface_visit)(struct host *host, uint32_t ifindex,
-			       const struct interface *interface, void *context,
-			       struct cni_error *err);
-
-/* Visits every interface in the map, until a visit fails. CNI_ERROR_KERNEL_REFUSED, and what the
- * visit sets. */
-int host_walk_interfaces(struct host *host, interface_visit visit, void *context,
-			 struct cni_error *err);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
 #define cleanup_host_at_end __attribute__((cleanup(host_end)))

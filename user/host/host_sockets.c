@@ -20,7 +20,7 @@
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
-#include "plan/hooks.h"
+#include "host/interfaces.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
@@ -62,21 +62,9 @@ static int attach_loopback(const struct host *host, struct cni_error *err)
 {
 	const struct interface entry = {.role = ROLE_LOOPBACK};
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
-	const uint32_t *ids = host->datapath.objects.program_ids;
-	const struct objects *objects = &host->datapath.objects;
-	struct attach_undo ignored = {0};
-	struct hook_changes changes;
-	struct hooks_look hooks;
-	char missing[MISSING_SIZE];
-	int result;
 
-	hooks_look(&hooks, lo.ifindex, objects);
-	result = plan_hooks(&changes, &(struct hooks_wanted){&hooks, ids, &entry, lo.name}, missing,
-			    err) ||
-		 attach_apply(&host->datapath, &lo, &changes, &ignored, err) ||
-		 interface_write(objects, lo.ifindex, &entry, err);
-	hooks_look_release(&hooks);
-	return result;
+	return host_settle_hooks(host, &lo, &entry, err) ||
+	       interface_write(&host->datapath.objects, lo.ifindex, &entry, err);
 }
 
 int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_error *err)
@@ -173,7 +161,7 @@ static int find_sockets(const struct host *host, const struct container *contain
 			struct socket_list *found, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
@@ -209,7 +197,7 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 		return explain_reservation(err);
 	if (!found.count)
 		return 0;
-	holders = need(calloc(found.count, sizeof(*holders)));
+	holders = or_exit(calloc(found.count, sizeof(*holders)));
 	for (size_t i = 0; i < found.count; i++)
 		holders[i] = (struct socket_process){.inode = found.sockets[i].inode, .socket = i};
 	processes_find(holders, found.count, is_unique ? container_id : NULL);

@@ -9,6 +9,7 @@
 #include "datapath/records/host_addresses.h"
 #include "datapath/records/owners.h"
 #include "lib/warning.h"
+#include "plan/hooks.h"
 #include "plan/uplinks.h"
 
 void plan_warn(const struct plan *plan)
@@ -21,7 +22,7 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	      const struct look_at *at, struct cni_error *err)
 {
 	*plan = (struct plan){0};
-	return host_look(look, host, at, err) || plan_make(plan, &look->look, err) ? -1 : 0;
+	return host_look(look, host, at, err) || plan_make(plan, &look->found, err) ? -1 : 0;
 }
 
 /* Programs first, the entry last: until it is right, a run that looks makes the same change. */
@@ -101,9 +102,9 @@ static bool nothing_to_do(const struct host *host, const struct host_look *look,
 static bool bridge_is_new(const struct host_look *look)
 {
 	const struct interface_look *bridge =
-		look_find(&look->look, look->look.veth.bridge.ifindex);
+		look_find(&look->found, look->found.veth.bridge.ifindex);
 
-	return look->look.veth.bridge.ifindex && bridge &&
+	return look->found.veth.bridge.ifindex && bridge &&
 	       (bridge->entry.role != ROLE_BRIDGE ||
 		memcmp(bridge->entry.bridge_mac, bridge->link.mac, LINK_MAC_SIZE) != 0);
 }
@@ -138,15 +139,22 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	return settle_locked(host, &whole, plan, err);
 }
 
-int host_settle_all(struct host *host, char *const *named, struct cni_error *err)
+int host_settle_hooks(const struct host *host, const struct link_name *at,
+		      const struct interface *entry, struct cni_error *err)
 {
-	const struct look_at all = {
-		.named = named, .entries = true, .veths = true, .veth_hooks = true};
-	cleanup_plan struct plan plan = {0};
-	int result = host_settle(host, &all, &plan, err);
+	const struct objects *objects = &host->datapath.objects;
+	struct hooks_look hooks;
+	const struct hooks_wanted wanted = {&hooks, objects->program_ids, entry, at->name};
+	struct attach_undo ignored = {0};
+	struct hook_changes changes;
+	char missing[MISSING_SIZE];
+	int result;
 
-	plan_warn(&plan);
-	return result;
+	hooks_look(&hooks, at->ifindex, objects);
+	result = plan_hooks(&changes, &wanted, missing, err) ||
+		 attach_apply(&host->datapath, at, &changes, &ignored, err);
+	hooks_look_release(&hooks);
+	return result ? -1 : 0;
 }
 
 void network_has_container(const struct host *host, const char *network, const struct conf *conf,
@@ -162,25 +170,6 @@ void network_has_container(const struct host *host, const char *network, const s
 	entry.witness = owner;
 	if (network_write(objects, &key, &entry, &failure))
 		warning("%s", cni_error_message(&failure));
-}
-
-int host_check_name(struct host *host, const char *name, struct cni_error *err)
-{
-	struct interface_look interface = {0};
-	char why_not[WHY_NOT_SIZE];
-	bool is_possible;
-
-	if (link_get(host->socket, 0, name, &interface.link, err) ||
-	    link_get(host->socket, interface.link.master, NULL, &interface.master, err))
-		return -1;
-	if (interface.link.ifindex)
-		hooks_look(&interface.hooks, interface.link.ifindex, &host->datapath.objects);
-	is_possible = uplink_is_possible(&interface, why_not);
-	hooks_look_release(&interface.hooks);
-	if (is_possible)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "interface %s cannot be attached to: it %s", name, why_not);
 }
 
 int plan_refuse_damage(const struct plan *plan, struct cni_error *err)

@@ -27,16 +27,13 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
 
-/* Does so whatever a look without the lock says, so that nothing is settled twice. */
-int host_settle_all(struct host *host, char *const *named, struct cni_error *err);
+/* Brings the hooks of one interface to what its entry says. CNI_ERROR_KERNEL_REFUSED. */
+int host_settle_hooks(const struct host *host, const struct link_name *at,
+		      const struct interface *entry, struct cni_error *err);
 
 /* For an ADD that has claimed what its container asks for: its network has a living container. */
 void network_has_container(const struct host *host, const char *network, const struct conf *conf,
 			   struct owner owner);
-
-/* Checks whether one that an administrator names can be attached to.
- * CNI_ERROR_INVALID_CONFIGURATION saying why not. */
-int host_check_name(struct host *host, const char *name, struct cni_error *err);
 
 /* CHECK and STATUS: fails where the plan says that something is damaged.
  * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */

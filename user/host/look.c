@@ -22,12 +22,12 @@ struct looking {
 
 static struct interface_look *find(struct looking *looking, uint32_t ifindex)
 {
-	return (struct interface_look *)look_find(&looking->result->look, ifindex);
+	return (struct interface_look *)look_find(&looking->result->found, ifindex);
 }
 
 static struct interface_look *append(struct looking *looking, uint32_t ifindex)
 {
-	struct look *look = &looking->result->look;
+	struct look *look = &looking->result->found;
 	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
 
 	*interface = (struct interface_look){.link.ifindex = ifindex};
@@ -43,7 +43,7 @@ static struct interface_look *find_or_append(struct looking *looking, uint32_t i
 
 static void add_wish(struct looking *looking, const char *name, const struct conf *conf)
 {
-	struct look *look = &looking->result->look;
+	struct look *look = &looking->result->found;
 	struct network_wish *wish = ARRAY_ADD(look->networks, look->network_count);
 
 	*wish = (struct network_wish){
@@ -87,11 +87,11 @@ static int look_at_networks(struct looking *looking, struct cni_error *err)
 {
 	struct host_look *result = looking->result;
 	struct network_list *networks = &result->networks;
-	struct look *look = &result->look;
+	struct look *look = &result->found;
 
 	if (networks_read(networks, &looking->host->datapath, looking->host->socket, err))
 		return -1;
-	result->names = need(calloc(2 * networks->count + 1, sizeof(*result->names)));
+	result->names = or_exit(calloc(2 * networks->count + 1, sizeof(*result->names)));
 	for (size_t i = 0; i < networks->count; i++) {
 		struct known_network *known = &networks->list[i];
 		struct network_names *names = &result->names[2 * i];
@@ -127,7 +127,7 @@ static bool is_named(const struct look *look, const char *interface)
  * are listed only where there is a glob. */
 static int add_named(struct looking *looking, struct cni_error *err)
 {
-	const struct look *look = &looking->result->look;
+	const struct look *look = &looking->result->found;
 	cleanup_free struct link_name *links = NULL;
 	bool has_glob = false;
 	size_t count = 0;
@@ -158,7 +158,7 @@ static enum walk add_entry(const void *key, const void *value, void *context, st
 	return WALK_ON;
 }
 
-static int add_by_administrator(struct looking *looking, struct cni_error *err)
+static void add_by_administrator(struct looking *looking)
 {
 	for (char *const *name = looking->at->named; name && *name; name++) {
 		struct interface_look *interface;
@@ -169,7 +169,6 @@ static int add_by_administrator(struct looking *looking, struct cni_error *err)
 		interface = find_or_append(looking, ifindex);
 		interface->is_named_now = true;
 	}
-	return 0;
 }
 
 static int add_all(struct looking *looking, struct cni_error *err)
@@ -180,8 +179,9 @@ static int add_all(struct looking *looking, struct cni_error *err)
 	for (size_t i = 0; i < addresses->count; i++)
 		append(looking, addresses->interfaces[i].ifindex)->addressed =
 			&addresses->interfaces[i];
-	if (add_named(looking, err) || add_by_administrator(looking, err))
+	if (add_named(looking, err))
 		return -1;
+	add_by_administrator(looking);
 	if (container) {
 		find_or_append(looking, container->veth.link.ifindex);
 		if (container->veth.bridge.ifindex)
@@ -230,11 +230,6 @@ static int read_link(const struct looking *looking, struct interface_look *inter
 	return 0;
 }
 
-static bool is_served(const struct interface *entry)
-{
-	return entry->role == ROLE_UPLINK || entry->role == ROLE_BRIDGE;
-}
-
 /* The container's own, which its ADD has read already. */
 static bool take_link(const struct looking *looking, struct interface_look *interface)
 {
@@ -260,8 +255,8 @@ static bool take_link(const struct looking *looking, struct interface_look *inte
 static int look_at_link(const struct looking *looking, struct interface_look *interface,
 			struct cni_error *err)
 {
-	bool is_known = interface->is_known &&
-			(is_served(&interface->entry) || interface->entry.role == ROLE_LEFT_ALONE);
+	bool is_known = interface->is_known && (interface_is_served(&interface->entry) ||
+						interface->entry.role == ROLE_LEFT_ALONE);
 
 	if (take_link(looking, interface))
 		return 0;
@@ -283,7 +278,7 @@ static void look_at_hooks(const struct looking *looking, struct interface_look *
 	    (interface_is_containers(&interface->entry) && !is_own && !looking->at->veth_hooks))
 		return;
 	if (interface->entry.role == ROLE_LEFT_ALONE &&
-	    !uplink_decide(&looking->result->look, interface).is_uplink)
+	    !uplink_decide(&looking->result->found, interface).is_uplink)
 		return;
 	hooks_look(&interface->hooks, interface->link.ifindex, &looking->host->datapath.objects);
 	interface->has_hooks = true;
@@ -292,7 +287,7 @@ static void look_at_hooks(const struct looking *looking, struct interface_look *
 static void look_at_container(struct looking *looking)
 {
 	const struct container *container = looking->at->container;
-	struct look *look = &looking->result->look;
+	struct look *look = &looking->result->found;
 
 	look->veth = container->veth;
 	look->adds = looking->at->adds;
@@ -304,10 +299,10 @@ int host_look(struct host_look *result, struct host *host, const struct look_at 
 	      struct cni_error *err)
 {
 	struct looking looking = {result, host, at};
-	struct look *look = &result->look;
+	struct look *look = &result->found;
 	struct meta meta;
 
-	*result = (struct host_look){.look = {
+	*result = (struct host_look){.found = {
 					     .addresses = &host->addresses,
 					     .program_ids = host->datapath.objects.program_ids,
 					     .is_whole = at->entries,
@@ -328,7 +323,7 @@ int host_look(struct host_look *result, struct host *host, const struct look_at 
 
 void host_look_release(struct host_look *result)
 {
-	struct look *look = &result->look;
+	struct look *look = &result->found;
 
 	for (size_t i = 0; i < look->count; i++)
 		hooks_look_release(&look->interfaces[i].hooks);

@@ -24,7 +24,7 @@ struct look_at {
 
 /* A look, and what it points into. Begins as {0}. */
 struct host_look {
-	struct look look;
+	struct look found;
 	struct network_list networks;
 	struct network_names *names; /* two for each network: "uplinks", "excludeInterfaces" */
 	/* The conflist of the container at hand says something else than the map has for its
@@ -34,9 +34,8 @@ struct host_look {
 	struct network network;
 };
 
-/* Reads the host's addresses anew. Release the look also after a failure. CNI_ERROR_IO,
- * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_INVALID_CONFIGURATION: a named interface cannot be attached
- * to. */
+/* Works with the addresses that the host has read. Release the look also after a failure.
+ * CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED. */
 int host_look(struct host_look *look, struct host *host, const struct look_at *at,
 	      struct cni_error *err);
 void host_look_release(struct host_look *look);

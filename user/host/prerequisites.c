@@ -9,6 +9,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/warning.h"
+#include "datapath/attach/roles.h"
 #include "datapath/load/maps.h"
 #include "net/forwarding.h"
 #include "net/link.h"
@@ -51,7 +52,7 @@ static bool is_served(const struct host *host, uint32_t ifindex)
 	struct interface interface;
 
 	return interface_read(&host->datapath.objects, ifindex, &interface) &&
-	       (interface.role == ROLE_UPLINK || interface.role == ROLE_BRIDGE);
+	       interface_is_served(&interface);
 }
 
 /* Whether the host forwards IPv4 that comes in by the container's gateway (NULL: that of any

@@ -8,15 +8,18 @@
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "cni/json.h"
 #include "ipam/addresses.h"
 #include "ipam/pools.h"
+#include "ipam/reconcile.h"
 #include "ipam/state.h"
 
 #define GATEWAY "com.docker.network.gateway"
+#define FULL "no IP addresses available" /* host-local's words */
 
 /* *answer is left NULL for {}. */
 typedef int (*api_call)(const struct settings *settings, const json_t *request, json_t **answer,
@@ -74,11 +77,35 @@ static int release_pool(const struct settings *settings, const json_t *request, 
 	return pool_release(&state, pool_id, err);
 }
 
+static int ask_pool(const struct settings *settings, const struct address_request *wanted,
+		    char **address, struct cni_error *err)
+{
+	cleanup_state struct state state = STATE_NONE;
+
+	return pool_open(&state, settings, wanted->pool_id, err) ||
+			       address_request(&state, wanted, address, err)
+		       ? -1
+		       : 0;
+}
+
+/* Addresses that Docker has lost may be what fills the pool. Without the lock, as Docker may wait
+ * for another request meanwhile. The first error is what Docker gets if that does not help. */
+static int ask_full_pool(const struct settings *settings, const struct address_request *wanted,
+			 char **address, struct cni_error *err)
+{
+	cleanup_error struct cni_error problem = {0};
+
+	if (!strstr(cni_error_whole(err), FULL) ||
+	    reconcile_lost(settings, time(NULL) - (time_t)settings->grace, 1, &problem))
+		return -1;
+	cni_error_release(err);
+	return ask_pool(settings, wanted, address, err);
+}
+
 static int request_address(const struct settings *settings, const json_t *request, json_t **answer,
 			   struct cni_error *err)
 {
 	struct address_request wanted = {.pool_id = "", .address = ""};
-	cleanup_state struct state state = STATE_NONE;
 	cleanup_free char *address = NULL;
 	json_t *options = NULL;
 	const char *type = "";
@@ -89,8 +116,8 @@ static int request_address(const struct settings *settings, const json_t *reques
 	    cni_json_get_string(options, "RequestAddressType", &type, err))
 		return -1;
 	wanted.gateway = !strcmp(type, GATEWAY);
-	if (pool_open(&state, settings, wanted.pool_id, err) ||
-	    address_request(&state, &wanted, &address, err))
+	if (ask_pool(settings, &wanted, &address, err) &&
+	    ask_full_pool(settings, &wanted, &address, err))
 		return -1;
 	*answer = json_pack("{s:s, s:{}}", "Address", address, "Data");
 	return 0;
@@ -114,7 +141,7 @@ static const struct api_entry {
 	api_call call;
 	bool has_body;
 } entries[] = {
-	{"/Plugin.Activate", activate, false},
+	{API_ACTIVATE, activate, false},
 	{"/IpamDriver.GetCapabilities", get_capabilities, false},
 	{"/IpamDriver.GetDefaultAddressSpaces", get_default_address_spaces, false},
 	{"/IpamDriver.RequestPool", request_pool, true},

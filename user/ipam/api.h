@@ -9,6 +9,9 @@
 
 #include "ipam/settings.h"
 
+/* The call by which Docker begins to use the driver, after each start of Docker. */
+#define API_ACTIVATE "/Plugin.Activate"
+
 /* Answers a POST. Returns the HTTP status, and the answer in *text, malloc'ed: {"Err": "..."}
  * unless the status is 200. */
 unsigned int api_answer(const struct settings *settings, const char *path, const char *body,

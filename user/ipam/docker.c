@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
@@ -14,6 +16,7 @@
 #include "ipam/prefix.h"
 #include "ipam/socket.h"
 
+#define ANSWER_SECONDS 20
 #define END_OF_HEADERS "\r\n\r\n"
 
 /* By HTTP/1.0, whose answers end with the connection. */
@@ -21,12 +24,14 @@ static json_t *get(const char *socket, const char *path, struct cni_error *err)
 {
 	cleanup_free char *request = cni_format("GET %s HTTP/1.0\r\n\r\n", path);
 	cleanup_close int fd = socket_connect(socket, err);
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
 	cleanup_free char *text = NULL;
 	const char *body;
 	size_t length;
 
 	if (fd < 0)
 		return NULL;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (cni_write_all(fd, request, strlen(request))) {
 		cni_error_set(err, CNI_ERROR_IO, "cannot write to %s", socket);
 		return NULL;

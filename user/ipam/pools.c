@@ -311,7 +311,7 @@ int pool_open(struct state *state, const struct settings *settings, const char *
 	if (!strncmp(pool_id, POOL_SPACE "/", space)) {
 		const char *slash = strchr(pool_id + space, '/');
 
-		text = need(strdup(pool_id + space));
+		text = or_exit(strdup(pool_id + space));
 		if (slash)
 			text[slash + 1 + strcspn(slash + 1, "/") - pool_id - space] = '\0';
 	}

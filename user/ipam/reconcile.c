@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
@@ -25,7 +26,8 @@
 struct comparison {
 	struct state state;
 	json_t *docker;
-	time_t asked; /* when Docker was: what is younger it may have got after that */
+	time_t before; /* what is younger Docker may have got after it was asked */
+	bool only_gives_back;
 	const struct settings *settings;
 	json_t *differences; /* [{"difference", "pool", "address"}] */
 };
@@ -98,9 +100,8 @@ static int print(const struct comparison *comparison, struct cni_error *err)
 
 static bool is_old(const struct comparison *comparison, const json_t *record)
 {
-	json_int_t since = json_integer_value(json_object_get(record, "since"));
-
-	return since + (json_int_t)comparison->settings->grace <= (json_int_t)comparison->asked;
+	return json_integer_value(json_object_get(record, "since")) <=
+	       (json_int_t)comparison->before;
 }
 
 static void give_back_addresses(struct comparison *comparison, const char *pool_id, json_t *pool,
@@ -337,7 +338,8 @@ static void find_lost(struct comparison *comparison, const char *pool_id, const 
 		address_adopt(&comparison->state, pool_id, address, record);
 	}
 	/* Only host-local's is known. */
-	if (stored && json_object_get(json_object_get(pool, "plan"), "range") && !is_failing(pool))
+	if (stored && json_object_get(json_object_get(pool, "plan"), "range") &&
+	    !comparison->only_gives_back && !is_failing(pool))
 		give_plugin(comparison, pool_id, pool, stored, err);
 	if (cni_error_is_set(&problem))
 		cni_error_join(err, &problem);
@@ -371,7 +373,7 @@ static void compare(struct comparison *comparison, const char *subnet, struct cn
 	if (!comparison->settings->dry_run)
 		repair(comparison, subnet, err);
 	json_array_foreach (comparison->docker, index, docker) {
-		if (!strcmp(text_of(docker, "subnet"), subnet))
+		if (!comparison->only_gives_back && !strcmp(text_of(docker, "subnet"), subnet))
 			ask_for(comparison, docker, err);
 	}
 	/* Shallow: the pools themselves change. */
@@ -429,19 +431,56 @@ static void compare_all(struct comparison *comparison, struct cni_error *err)
 	}
 }
 
+/* Takes over `docker`. What was done is printed after an error, too. */
+static int compare_with(struct comparison *comparison, json_t *docker, struct cni_error *err)
+{
+	bool is_asked = !comparison->only_gives_back; /* and wants an answer */
+
+	comparison->docker = docker;
+	comparison->differences = json_array();
+	if (docker)
+		compare_all(comparison, err);
+	if ((is_asked && !cni_error_is_set(err)) || json_array_size(comparison->differences))
+		print(comparison, err);
+	json_decref(comparison->docker);
+	json_decref(comparison->differences);
+	return cni_error_is_set(err) ? -1 : 0;
+}
+
 int reconcile(const struct settings *settings, struct cni_error *err)
 {
-	struct comparison comparison = {.state = STATE_NONE, .settings = settings};
+	struct comparison comparison = {
+		.state = STATE_NONE,
+		.before = time(NULL) - (time_t)settings->grace,
+		.settings = settings,
+	};
 
-	comparison.asked = time(NULL);
-	comparison.docker = docker_pools(settings->docker, settings->driver, err);
-	comparison.differences = json_array();
-	if (comparison.docker)
-		compare_all(&comparison, err);
-	/* What was done is printed after an error, too. */
-	if (!cni_error_is_set(err) || json_array_size(comparison.differences))
-		print(&comparison, err);
-	json_decref(comparison.docker);
-	json_decref(comparison.differences);
-	return cni_error_is_set(err) ? -1 : 0;
+	return compare_with(&comparison, docker_pools(settings->docker, settings->driver, err),
+			    err);
+}
+
+/* Docker activates its drivers, and starts containers, before it answers itself. */
+static json_t *wait_for_docker(const struct settings *settings, unsigned int rounds,
+			       struct cni_error *err)
+{
+	for (;; sleep(1)) {
+		json_t *docker = docker_pools(settings->docker, settings->driver, err);
+
+		if (docker || !--rounds)
+			return docker;
+		cni_error_release(err);
+	}
+}
+
+int reconcile_lost(const struct settings *settings, time_t before, unsigned int rounds,
+		   struct cni_error *err)
+{
+	struct comparison comparison = {
+		.state = STATE_NONE,
+		.before = before,
+		.only_gives_back = true,
+		.settings = settings,
+	};
+
+	return compare_with(&comparison, wait_for_docker(settings, rounds, err), err);
 }

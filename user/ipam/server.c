@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
@@ -28,6 +29,7 @@
 #include "cnirun/output.h"
 #include "ipam/addresses.h"
 #include "ipam/api.h"
+#include "ipam/reconcile.h"
 #include "ipam/socket.h"
 #include "ipam/state.h"
 
@@ -36,6 +38,7 @@
 #define OTHER_FILES 16 /* the daemon's own */
 #define SILENCE 60u    /* seconds; only root can connect */
 #define MS_PER_SECOND 1000
+#define DOCKER_ROUNDS 600 /* as many seconds Docker may take to start */
 #define LAST_ROUNDS 10
 #define ANSWER 3 /* the worker's only file behind the standard streams */
 #define CONTENT_TYPE "application/vnd.docker.plugins.v1.2+json"
@@ -73,7 +76,7 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int sta
 		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result;
 
-	need(response);
+	or_exit(response);
 	MHD_add_response_header(response, "Content-Type", CONTENT_TYPE);
 	/* A connection that Docker keeps for later may be closed just when it is used again. Docker
 	 * would repeat the request, but without its text. */
@@ -88,7 +91,7 @@ static void append(struct request *request, const char *data, size_t size)
 	request->too_long |= size > BODY_LIMIT - request->length;
 	if (request->too_long)
 		return;
-	request->body = need(realloc(request->body, request->length + size));
+	request->body = or_exit(realloc(request->body, request->length + size));
 	memcpy(request->body + request->length, data, size);
 	request->length += size;
 }
@@ -119,6 +122,30 @@ static void work(const struct settings *settings, const char *path, const struct
 	_exit(dprintf(ANSWER, "%u %s", status, text) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
+/* What Docker's last run has lost at its end. In the second of its start it may get addresses. */
+static void give_back_lost(const struct settings *settings, struct cni_error *err)
+{
+	if (reconcile_lost(settings, time(NULL) - 1, DOCKER_ROUNDS, err))
+		cni_error_wrap(err, "`cni-ipam reconcile` is to be called by hand");
+}
+
+/* Whatever fails there fails with the requests, too, or is warned of: a daemon that ends takes
+ * systemd's socket with it. */
+static void start_beside(const struct settings *settings,
+			 void (*job)(const struct settings *, struct cni_error *))
+{
+	cleanup_error struct cni_error problem = {0};
+	pid_t daemon = getpid();
+
+	if (fork())
+		return;
+	become_worker(daemon, -1);
+	job(settings, &problem);
+	if (cni_error_is_set(&problem))
+		output_warn("%s", cni_error_message(&problem));
+	_exit(EXIT_SUCCESS);
+}
+
 static enum MHD_Result start_worker(const struct settings *settings, const char *path,
 				    struct request *request)
 {
@@ -133,6 +160,8 @@ static enum MHD_Result start_worker(const struct settings *settings, const char 
 		become_worker(daemon, request->answer);
 		work(settings, path, request);
 	}
+	if (!strcmp(path, API_ACTIVATE))
+		start_beside(settings, give_back_lost);
 	request->next = pending;
 	pending = request;
 	MHD_suspend_connection(request->connection);
@@ -153,7 +182,7 @@ static enum MHD_Result send_answer(const struct request *request)
 	if (!status)
 		return reply(request->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
 			     api_error_text("the process for the request was killed: try again"));
-	return reply(request->connection, (unsigned int)status, need(strdup(end + 1)));
+	return reply(request->connection, (unsigned int)status, or_exit(strdup(end + 1)));
 }
 
 /* libmicrohttpd calls it with the headers, with each part of the body, at the end, and when the
@@ -165,7 +194,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	struct request *request = *context_of_request;
 
 	if (!request) {
-		request = *context_of_request = need(calloc(1, sizeof(*request)));
+		request = *context_of_request = or_exit(calloc(1, sizeof(*request)));
 		*request = (struct request){.connection = connection, .answer = -1};
 		return MHD_YES;
 	}
@@ -286,25 +315,15 @@ static void repair_subnet(const struct settings *settings, const char *text, str
 	cni_error_join(err, &problem);
 }
 
-/* What a killed daemon has left, as the next request may come late. Whatever fails now fails with
- * the requests, which say so: a daemon that ends takes systemd's socket with it. */
-static void start_repair(const struct settings *settings)
+/* What a killed daemon has left, as the next request may come late. */
+static void repair(const struct settings *settings, struct cni_error *err)
 {
-	cleanup_error struct cni_error problem = {0};
-	cleanup_json json_t *subnets = NULL;
-	pid_t daemon = getpid();
+	cleanup_json json_t *subnets = state_subnets(settings, err);
 	const json_t *subnet;
 	size_t index;
 
-	if (fork())
-		return;
-	become_worker(daemon, -1);
-	subnets = state_subnets(settings, &problem);
 	json_array_foreach (subnets, index, subnet)
-		repair_subnet(settings, json_string_value(subnet), &problem);
-	if (cni_error_is_set(&problem))
-		output_warn("%s", cni_error_message(&problem));
-	_exit(EXIT_SUCCESS);
+		repair_subnet(settings, json_string_value(subnet), err);
 }
 
 static int take_passed(struct settings *settings, struct cni_error *err)
@@ -345,7 +364,7 @@ int server_run(struct settings *settings, struct cni_error *err)
 		fd = make_socket(settings, err);
 	if (fd < 0 || catch_signals(err))
 		return -1;
-	start_repair(settings);
+	start_beside(settings, repair);
 	daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL,
 				  on_request, settings, MHD_OPTION_LISTEN_SOCKET, fd,
 				  MHD_OPTION_CONNECTION_LIMIT, connection_limit(),

@@ -74,7 +74,7 @@ int socket_take_passed(char **path, struct cni_error *err)
 /* Whoever may write to a directory of the path could put another socket there. */
 static int check_directories(const char *path, struct cni_error *err)
 {
-	cleanup_free char *directory = need(strndup(path, (size_t)(strrchr(path, '/') - path)));
+	cleanup_free char *directory = or_exit(strndup(path, (size_t)(strrchr(path, '/') - path)));
 	cleanup_free char *real = NULL;
 	struct stat status;
 	char *slash;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * address.c - IP addresses of both families in one type.
- */
+/* address.c - IP addresses of both families in one type. */
 #include "lib/address.h"
 
 #include <arpa/inet.h>
@@ -40,23 +38,17 @@ bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE])
 	return address[0] == 0xfe && (address[1] & 0xc0) == 0x80;
 }
 
-bool cni_address_bits_equal(const uint8_t one[CNI_ADDRESS_SIZE],
-			    const uint8_t other[CNI_ADDRESS_SIZE], unsigned int bits)
-{
-	unsigned int bytes = bits / 8, rest = bits % 8;
-
-	if (bits > CNI_ADDRESS_SIZE * 8 || memcmp(one, other, bytes))
-		return false;
-	return !rest || !((one[bytes] ^ other[bytes]) >> (8 - rest));
-}
-
 bool cni_address_has_prefix(const uint8_t address[CNI_ADDRESS_SIZE],
 			    const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int length)
 {
 	bool ipv4 = cni_address_is_ipv4(prefix);
+	unsigned int bits = length + (ipv4 ? IPV4_PREFIX_BITS : 0);
+	unsigned int bytes = bits / 8, rest = bits % 8;
 
-	return cni_address_is_ipv4(address) == ipv4 &&
-	       cni_address_bits_equal(address, prefix, length + (ipv4 ? IPV4_PREFIX_BITS : 0));
+	if (cni_address_is_ipv4(address) != ipv4 || bits > CNI_ADDRESS_SIZE * 8 ||
+	    memcmp(address, prefix, bytes))
+		return false;
+	return !rest || !((address[bytes] ^ prefix[bytes]) >> (8 - rest));
 }
 
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])

@@ -25,10 +25,6 @@ bool cni_address_is_ipv4(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_loopback(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* Returns whether the first bits of two addresses, of all 128, are the same; of more than 128 they
- * never are. */
-bool cni_address_bits_equal(const uint8_t one[CNI_ADDRESS_SIZE],
-			    const uint8_t other[CNI_ADDRESS_SIZE], unsigned int bits);
 /* Returns whether the address has the prefix, whose length is in its own family (0-32, 0-128): ::/0
  * holds no address of IPv4. */
 bool cni_address_has_prefix(const uint8_t address[CNI_ADDRESS_SIZE],

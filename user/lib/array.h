@@ -10,7 +10,8 @@
 /* Doubles the room whenever it is used up: at each power of two. */
 static inline void *array_grow(void *array, size_t count, size_t size)
 {
-	return count & (count - 1) ? array : need(reallocarray(array, count ? 2 * count : 1, size));
+	return count & (count - 1) ? array
+				   : or_exit(reallocarray(array, count ? 2 * count : 1, size));
 }
 
 /* A pointer to a new last element, which holds anything. An array without elements is NULL. */

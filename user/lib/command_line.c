@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * command_line.c - the options of a command line, by a table of them.
- */
+/* command_line.c - the options of a command line, by a table of them. */
 #include "lib/command_line.h"
 
 #include <getopt.h>
@@ -18,7 +16,8 @@ static bool is_of_set(const struct command_line *line, const struct command_opti
 	return !option->set || option->set & line->set;
 }
 
-static void describe(const struct command_line *line, struct option *long_options, char *letters)
+static void fill_getopt_tables(const struct command_line *line, struct option *long_options,
+			       char *letters)
 {
 	*letters++ = ':'; /* tell a missing argument from an unknown option */
 	for (int i = 0; i < line->count; i++) {
@@ -73,12 +72,53 @@ static int set_option_error(const struct command_line *line, int found, char **a
 			     argv[0]);
 }
 
+bool command_line_parse_number(const char *text, uint32_t most, uint32_t *number)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long value = strtoul(text, NULL, 10);
+
+	if (!digits || digits > 10 || text[digits] || !value || value > most)
+		return false;
+	*number = (uint32_t)value;
+	return true;
+}
+
+static int set_number(const struct command_option *option, uint32_t *member, struct cni_error *err)
+{
+	if (!optarg)
+		*member = option->otherwise;
+	if (!optarg || command_line_parse_number(optarg, option->most, member))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "invalid --%s \"%.60s\": must be a number, 1 to %u", option->name,
+			     optarg, option->most);
+}
+
+static int set_choice(const struct command_option *option, int *member, struct cni_error *err)
+{
+	const char *word = option->argument;
+	size_t length;
+
+	for (*member = 1; *word; (*member)++, word += length + (word[length] == '|')) {
+		length = strcspn(word, "|");
+		if (strlen(optarg) == length && !strncmp(word, optarg, length))
+			return 0;
+	}
+	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+			     "invalid --%s \"%.60s\": must be one of %s", option->name, optarg,
+			     option->argument);
+}
+
 static int set_option(const struct command_option *option, void *options, struct cni_error *err)
 {
 	void *member = (char *)options + option->member;
 
 	if (option->set_value)
 		return option->set_value(options, optarg, err);
+	if (option->most)
+		return set_number(option, member, err);
+	if (option->argument && strchr(option->argument, '|'))
+		return set_choice(option, member, err);
 	if (option->argument)
 		*(const char **)member = optarg;
 	else
@@ -93,7 +133,7 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 	char letters[LETTERS_SIZE];
 	int found;
 
-	describe(line, long_options, letters);
+	fill_getopt_tables(line, long_options, letters);
 	opterr = 0;
 	optind = 0; /* in glibc: begin anew, even after another command line */
 	while ((found = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {

@@ -5,7 +5,9 @@
 #ifndef LIB_COMMAND_LINE_H
 #define LIB_COMMAND_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/error.h"
@@ -20,8 +22,12 @@ struct command_option {
 	const char *help;     /* a line or more, the last without a line feed */
 	/* `value` is NULL where there is no argument. CNI_ERROR_INVALID_ENVIRONMENT, and others. */
 	int (*set_value)(void *options, const char *value, struct cni_error *err);
-	/* Without set_value(): the member for the argument, or the bool that becomes true. */
+	/* Without set_value(): the member for the argument, or the bool that becomes true. Of an
+	 * argument "a|b|c" it is an int, and becomes 1 for "a". */
 	size_t member;
+	/* Not 0: the member is a uint32_t, a number from 1 to this; without an argument that may be
+	 * left out it becomes `otherwise`. */
+	uint32_t most, otherwise;
 };
 
 struct command_line {
@@ -36,6 +42,9 @@ struct command_line {
  * an option that does not exist or lacks its argument. */
 int command_line_read(const struct command_line *line, int argc, char **argv, void *options,
 		      struct cni_error *err);
+
+/* Digits and nothing else, from 1 to `most`. */
+bool command_line_parse_number(const char *text, uint32_t most, uint32_t *number);
 
 /* Reads the argument of --OPTION: 0 to 999999 (eleven days). CNI_ERROR_INVALID_ENVIRONMENT. */
 int command_line_read_seconds(const char *option, const char *text, unsigned int *seconds,

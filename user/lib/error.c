@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * error.c - the one error of a run: setting, wrapping, reading.
- */
+/* error.c - the one error of a run: setting, wrapping, reading. */
 #include "lib/error.h"
 
 #include <stdarg.h>
@@ -65,7 +63,7 @@ const char *cni_error_whole(struct cni_error *err)
 	return cni_error_message(err);
 }
 
-static void join(struct cni_error *all, struct cni_error *one, const char *separator)
+static void join_errors(struct cni_error *all, struct cni_error *one, const char *separator)
 {
 	cni_error_whole(all);
 	cni_error_whole(one);
@@ -81,12 +79,12 @@ static void join(struct cni_error *all, struct cni_error *one, const char *separ
 
 void cni_error_join(struct cni_error *all, struct cni_error *one)
 {
-	join(all, one, "\n");
+	join_errors(all, one, "\n");
 }
 
 int cni_error_chain(struct cni_error *all, struct cni_error *one)
 {
-	join(all, one, "; ");
+	join_errors(all, one, "; ");
 	return -1;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * io.c - reads and writes whole texts; makes closed standard streams harmless.
- */
+/* io.c - reads and writes whole texts; makes closed standard streams harmless. */
 #include "lib/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,20 +16,21 @@
 char *cni_read_all(int fd, size_t limit, const char *what, size_t *length, struct cni_error *err)
 {
 	char *text = NULL, chunk[16384];
-	FILE *stream = need(open_memstream(&text, length));
+	FILE *stream = or_exit(open_memstream(&text, length));
 	ssize_t got;
 
 	do {
 		got = read(fd, chunk, sizeof(chunk));
 		if (got > 0)
-			need(fwrite(chunk, 1, (size_t)got, stream) < (size_t)got ? NULL : stream);
+			or_exit(fwrite(chunk, 1, (size_t)got, stream) < (size_t)got ? NULL
+										    : stream);
 	} while ((got > 0 && ftell(stream) <= (long)limit) || (got < 0 && errno == EINTR));
 	if (got < 0)
 		cni_error_set(err, CNI_ERROR_IO, "cannot read %s: %s", what, strerror(errno));
 	else if (got > 0)
 		cni_error_set(err, CNI_ERROR_IO, "%s is longer than %zu bytes, which is the limit",
 			      what, limit);
-	need(fclose(stream) ? NULL : text);
+	or_exit(fclose(stream) ? NULL : text);
 	if (!got)
 		return text;
 	free(text);
@@ -54,9 +54,14 @@ int cni_write_all(int fd, const char *text, size_t length)
 
 void standard_streams_guard(void)
 {
+	struct pollfd streams[STDERR_FILENO + 1] = {{0}};
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		streams[fd].fd = fd;
+	poll(streams, STDERR_FILENO + 1, 0);
 	/* open() takes the lowest free number, which is that of the closed stream. */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
+		if (streams[fd].revents & POLLNVAL)
 			open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 	signal(SIGPIPE, SIG_IGN);
 }

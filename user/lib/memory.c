@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <sysexits.h>
 
-void *need(void *memory)
+void *or_exit(void *memory)
 {
 	if (memory)
 		return memory;
@@ -16,7 +16,7 @@ void *need(void *memory)
 
 static void *allocate(size_t size)
 {
-	return need(malloc(size ? size : 1));
+	return or_exit(malloc(size ? size : 1));
 }
 
 /* Before main(): jansson must have its functions before it has anything that they free. */

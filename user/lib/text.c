@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * text.c - formats text, and makes text from untrusted sources safe for a terminal or for JSON.
- */
+/* text.c - formats text, and makes text from untrusted sources safe for a terminal or for JSON. */
 #include "lib/text.h"
 
 #include <stdbool.h>
@@ -16,7 +14,7 @@ char *cni_format_list(const char *format, va_list arguments)
 {
 	char *text;
 
-	return need(vasprintf(&text, format, arguments) < 0 ? NULL : text);
+	return or_exit(vasprintf(&text, format, arguments) < 0 ? NULL : text);
 }
 
 char *cni_format(const char *format, ...)
@@ -31,7 +29,7 @@ char *cni_format(const char *format, ...)
 }
 
 /* Returns the length of the UTF-8 character at `text`, or 0 if there is none. */
-static size_t decode(const char *text, uint32_t *character)
+static size_t decode_utf8(const char *text, uint32_t *character)
 {
 	static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -71,7 +69,7 @@ static void replace_bytes(char *text, const char *kept)
 {
 	while (*text) {
 		uint32_t character = 0;
-		size_t length = decode(text, &character);
+		size_t length = decode_utf8(text, &character);
 		bool is_kept = !kept || (length == 1 && strchr(kept, *text));
 
 		if (!length)

@@ -6,7 +6,8 @@
 #ifndef LIB_WARNING_H
 #define LIB_WARNING_H
 
-/* Prints and logs one line, prefixed with the plugin's name; no newline needed. */
+/* Prints and logs one line, prefixed with the plugin's name; no newline needed. A log daemon that
+ * does not read is not waited for. */
 void warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

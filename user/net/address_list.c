@@ -85,7 +85,7 @@ static void take_address(struct nlmsghdr *message, void *context)
 	append_address(list, index, address, true);
 }
 
-int address_list_read(struct address_list *list, struct nl_sock *socket, struct cni_error *err)
+int address_list_read(struct address_list *list, struct netlink *socket, struct cni_error *err)
 {
 	struct ifaddrmsg header = {.ifa_family = AF_UNSPEC};
 	cleanup_request struct nl_msg *request =
@@ -127,7 +127,7 @@ static void take_route(struct nlmsghdr *message, void *context)
 	*(bool *)context = route->rtm_type == RTN_LOCAL;
 }
 
-bool local_address_exists(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE])
+bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	bool ipv4 = cni_address_is_ipv4(address), local = false;
 	int size = ipv4 ? 4 : CNI_ADDRESS_SIZE;

@@ -12,7 +12,7 @@
 #include "lib/address.h"
 #include "lib/error.h"
 
-struct nl_sock;
+struct netlink;
 
 /* An interface that has addresses. Those here are to masquerade with where the kernel can't
  * say better, zero if it has none of the family: the first that is not link-local, if
@@ -41,7 +41,7 @@ struct address_list {
 };
 
 /* Reads what the host has now. Release the list also after a failure. CNI_ERROR_IO. */
-int address_list_read(struct address_list *list, struct nl_sock *socket, struct cni_error *err);
+int address_list_read(struct address_list *list, struct netlink *socket, struct cni_error *err);
 void address_list_release(struct address_list *list);
 
 const struct addressed_interface *address_list_find(const struct address_list *list,
@@ -49,6 +49,6 @@ const struct addressed_interface *address_list_find(const struct address_list *l
 
 /* Returns whether routing takes the address for one of this host's: of an interface, or of a local
  * route ("ip route add local"). False also where rtnetlink can't say. */
-bool local_address_exists(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
+bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 #endif

@@ -2,8 +2,10 @@
 /* bridge_entry.c - a container's MAC in its bridge's forwarding database. */
 #include "net/bridge_entry.h"
 
+#include <errno.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "net/netlink.h"
@@ -12,8 +14,15 @@
 #define NTF_STICKY (1 << 6)
 #endif
 
+static bool is_meant(const uint8_t mac[LINK_MAC_SIZE])
+{
+	static const uint8_t none[LINK_MAC_SIZE];
+
+	return memcmp(mac, none, sizeof(none)) != 0;
+}
+
 /* Sticky: another container that sends with this MAC does not take the entry to its own port. */
-static int ask(struct nl_sock *socket, int type, int flags, uint32_t port,
+static int ask(struct netlink *socket, int type, int flags, uint32_t port,
 	       const uint8_t mac[LINK_MAC_SIZE])
 {
 	struct ndmsg header = {
@@ -29,24 +38,56 @@ static int ask(struct nl_sock *socket, int type, int flags, uint32_t port,
 	return netlink_ask(socket, request, NULL, NULL);
 }
 
-int bridge_entry_add(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+int bridge_entry_add(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	if (!bridge_entry_is_meant(mac))
+	if (!is_meant(mac))
 		return 0;
 	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
 }
 
-int bridge_entry_add_new(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+int bridge_entry_add_new(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	if (!bridge_entry_is_meant(mac))
+	if (!is_meant(mac))
 		return 0;
 	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
 }
 
-void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+struct wanted {
+	uint32_t port;
+	bool found;
+};
+
+static void take_entry(struct nlmsghdr *message, void *context)
+{
+	const struct ndmsg *header = nlmsg_data(message);
+	struct wanted *wanted = context;
+
+	wanted->found = (uint32_t)header->ndm_ifindex == wanted->port &&
+			header->ndm_state & (NUD_NOARP | NUD_PERMANENT);
+}
+
+/* What is no bridge's port has none, and needs none: the kernel refuses the question then. */
+bool bridge_entry_is_missing(struct netlink *socket, uint32_t port,
+			     const uint8_t mac[LINK_MAC_SIZE])
+{
+	struct ndmsg header = {
+		.ndm_family = AF_BRIDGE, .ndm_ifindex = (int)port, .ndm_flags = NTF_MASTER};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNEIGH, 0, &header, sizeof(header));
+	struct wanted wanted = {.port = port};
+
+	if (!is_meant(mac))
+		return false;
+	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
+	if (netlink_ask(socket, request, take_entry, &wanted))
+		return errno == ENOENT;
+	return !wanted.found;
+}
+
+void bridge_entry_delete(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	if (bridge_entry_is_meant(mac))
+	if (is_meant(mac))
 		ask(socket ?: netlink_route(&ignored), RTM_DELNEIGH, 0, port, mac);
 }

@@ -9,28 +9,23 @@
 #ifndef NET_BRIDGE_ENTRY_H
 #define NET_BRIDGE_ENTRY_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "net/link.h"
 
-/* False: the MAC is zeros, and below nothing is done, as for a veth that is no bridge's port. */
-static inline bool bridge_entry_is_meant(const uint8_t mac[LINK_MAC_SIZE])
-{
-	static const uint8_t none[LINK_MAC_SIZE];
-
-	return memcmp(mac, none, sizeof(none)) != 0;
-}
+/* With a MAC of zeros, as of a veth that is no bridge's port, nothing is done. */
 
 /* Makes it, in each VLAN of the port, or makes it static, whoever had it: only for the MAC that a
  * container had when it was added. 0, or -1 and errno. */
-int bridge_entry_add(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+int bridge_entry_add(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
 /* The same for a MAC that a running container may have chosen, the bridge's own, for example: only
  * where there is no entry with it. */
-int bridge_entry_add_new(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+int bridge_entry_add_new(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* Whether a port of a bridge lacks its static entry. */
+bool bridge_entry_is_missing(struct netlink *socket, uint32_t port,
+			     const uint8_t mac[LINK_MAC_SIZE]);
 /* socket NULL: opens one. An entry that does not exist, or is another port's by now, is no error.
  */
-void bridge_entry_delete(struct nl_sock *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+void bridge_entry_delete(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
 
 #endif

@@ -15,7 +15,7 @@ bool forwarding_is_on(bool ipv4, const char *interface)
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
 		 interface);
-	text_file_read(path, value, sizeof(value));
+	sysctl_read(path, value, sizeof(value));
 	return *value != '0';
 }
 
@@ -28,7 +28,7 @@ static void take_counts(struct nlmsghdr *message, void *context)
 bool forwarding_has_ipsec_policies(void)
 {
 	cleanup_request struct nl_msg *request = NULL;
-	cleanup_netlink struct nl_sock *socket = NULL;
+	cleanup_netlink struct netlink *socket = NULL;
 	struct xfrmu_spdinfo counts = {0};
 	struct cni_error ignored = {0};
 	uint32_t flags = 0;

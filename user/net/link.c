@@ -87,7 +87,7 @@ static struct nl_msg *begin(int flags, uint32_t ifindex, const char *name)
 	return request;
 }
 
-int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
+int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err)
 {
 	cleanup_request struct nl_msg *request = NULL;
@@ -106,8 +106,9 @@ int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct 
 			     strerror(errno));
 }
 
-int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link *bridge,
-		    struct cni_error *err)
+/* Of the port; its ifindex is 0 where there is none. */
+static int get_bridge(struct netlink *socket, const struct link *port, struct link *bridge,
+		      struct cni_error *err)
 {
 	if (link_get(socket, port->master, NULL, bridge, err))
 		return -1;
@@ -118,11 +119,11 @@ int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link
 }
 
 /* Any socket serves, and rtnetlink would wait for whoever changes interfaces just now. */
-bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE])
+bool link_name(struct netlink *socket, uint32_t ifindex, char name[IF_NAMESIZE])
 {
 	struct ifreq request = {.ifr_ifindex = (int)ifindex};
 
-	if (ioctl(nl_socket_get_fd(socket), SIOCGIFNAME, &request))
+	if (ioctl(socket->fd, SIOCGIFNAME, &request))
 		return false;
 	memcpy(name, request.ifr_name, IF_NAMESIZE);
 	name[IF_NAMESIZE - 1] = '\0';
@@ -151,13 +152,13 @@ static void take_name(struct nlmsghdr *message, void *context)
 		nla_strlcpy(added->name, name, sizeof(added->name));
 }
 
-int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *count,
+int link_names_read(struct netlink *socket, struct link_name **names, size_t *count,
 		    struct cni_error *err)
 {
 	cleanup_request struct nl_msg *request = begin(NLM_F_DUMP, 0, NULL);
 	struct listing listing = {0};
 
-	/* What comes or goes meanwhile is somebody's next look. */
+	/* The next command sees what comes or goes meanwhile. */
 	if (netlink_ask(socket, request, take_name, &listing) && errno != EAGAIN) {
 		free(listing.names);
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the host's interfaces: %s",
@@ -171,7 +172,7 @@ int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *co
 static int get_container_end(int netns, const char *ifname, struct link *link,
 			     struct cni_error *err)
 {
-	cleanup_netlink struct nl_sock *there = netlink_open_in(netns, err);
+	cleanup_netlink struct netlink *there = netlink_open_in(netns, err);
 
 	if (!there || link_get(there, 0, ifname, link, err))
 		return -1;
@@ -196,7 +197,7 @@ static void take_netns_id(struct nlmsghdr *message, void *context)
 		   sizeof(int));
 }
 
-int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
+int veth_find_host_end(struct netlink *socket, int netns, const char *ifname,
 		       struct host_veth *veth, struct cni_error *err)
 {
 	struct rtgenmsg header = {0};
@@ -222,5 +223,5 @@ int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
 			"the other end of the container's veth %s is not in the network"
 			" namespace that bpf-portmap runs in; run it on the host",
 			ifname);
-	return link_get_bridge(socket, link, &veth->bridge, err);
+	return get_bridge(socket, link, &veth->bridge, err);
 }

@@ -13,7 +13,7 @@
 
 #include "lib/error.h"
 
-struct nl_sock;
+struct netlink;
 
 /* What frames begin with where tc programs see them. */
 enum link_header {
@@ -40,12 +40,8 @@ struct link {
 
 /* Reads it by ifindex, or by name where that is not NULL. An interface that does not exist is no
  * error: link->ifindex is 0 then. CNI_ERROR_IO. */
-int link_get(struct nl_sock *socket, uint32_t ifindex, const char *name, struct link *link,
+int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
-
-/* Reads the bridge that it is a port of; its ifindex is 0 where there is none. CNI_ERROR_IO. */
-int link_get_bridge(struct nl_sock *socket, const struct link *port, struct link *bridge,
-		    struct cni_error *err);
 
 static inline bool link_is_kind(const struct link *link, const char *kind)
 {
@@ -53,7 +49,7 @@ static inline bool link_is_kind(const struct link *link, const char *kind)
 }
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
-bool link_name(struct nl_sock *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
+bool link_name(struct netlink *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
 /* Returns 0 where there is none. */
 uint32_t link_index(const char *name);
 
@@ -63,7 +59,7 @@ struct link_name {
 };
 
 /* Lists all interfaces; *names is malloc'ed. CNI_ERROR_IO. */
-int link_names_read(struct nl_sock *socket, struct link_name **names, size_t *count,
+int link_names_read(struct netlink *socket, struct link_name **names, size_t *count,
 		    struct cni_error *err);
 
 struct host_veth {
@@ -76,7 +72,7 @@ struct host_veth {
  * again: names in results are hints. CNI_ERROR_INVALID_CONFIGURATION when there is no such
  * veth, naming what there is instead; CNI_ERROR_INVALID_NETNS when the namespace cannot be entered.
  */
-int veth_find_host_end(struct nl_sock *socket, int netns, const char *ifname,
+int veth_find_host_end(struct netlink *socket, int netns, const char *ifname,
 		       struct host_veth *veth, struct cni_error *err);
 
 #endif

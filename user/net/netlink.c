@@ -3,6 +3,7 @@
 #include "net/netlink.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,52 +11,71 @@
 #include "lib/memory.h"
 #include "net/netns.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
 /* What a dump comes in at most. */
 #define ANSWER_SIZE 32768
 
-/* With a descriptor that we made libnl leaves the buffers' sizes and the port to the kernel: that
- * saves three of six system calls for each socket. */
-struct nl_sock *netlink_open(int protocol, struct cni_error *err)
+struct netlink *netlink_open(int protocol, struct cni_error *err)
 {
-	struct nl_sock *opened = need(nl_socket_alloc());
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), result;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+	struct netlink *opened;
 
-	/* Each message is read once, and no acknowledgement asked for behind an answer: that saves
-	 * two of three system calls. */
-	nl_socket_disable_auto_ack(opened);
-	nl_socket_disable_msg_peek(opened);
-	nl_socket_set_msg_buf_size(opened, ANSWER_SIZE);
-	result = fd < 0 ? -1 : nl_socket_set_fd(opened, protocol, fd);
-	if (!result)
-		return opened;
-	cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
-		      fd < 0 ? strerror(errno) : nl_geterror(result));
-	if (fd >= 0)
-		close(fd);
-	nl_socket_free(opened);
-	return NULL;
+	if (fd < 0) {
+		cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
+			      strerror(errno));
+		return NULL;
+	}
+	opened = or_exit(malloc(sizeof(*opened)));
+	opened->fd = fd;
+	return opened;
 }
 
-struct nl_sock *netlink_route(struct cni_error *err)
+void netlink_close(struct netlink **socket)
 {
-	static struct nl_sock *socket;
+	if (*socket)
+		close((*socket)->fd);
+	free(*socket);
+	*socket = NULL;
+}
+
+struct netlink *netlink_route(struct cni_error *err)
+{
+	static struct netlink *socket;
 
 	if (!socket)
 		socket = netlink_open(NETLINK_ROUTE, err);
 	return socket;
 }
 
+int netlink_get_netns_cookie(uint64_t *cookie, struct cni_error *err)
+{
+	struct netlink *route = netlink_route(err);
+	socklen_t size = sizeof(*cookie);
+
+	if (!route)
+		return -1;
+	if (!getsockopt(route->fd, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &size))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "the kernel does not tell the network namespace's cookie (%s);"
+			     " Linux 5.15 or newer is needed",
+			     strerror(errno));
+}
+
 static int open_here(void *context, struct cni_error *err)
 {
-	struct nl_sock **socket = context;
+	struct netlink **socket = context;
 
 	*socket = netlink_open(NETLINK_ROUTE, err);
 	return *socket ? 0 : -1;
 }
 
-struct nl_sock *netlink_open_in(int netns, struct cni_error *err)
+struct netlink *netlink_open_in(int netns, struct cni_error *err)
 {
-	struct nl_sock *socket = NULL;
+	struct netlink *socket = NULL;
 
 	netns_call(netns, open_here, &socket, err);
 	return socket;
@@ -63,16 +83,17 @@ struct nl_sock *netlink_open_in(int netns, struct cni_error *err)
 
 struct nl_msg *netlink_begin(int type, int flags, void *fixed, size_t size)
 {
-	struct nl_msg *request = need(nlmsg_alloc_simple(type, NLM_F_REQUEST | flags));
+	struct nl_msg *request = or_exit(nlmsg_alloc_simple(type, NLM_F_REQUEST | flags));
 
-	need(nlmsg_append(request, fixed, size, NLMSG_ALIGNTO) ? NULL : request);
+	or_exit(nlmsg_append(request, fixed, size, NLMSG_ALIGNTO) ? NULL : request);
 	return request;
 }
 
 struct exchange {
 	netlink_take take;
 	void *context;
-	bool wants_ack, finished;
+	uint32_t sequence; /* of the request, and so of the answer */
+	bool wants_ack, finished, changed;
 	int error; /* the first one */
 };
 
@@ -82,31 +103,10 @@ static void fail(struct exchange *exchange, int error)
 		exchange->error = error;
 }
 
-/* In a container's namespace its own processes may write to our socket, which the kernel alone has
- * anything to say to. */
-static int check_sender(struct nl_msg *message, void *context)
+/* An acknowledgement, an error, or a dump's end, which may be an error, too: each begins with the
+ * kernel's negative errno, or 0. */
+static void finish(struct exchange *exchange, const struct nlmsghdr *header)
 {
-	return nlmsg_get_src(message)->nl_pid ? NL_SKIP : NL_OK;
-}
-
-/* Goes on after a failure: the rest must not be taken for the answer to the next request. */
-static int take_message(struct nl_msg *message, void *context)
-{
-	struct nlmsghdr *header = nlmsg_hdr(message);
-	struct exchange *exchange = context;
-
-	if (!(header->nlmsg_flags & NLM_F_MULTI) && !exchange->wants_ack)
-		exchange->finished = true;
-	if (exchange->take && !exchange->error)
-		exchange->take(header, exchange->context);
-	return NL_OK;
-}
-
-/* A dump may end with an error, too. */
-static int finish(struct nl_msg *message, void *context)
-{
-	const struct nlmsghdr *header = nlmsg_hdr(message);
-	struct exchange *exchange = context;
 	int error = 0;
 
 	if (nlmsg_datalen(header) >= (int)sizeof(error))
@@ -114,35 +114,84 @@ static int finish(struct nl_msg *message, void *context)
 	if (error < 0)
 		fail(exchange, -error);
 	exchange->finished = true;
-	return NL_OK;
 }
 
-static int refuse(struct sockaddr_nl *from, struct nlmsgerr *said, void *context)
+static void take_message(struct exchange *exchange, struct nlmsghdr *header)
 {
-	fail(context, -said->error);
-	return NL_STOP;
-}
-
-int netlink_ask(struct nl_sock *socket, struct nl_msg *request, netlink_take take, void *context)
-{
-	struct exchange exchange = {.take = take, .context = context};
-	int result = -NLE_NOMEM;
-
-	errno = ENOMEM;
-	if (socket && request) {
-		exchange.wants_ack = nlmsg_hdr(request)->nlmsg_flags & NLM_F_ACK;
-		nl_socket_modify_cb(socket, NL_CB_MSG_IN, NL_CB_CUSTOM, check_sender, NULL);
-		nl_socket_modify_cb(socket, NL_CB_VALID, NL_CB_CUSTOM, take_message, &exchange);
-		nl_socket_modify_cb(socket, NL_CB_ACK, NL_CB_CUSTOM, finish, &exchange);
-		nl_socket_modify_cb(socket, NL_CB_FINISH, NL_CB_CUSTOM, finish, &exchange);
-		nl_socket_modify_err_cb(socket, NL_CB_CUSTOM, refuse, &exchange);
-		errno = EIO; /* unless a system call says more */
-		result = nl_send_auto(socket, request);
+	exchange->changed |= header->nlmsg_flags & NLM_F_DUMP_INTR;
+	if (header->nlmsg_type == NLMSG_ERROR || header->nlmsg_type == NLMSG_DONE) {
+		finish(exchange, header);
+		return;
 	}
-	while (result >= 0 && !exchange.finished)
-		result = nl_recvmsgs_default(socket);
-	if (result < 0)
-		fail(&exchange, result == -NLE_DUMP_INTR ? EAGAIN : errno);
+	if (!(header->nlmsg_flags & NLM_F_MULTI) && !exchange->wants_ack)
+		exchange->finished = true;
+	if (exchange->take && !exchange->error)
+		exchange->take(header, exchange->context);
+}
+
+/* In a container's namespace its own processes may write to our socket, which the kernel alone has
+ * anything to say to. Returns the size, or -1 and errno. */
+static ssize_t receive(const struct netlink *socket, void *answer)
+{
+	struct iovec vector = {answer, ANSWER_SIZE};
+	struct sockaddr_nl from;
+	struct msghdr message;
+	ssize_t size;
+
+	do {
+		message = (struct msghdr){.msg_name = &from,
+					  .msg_namelen = sizeof(from),
+					  .msg_iov = &vector,
+					  .msg_iovlen = 1};
+		size = recvmsg(socket->fd, &message, 0);
+	} while (size < 0 ? errno == EINTR : from.nl_pid != 0);
+	if (size < 0 || !(message.msg_flags & MSG_TRUNC))
+		return size;
+	errno = EMSGSIZE;
+	return -1;
+}
+
+/* Of an earlier request that failed half-way more may still come. */
+static void read_answer(const struct netlink *socket, struct exchange *exchange)
+{
+	_Alignas(struct nlmsghdr) uint8_t answer[ANSWER_SIZE];
+
+	while (!exchange->finished) {
+		struct nlmsghdr *header = (struct nlmsghdr *)answer;
+		ssize_t size = receive(socket, answer);
+		int left = (int)size;
+
+		if (size < 0) {
+			fail(exchange, errno);
+			return;
+		}
+		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left))
+			if (header->nlmsg_seq == exchange->sequence)
+				take_message(exchange, header);
+	}
+}
+
+int netlink_ask(struct netlink *socket, struct nl_msg *request, netlink_take take, void *context)
+{
+	static uint32_t last_sequence;
+	struct nlmsghdr *header = nlmsg_hdr(request);
+	struct exchange exchange = {
+		.take = take,
+		.context = context,
+		.sequence = ++last_sequence,
+		.wants_ack = header->nlmsg_flags & NLM_F_ACK,
+	};
+
+	if (!socket) {
+		errno = ENOTSOCK;
+		return -1;
+	}
+	header->nlmsg_seq = exchange.sequence;
+	if (send(socket->fd, header, header->nlmsg_len, 0) < 0)
+		return -1;
+	read_answer(socket, &exchange);
+	if (exchange.changed)
+		fail(&exchange, EAGAIN);
 	errno = exchange.error;
 	return exchange.error ? -1 : 0;
 }

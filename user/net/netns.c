@@ -9,16 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71
-#endif
 
 #define OWN_NETNS "/proc/self/ns/net"
 
@@ -39,28 +33,12 @@ int netns_open(const char *path, struct cni_error *err)
 	return fd;
 }
 
-int netns_is_own(int netns, bool *own, struct cni_error *err)
+bool netns_is_own(const char *path)
 {
 	struct stat theirs, ours;
 
-	if (fstat(netns, &theirs) || stat(OWN_NETNS, &ours))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot look at " OWN_NETNS ": %s",
-				     strerror(errno));
-	*own = theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
-	return 0;
-}
-
-int netns_get_cookie(uint64_t *cookie, struct cni_error *err)
-{
-	cleanup_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	socklen_t size = sizeof(*cookie);
-
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, cookie, &size))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the kernel does not tell the network namespace's cookie (%s);"
-				     " Linux 5.15 or newer is needed",
-				     strerror(errno));
-	return 0;
+	return !stat(path, &theirs) && !stat(OWN_NETNS, &ours) && theirs.st_dev == ours.st_dev &&
+	       theirs.st_ino == ours.st_ino;
 }
 
 int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,

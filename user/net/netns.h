@@ -6,7 +6,6 @@
 #define NET_NETNS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "lib/error.h"
 
@@ -14,13 +13,9 @@
  * open or is no network namespace. */
 int netns_open(const char *path, struct cni_error *err);
 
-/* Checks whether it is the one this process runs in: by device and inode, as paths to one namespace
- * differ. CNI_ERROR_IO. */
-int netns_is_own(int netns, bool *own, struct cni_error *err);
-
-/* Reads SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in.
- * CNI_ERROR_KERNEL_REFUSED. */
-int netns_get_cookie(uint64_t *cookie, struct cni_error *err);
+/* Returns whether the path leads to the one this process runs in: by device and inode, as paths to
+ * one namespace differ. False also where it cannot be looked at. */
+bool netns_is_own(const char *path);
 
 /* Calls the function inside the namespace, comes back, and returns what it returned; -1 and
  * CNI_ERROR_INVALID_NETNS or CNI_ERROR_IO where it was not called. A process that cannot come back

@@ -9,7 +9,7 @@
 #include "lib/warning.h"
 #include "net/text_file.h"
 
-/* Fewer to one destination than this is no masquerade worth the name. */
+/* Fewer to one destination are too few: then the ephemeral range is shared. */
 #define ENOUGH_PORTS 1024
 #define LAST_PORT 65535
 #define USABLE ((struct port_range){1024, LAST_PORT})
@@ -80,25 +80,26 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 	return false;
 }
 
-bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES])
+/* With what /proc/sys/net/ipv4 of this namespace says. */
+static bool choose_for_host(struct port_range ranges[MASQUERADE_RANGES])
 {
 	struct port_range ephemeral = DEFAULT_EPHEMERAL;
 	char text[64], reserved[16384];
 	unsigned int first, last;
 
-	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
+	sysctl_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
 	if (sscanf(text, "%u %u", &first, &last) == 2 && first <= last && last <= LAST_PORT)
 		ephemeral = (struct port_range){(__u16)first, (__u16)last};
 	/* Of a list that is longer, the part that fits: a reserved port more or less only makes a
 	 * clash with a socket more likely, which the programs look for anyway. */
-	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
+	sysctl_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
 	return port_ranges_choose(ephemeral, reserved, ranges);
 }
 
 bool port_ranges_follow(struct meta *meta)
 {
 	struct port_range ranges[MASQUERADE_RANGES];
-	bool enough = port_ranges_of_host(ranges);
+	bool enough = choose_for_host(ranges);
 
 	if (!memcmp(meta->masquerade_ports, ranges, sizeof(ranges)))
 		return false;

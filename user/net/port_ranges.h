@@ -21,9 +21,6 @@
 bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 			struct port_range ranges[MASQUERADE_RANGES]);
 
-/* Does the same with what /proc/sys/net/ipv4 of this namespace says. */
-bool port_ranges_of_host(struct port_range ranges[MASQUERADE_RANGES]);
-
 /* Fills meta->masquerade_ports with those that the settings of this namespace leave now. False:
  * they are the same as before. Warns where they have changed and the host leaves hardly one. A flow
  * that lives keeps its port. A program that finds a range half new may at worst try a port of the

@@ -56,7 +56,7 @@ static void take_socket(struct nlmsghdr *message, void *context)
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
 }
 
-static int dump(struct nl_sock *socket, int family, struct reading *reading, uint32_t states)
+static int dump(struct netlink *socket, int family, struct reading *reading, uint32_t states)
 {
 	struct inet_diag_req_v2 header = {
 		.sdiag_family = (uint8_t)family,
@@ -71,7 +71,7 @@ static int dump(struct nl_sock *socket, int family, struct reading *reading, uin
 	return 0;
 }
 
-int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol protocol,
+int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol protocol,
 		 enum socket_state state, struct cni_error *err)
 {
 	struct reading reading = {list, protocol};
@@ -106,7 +106,7 @@ static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZ
 		memcpy(words, address, CNI_ADDRESS_SIZE);
 }
 
-int sockets_end(struct nl_sock *socket, const struct host_socket *ended)
+int sockets_end(struct netlink *socket, const struct host_socket *ended)
 {
 	struct inet_diag_req_v2 header = {
 		.sdiag_family = cni_address_is_ipv4(ended->peer) ? AF_INET : AF_INET6,

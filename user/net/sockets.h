@@ -14,7 +14,7 @@
 #include "lib/address.h"
 #include "lib/error.h"
 
-struct nl_sock;
+struct netlink;
 
 enum socket_state {
 	SOCKET_BOUND, /* TCP: listens, or may yet; SCTP: listens; UDP: is not connected */
@@ -45,13 +45,13 @@ struct socket_list {
 /* Adds all that the kernel has in the namespace of the netlink socket, which speaks
  * NETLINK_SOCK_DIAG; nothing of a protocol that the kernel doesn't have.
  * CNI_ERROR_KERNEL_REFUSED: it has the protocol, but cannot say (no udp_diag or tcp_diag). */
-int sockets_find(struct socket_list *list, struct nl_sock *socket, enum protocol protocol,
+int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol protocol,
 		 enum socket_state state, struct cni_error *err);
 
 /* Has the kernel end a connected one: what its program calls next fails with ECONNABORTED, and it
  * is connected to nobody. 0, also where there is no such socket any more; else -1 and errno:
  * EOPNOTSUPP or EINVAL from a kernel without CONFIG_INET_DIAG_DESTROY. */
-int sockets_end(struct nl_sock *socket, const struct host_socket *ended);
+int sockets_end(struct netlink *socket, const struct host_socket *ended);
 
 void sockets_release(struct socket_list *list);
 

@@ -15,7 +15,7 @@
 
 /* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.
  * NULL: there is none, so all that is asked fails. */
-static struct nl_sock *own_socket(void)
+static struct netlink *own_socket(void)
 {
 	cleanup_error struct cni_error ignored = {0};
 

@@ -4,9 +4,11 @@
 
 #include "lib/cleanup.h"
 #include "cnirun/cache.h"
+#include "cnirun/output.h"
 #include "cnirun/plugin.h"
 #include "netavark/detach.h"
 #include "netavark/leave.h"
+#include "netavark/names.h"
 #include "netavark/plugin_list.h"
 #include "netavark/request.h"
 #include "netavark/status.h"
@@ -24,13 +26,27 @@ static int add(const struct request *request, json_t **result, struct cni_error 
 	return cache_write(&request->list, &request->conf, *result, err);
 }
 
+/* Without names a container works in all else, so that a missing server stops none. */
+static bool is_named(const struct request *request)
+{
+	cleanup_error struct cni_error problem = {0};
+
+	if (!request->network.dns_enabled)
+		return false;
+	if (!names_add(request, &problem))
+		return true;
+	output_warn("containers of network \"%s\" do not find this one by name, nor it them: %s",
+		    request->network_name, cni_error_message(&problem));
+	return false;
+}
+
 static int attach(const struct request *request, attach_reply *reply, struct cni_error *err)
 {
 	cleanup_json json_t *result = NULL, *status = NULL;
 
 	if (add(request, &result, err))
 		return -1;
-	status = status_make(result, request, err);
+	status = status_make(result, request, is_named(request), err);
 	return status ? reply(status, err) : -1;
 }
 
@@ -55,6 +71,7 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
 	conflist_release(&list);
 	if (!attach(&request, reply, err))
 		return 0;
+	names_remove(&request);
 	if (detach(&list, &request, &problem)) {
 		cni_error_wrap(&problem, "when cleaning up");
 		cni_error_join(err, &problem);
@@ -70,8 +87,10 @@ int attach_teardown(const json_t *root, const char *netns, struct cni_error *err
 	cleanup_conflist struct conflist list = {0};
 
 	if (request_read_names(&request, root, netns, err) ||
-	    cache_lock_attachment(&lock, request.network_name, &request.conf, err) ||
-	    detach(&list, &request, err))
+	    cache_lock_attachment(&lock, request.network_name, &request.conf, err))
+		return -1;
+	names_remove(&request);
+	if (detach(&list, &request, err))
 		return -1;
 	leave(lock, &request, &list);
 	return 0;

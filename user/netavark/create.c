@@ -7,8 +7,10 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "cni/json.h"
+#include "cnirun/output.h"
 #include "netavark/bridge.h"
 #include "netavark/in_use.h"
+#include "netavark/names.h"
 #include "netavark/network.h"
 #include "netavark/network_options.h"
 #include "netavark/plugin_list.h"
@@ -60,7 +62,7 @@ static int check_subnet(struct in_use *used, const struct subnet *subnet, struct
 	const char *user = in_use_subnet(used, subnet);
 
 	if (!user) {
-		in_use_add_subnet(used, subnet, need(strdup("another one of this network")));
+		in_use_add_subnet(used, subnet, or_exit(strdup("another one of this network")));
 		return 0;
 	}
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -72,11 +74,12 @@ static int check_subnet(struct in_use *used, const struct subnet *subnet, struct
 static int check_count(const struct network *network, unsigned int ipv4_subnets,
 		       struct cni_error *err)
 {
-	if (ipv4_subnets < 2 || network->internal)
+	if (ipv4_subnets < 2 || (network->internal && !network->dns_enabled))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "%u IPv4 subnets: the CNI plugin bridge gives a bridge one IPv4 "
-			     "address, so that there may be more only with --internal",
+			     "address, so that there may be more only with --internal and "
+			     "--disable-dns",
 			     ipv4_subnets);
 }
 
@@ -130,6 +133,19 @@ static int check_plugins(const struct network *network, struct cni_error *err)
 	return plugin_list_find(network, &options, err);
 }
 
+/* Podman refuses name servers without dns_enabled: containers get these themselves then. */
+static void choose_names(json_t *root, struct network *network)
+{
+	cleanup_error struct cni_error problem = {0};
+
+	if (!network->dns_enabled || !names_check(&problem))
+		return;
+	output_warn("containers of network \"%s\" will not find each other by name: %s",
+		    network->name, cni_error_message(&problem));
+	network->dns_enabled = json_array_size(network->dns_servers);
+	cni_json_set_new(root, "dns_enabled", json_boolean(network->dns_enabled));
+}
+
 int create_network(json_t *root, struct cni_error *err)
 {
 	cleanup_in_use struct in_use used = {0};
@@ -138,12 +154,10 @@ int create_network(json_t *root, struct cni_error *err)
 	if (network_read(&network, root, err) || check_ipam(&network, err) ||
 	    check_plugins(&network, err))
 		return -1;
+	choose_names(root, &network);
 	in_use_find(&used);
 	if (choose_bridge(root, &network, &used, err) || choose_subnets(root, &network, &used, err))
 		return -1;
 	cni_json_set_new(root, "ipam_options", json_pack("{s:s}", "driver", HOST_LOCAL));
-	/* netavark runs aardvark-dns for its own drivers alone. */
-	if (!json_array_size(network.dns_servers))
-		cni_json_set_new(root, "dns_enabled", json_false());
 	return 0;
 }

@@ -95,7 +95,7 @@ static void find_in_file(struct in_use *used, const char *path)
 		return;
 	if (*network.bridge)
 		*ARRAY_ADD(used->bridges, used->bridge_count) = (struct used_bridge){
-			need(strdup(network.bridge)), cni_format("network %s", network.name)};
+			or_exit(strdup(network.bridge)), cni_format("network %s", network.name)};
 	json_array_foreach (network.subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored))
 			in_use_add_subnet(used, &subnet,

@@ -2,29 +2,14 @@
 /* isolation.c - removes rules by iptables, as the plugin firewall makes them. */
 #include "netavark/isolation.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <stddef.h>
+
+#include "netavark/run_program.h"
 
 #define COMMENT "CNI firewall plugin rules (ingressPolicy: same-bridge)"
 #define STAGE_1 "CNI-ISOLATION-STAGE-1"
 #define STAGE_2 "CNI-ISOLATION-STAGE-2"
 #define LOCK_SECONDS "5" /* for iptables of others to end */
-
-/* What it says is not shown: mostly that there is no such rule. */
-static void run_silently(char *const *arguments)
-{
-	posix_spawn_file_actions_t actions;
-	pid_t child;
-
-	posix_spawn_file_actions_init(&actions);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	if (!posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ))
-		waitpid(child, NULL, 0);
-	posix_spawn_file_actions_destroy(&actions);
-}
 
 static void remove_rules(const char *program, const char *bridge)
 {
@@ -35,8 +20,9 @@ static void remove_rules(const char *program, const char *bridge)
 				       "-o",      bridge,      "-j",         "DROP", "-m",
 				       "comment", "--comment", COMMENT,      NULL};
 
-	run_silently((char *const *)stage_1);
-	run_silently((char *const *)stage_2);
+	/* They fail mostly because there is no such rule. */
+	run_program(stage_1);
+	run_program(stage_2);
 }
 
 void isolation_remove(const char *bridge)

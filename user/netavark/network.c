@@ -2,6 +2,7 @@
 /* network.c - reads a network, and compares subnets. */
 #include "netavark/network.h"
 
+#include "lib/cleanup.h"
 #include "cni/environment.h"
 #include "cni/json.h"
 
@@ -15,6 +16,7 @@ int network_read(struct network *network, const json_t *root, struct cni_error *
 	    cni_json_get_string(root, "network_interface", &network->bridge, err) ||
 	    cni_json_get_boolean(root, "internal", &network->internal, err) ||
 	    cni_json_get_boolean(root, "ipv6_enabled", &network->ipv6_enabled, err) ||
+	    cni_json_get_boolean(root, "dns_enabled", &network->dns_enabled, err) ||
 	    cni_json_get_array(root, "subnets", &network->subnets, err) ||
 	    cni_json_get_array(root, "routes", &network->routes, err) ||
 	    cni_json_get_object(root, "options", &network->options, err) ||
@@ -26,6 +28,27 @@ int network_read(struct network *network, const json_t *root, struct cni_error *
 	if (*network->bridge && cni_validate_ifname(network->bridge, err))
 		return cni_error_wrap(err, "network_interface");
 	return 0;
+}
+
+static json_t *find_gateways(const struct network *network, bool ipv4)
+{
+	cleanup_error struct cni_error ignored = {0};
+	json_t *gateways = json_array(), *element;
+	struct subnet subnet;
+	size_t index;
+
+	json_array_foreach (network->subnets, index, element)
+		if (!subnet_read(&subnet, element, index, &ignored) && *subnet.gateway &&
+		    subnet_is_ipv4(&subnet) == ipv4)
+			json_array_append_new(gateways, json_string(subnet.gateway));
+	return gateways;
+}
+
+json_t *network_servers(const struct network *network)
+{
+	cleanup_json json_t *ipv4 = find_gateways(network, true);
+
+	return json_array_size(ipv4) ? TAKE(ipv4) : find_gateways(network, false);
 }
 
 bool subnet_parse(struct subnet *subnet, const char *text)

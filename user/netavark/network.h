@@ -20,6 +20,7 @@ struct network {
 	const char *ipam;   /* the driver that chooses addresses */
 	bool internal;
 	bool ipv6_enabled;
+	bool dns_enabled; /* containers are to find each other by name */
 	/* NULL where missing. */
 	json_t *subnets;
 	json_t *routes;
@@ -37,6 +38,10 @@ struct subnet {
 /* Reads it. CNI_ERROR_DECODE for wrong types, CNI_ERROR_INVALID_CONFIGURATION,
  * CNI_ERROR_INVALID_ENVIRONMENT for names. */
 int network_read(struct network *network, const json_t *root, struct cni_error *err);
+
+/* Returns where its name server listens: at the gateways of its IPv4 subnets, and only without
+ * these at those of IPv6, which must be waited for. Empty: it has no gateways. A new array. */
+json_t *network_servers(const struct network *network);
 
 /* Reads an element of network->subnets. The same errors. */
 int subnet_read(struct subnet *subnet, const json_t *element, size_t index, struct cni_error *err);

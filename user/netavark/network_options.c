@@ -106,7 +106,7 @@ static int refuse_value(const struct option *option, const char *text, struct cn
 static int refuse_name(const char *name, struct cni_error *err)
 {
 	static const struct option *const tables[] = {own_options, conf_options};
-	cleanup_free char *names = need(strdup(CNI_PATH_OPTION));
+	cleanup_free char *names = or_exit(strdup(CNI_PATH_OPTION));
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct option *option = tables[i]; option->name; option++) {

@@ -123,27 +123,14 @@ static int append_routes(json_t *routes, const struct network *network,
 	return 0;
 }
 
-static bool has_gateway(const struct network *network)
-{
-	struct cni_error ignored = {0};
-	struct subnet subnet;
-	json_t *element;
-	bool found = false;
-	size_t index;
-
-	json_array_foreach (network->subnets, index, element)
-		found |= !subnet_read(&subnet, element, index, &ignored) && *subnet.gateway;
-	cni_error_release(&ignored);
-	return found;
-}
-
 static json_t *make_bridge(const struct network *network, const struct network_options *options,
 			   json_t *addresses, json_t *routes)
 {
-	json_t *bridge =
-		json_pack("{s:s, s:s, s:b, s:{s:b}, s:{s:s, s:O, s:O}}", "type", BRIDGE, "bridge",
-			  network->bridge, "isGateway", has_gateway(network), "capabilities", "mac",
-			  true, "ipam", "type", IPAM, "addresses", addresses, "routes", routes);
+	cleanup_json json_t *gateways = network_servers(network);
+	json_t *bridge = json_pack("{s:s, s:s, s:b, s:{s:b}, s:{s:s, s:O, s:O}}", "type", BRIDGE,
+				   "bridge", network->bridge, "isGateway",
+				   json_array_size(gateways) > 0, "capabilities", "mac", true,
+				   "ipam", "type", IPAM, "addresses", addresses, "routes", routes);
 
 	if (options->mtu)
 		json_object_set_new(bridge, "mtu", json_integer(options->mtu));

@@ -188,6 +188,39 @@ static int read_ports(struct request *request, const json_t *root, struct cni_er
 	return 0;
 }
 
+static void append_name(json_t *names, const char *name)
+{
+	cleanup_error struct cni_error invalid = {0};
+
+	if (!cni_validate_container_id(name, &invalid))
+		json_array_append_new(names, json_string(name));
+	else
+		output_warn("the alias \"%s\" is left out: it has characters other than letters, "
+			    "digits, '.', '-' and '_'",
+			    name);
+}
+
+static int read_names(struct request *request, const json_t *root, struct cni_error *err)
+{
+	cleanup_json json_t *names = json_array();
+	json_t *aliases = NULL, *element;
+	const char *name = "";
+	size_t index;
+
+	if (!request->network.dns_enabled)
+		return 0;
+	if (cni_json_get_string(root, "container_name", &name, err) ||
+	    cni_json_get_array(cni_json_get(root, "network_options"), "aliases", &aliases, err))
+		return -1;
+	append_name(names, name);
+	json_array_foreach (aliases, index, element) {
+		if (cni_json_get_string_element(element, "aliases", index, &name, err))
+			return -1;
+		append_name(names, name);
+	}
+	return json_object_set(request->conf.capability_args, REQUEST_NAMES, names);
+}
+
 int request_read(struct request *request, const json_t *root, const char *netns,
 		 struct cni_error *err)
 {
@@ -199,7 +232,7 @@ int request_read(struct request *request, const json_t *root, const char *netns,
 	request->conf.capability_args = json_object();
 	return read_network(request, root, err) || read_interface(request, root, &addresses, err) ||
 			       network_options_read(&options, request->network.options, err) ||
-			       read_ports(request, root, err) ||
+			       read_ports(request, root, err) || read_names(request, root, err) ||
 			       plugin_list_make(&request->list, &request->network, &options,
 						addresses, err)
 		       ? -1

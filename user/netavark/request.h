@@ -15,6 +15,10 @@
 /* What was set up. In /run, because neither containers nor their interfaces outlive a reboot. */
 #define REQUEST_STATE_DIRECTORY "/run/bpf-portmap-netavark"
 
+/* Where the container's names are among its capability arguments. CNI's conventions have such a
+ * capability, which no plugin of ours declares: they are for names.h. */
+#define REQUEST_NAMES "aliases"
+
 /* Begins as {0}. Borrows from the JSON that it is read from. */
 struct request {
 	const json_t *root;

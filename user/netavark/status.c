@@ -7,6 +7,7 @@
 #include "lib/cleanup.h"
 #include "cni/json.h"
 #include "cni/result.h"
+#include "netavark/names.h"
 
 static const char *find_mac(const struct cni_result *result, const char *ifname)
 {
@@ -28,16 +29,19 @@ static json_t *list_subnets(const json_t *result)
 	return subnets;
 }
 
-json_t *status_make(const json_t *result, const struct request *request, struct cni_error *err)
+json_t *status_make(const json_t *result, const struct request *request, bool has_names,
+		    struct cni_error *err)
 {
-	cleanup_json json_t *servers = request->network.dns_servers
-					       ? json_incref(request->network.dns_servers)
-					       : json_array();
+	json_t *given = request->network.dns_servers;
+	cleanup_json json_t *servers = has_names ? network_servers(&request->network)
+				       : given   ? json_incref(given)
+						 : json_array();
 	struct cni_result read = {0};
 	json_t *status = NULL;
 
 	if (!cni_result_read(&read, result, request->list.version, err))
-		status = json_pack("{s:[], s:O, s:{s:{s:s, s:o}}}", "dns_search_domains",
+		status = json_pack("{s:o, s:O, s:{s:{s:s, s:o}}}", "dns_search_domains",
+				   has_names ? json_pack("[s]", NAMES_DOMAIN) : json_array(),
 				   "dns_server_ips", servers, "interfaces", request->conf.ifname,
 				   "mac_address", find_mac(&read, request->conf.ifname), "subnets",
 				   list_subnets(result));

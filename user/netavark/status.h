@@ -7,12 +7,15 @@
 #define NETAVARK_STATUS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "lib/error.h"
 #include "netavark/request.h"
 
-/* Makes it from the last plugin's result. A new reference, or NULL and CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION. */
-json_t *status_make(const json_t *result, const struct request *request, struct cni_error *err);
+/* Makes it from the last plugin's result. has_names: the network's name server knows the container,
+ * which then gets it in place of the servers that the network has. A new reference, or NULL and
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
+json_t *status_make(const json_t *result, const struct request *request, bool has_names,
+		    struct cni_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "operator/print/format.h"
 #include "operator/print/items.h"
 #include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 #define DEFAULT_TOP 10 /* --by without --top */
@@ -300,11 +301,10 @@ static void begin_table(struct listing *listing, struct table_column columns[COL
 		memcpy(columns, group_columns, sizeof(group_columns));
 	if (listing->groups.by == SORT_CONTAINER)
 		columns[0].title = "CONTAINER";
-	if (!groups && listing->options->sort_by != SORT_BYTES)
+	if (!groups && listing->top.sort_by != SORT_BYTES)
 		columns[COLUMN_BYTES].style = TABLE_HIDDEN;
-	table_begin(&listing->table, stdout, columns, groups ? count : COLUMN_COUNT);
-	listing->table.limit = terminal_width();
-	listing->table.colors = terminal_has_color(listing->options->color);
+	terminal_begin_table(&listing->table, listing->options->color, columns,
+			     groups ? count : COLUMN_COUNT);
 }
 
 static int end(struct listing *listing, struct cni_error *err)
@@ -338,7 +338,7 @@ static int list(struct listing *listing, struct cni_error *err)
 		return -1;
 	flow_top_sort(&listing->top);
 	for (size_t i = 0; i < listing->top.count; i++)
-		if (show(listing, &listing->top.heap[i].key, &listing->top.heap[i].connection, err))
+		if (show(listing, &listing->top.list[i].key, &listing->top.list[i].connection, err))
 			return -1;
 	return end(listing, err);
 }
@@ -346,9 +346,10 @@ static int list(struct listing *listing, struct cni_error *err)
 int verb_flows(const struct options *options, char *const *operands, struct cni_error *err)
 {
 	uint32_t top = options->sort_by && !options->top ? DEFAULT_TOP : options->top;
+	enum sort_by sort_by = top && !options->sort_by ? SORT_BYTES : options->sort_by;
 	struct listing listing = {
 		.options = options,
-		.top = {.limit = options->count ? 0 : top, .sort_by = options->sort_by},
+		.top = {.limit = options->count ? 0 : top, .sort_by = sort_by},
 		.items = {.file = stdout},
 	};
 	int result;

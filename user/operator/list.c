@@ -10,6 +10,7 @@
 #include "operator/print/items.h"
 #include "operator/view/mappings.h"
 #include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 enum column {
@@ -163,9 +164,7 @@ static int print_table(struct view *view, const struct mappings *mappings,
 	memcpy(columns, all_columns, sizeof(columns));
 	for (int i = COLUMN_NETWORK; i <= COLUMN_ID && !options->wide; i++)
 		columns[i].style = TABLE_HIDDEN;
-	table_begin(&table, stdout, columns, COLUMN_COUNT);
-	table.limit = terminal_width();
-	table.colors = terminal_has_color(options->color);
+	terminal_begin_table(&table, options->color, columns, COLUMN_COUNT);
 	for (size_t i = 0; i < mappings->count; i++) {
 		struct row row = make_row(view, &mappings->list[i]);
 

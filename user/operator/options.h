@@ -43,6 +43,7 @@ struct range_option {
 	uint8_t prefix_length; /* in the address's own family */
 };
 
+/* In the order of --by. */
 enum sort_by {
 	SORT_NONE,
 	SORT_PACKETS,
@@ -76,10 +77,8 @@ struct options {
 	uint32_t top; /* 0: all */
 	enum sort_by sort_by;
 	uint32_t watch; /* seconds; 0: once */
-	bool live;
 	bool drops;
 	struct range_option host; /* an address: no length */
-	const char *interface;    /* NULL: where routing expects the packet */
 	uint32_t seconds;         /* 0: until a signal */
 	uint32_t limit;           /* 0: none */
 	const char *bin_dir;      /* NULL: the default */

@@ -10,12 +10,17 @@
 #include "datapath/records/owners.h"
 #include "lib/cleanup.h"
 #include "operator/view/add_cache.h"
+#include "operator/view/engine_names.h"
 #include "plugin/reference.h"
 
 void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE])
 {
-	snprintf(text, PORTMAP_GONE_SIZE, "portmap's rules of a container that is gone: %s%s%s", id,
-		 *network ? ", network " : "", network);
+	struct engine_names names = {0};
+	char name[ENGINE_TEXT_SIZE];
+
+	snprintf(text, PORTMAP_GONE_SIZE, "portmap's rules of a container that is gone: %s%s%s",
+		 engine_name_write(&names, id, name), *network ? ", network " : "", network);
+	engine_names_release(&names);
 }
 
 /* A container of ours that lives has the address. */

@@ -16,8 +16,8 @@
 #include <jansson.h>
 
 #include "host/host.h"
-#include "net/container_addresses.h"
-#include "net/portmap_rules.h"
+#include "operator/kernel/container_addresses.h"
+#include "nat/portmap_rules.h"
 
 /* By what it is told who lives. Begins as {0}. */
 struct portmap_evidence {
@@ -44,7 +44,7 @@ int portmap_gone_remove(const struct host *host, bool dry_run,
 				       struct cni_error *err),
 			void *context, struct cni_error *err);
 
-#define PORTMAP_GONE_SIZE 640
+#define PORTMAP_GONE_SIZE 900
 /* Writes "portmap's rules of a container that is gone: ID, network NETWORK" */
 void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE]);
 

@@ -4,13 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,44 +22,30 @@
 #include "lib/text.h"
 
 #define SEARCH_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
-#define OUTPUT_LIMIT ((size_t)64 << 20)
-#define CHUNK 65536
+#define OUTPUT_LIMIT ((off_t)64 << 20)
+#define LOOK_EVERY 5 /* milliseconds */
 
-/* One stream of the program. */
-struct stream {
-	int fd;
-	char *text;
-	size_t length, room;
+/* Standard input, output and error: files in memory, so that nobody waits for anybody. */
+struct streams {
+	int fds[3];
 };
 
-static void cleanup_stream(struct stream *stream)
+static void cleanup_streams(struct streams *streams)
 {
-	cleanup_close_pointer(&stream->fd);
-	free(stream->text);
+	for (int i = 0; i < 3; i++)
+		cleanup_close_pointer(&streams->fds[i]);
 }
 
-static int64_t milliseconds(void)
+static bool open_streams(struct streams *streams, const char *input)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	for (int i = 0; i < 3; i++)
+		streams->fds[i] = memfd_create("stream", MFD_CLOEXEC);
+	return streams->fds[0] >= 0 && streams->fds[1] >= 0 && streams->fds[2] >= 0 &&
+	       (!input || (!cni_write_all(streams->fds[0], input, strlen(input)) &&
+			   !lseek(streams->fds[0], 0, SEEK_SET)));
 }
 
-/* A file in memory: the program may read it whenever it likes, and nobody waits for the other. */
-static int open_input(const char *text)
-{
-	int fd =
-		text ? memfd_create("input", MFD_CLOEXEC) : open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	if (fd >= 0 && text && (cni_write_all(fd, text, strlen(text)) || lseek(fd, 0, SEEK_SET))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static int spawn(const struct command_run *run, const int streams[3], pid_t *pid)
+static int spawn(const struct command_run *run, const struct streams *streams, pid_t *pid)
 {
 	char *environment[] = {"PATH=" SEARCH_PATH, "LC_ALL=C", NULL};
 	cleanup_free char *own_path = NULL;
@@ -78,7 +65,7 @@ static int spawn(const struct command_run *run, const int streams[3], pid_t *pid
 	posix_spawnattr_setsigdefault(&attributes, &defaults);
 	posix_spawn_file_actions_init(&actions);
 	for (int i = 0; i < 3; i++)
-		posix_spawn_file_actions_adddup2(&actions, streams[i], i);
+		posix_spawn_file_actions_adddup2(&actions, streams->fds[i], i);
 	own_path = cni_format("%s", getenv("PATH") ?: SEARCH_PATH);
 	setenv("PATH", SEARCH_PATH, 1); /* which posix_spawnp() goes by */
 	signal(SIGCHLD, SIG_DFL);       /* where it is ignored, nobody learns the exit status */
@@ -91,139 +78,102 @@ static int spawn(const struct command_run *run, const int streams[3], pid_t *pid
 	return error;
 }
 
-/* False: it has ended. */
-static bool read_some(struct stream *stream)
+static int64_t milliseconds(void)
 {
-	char left_out[4096];
-	ssize_t got;
+	struct timespec now;
 
-	if (stream->length + CHUNK > stream->room && stream->room < OUTPUT_LIMIT) {
-		stream->room = stream->room * 2 + CHUNK;
-		stream->text = need(realloc(stream->text, stream->room + 1));
-	}
-	if (stream->length < stream->room)
-		got = read(stream->fd, stream->text + stream->length,
-			   stream->room - stream->length);
-	else
-		got = read(stream->fd, left_out, sizeof(left_out));
-	if (got > 0 && stream->length < stream->room)
-		stream->length += (size_t)got;
-	return got > 0 || (got < 0 && errno == EINTR);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Reads both until they end. False: the time is over. */
-static bool read_streams(struct stream streams[2], int64_t deadline)
+static off_t size_of(int fd)
 {
-	struct pollfd polled[2] = {{.fd = streams[0].fd, .events = POLLIN},
-				   {.fd = streams[1].fd, .events = POLLIN}};
+	struct stat status;
 
-	while (polled[0].fd >= 0 || polled[1].fd >= 0) {
-		int64_t left = deadline - milliseconds();
+	return fstat(fd, &status) ? 0 : status.st_size;
+}
 
-		if (left <= 0)
+/* Whether it has ended before the deadline; what prints without an end is stopped as well. */
+static bool wait_for(pid_t pid, const struct streams *streams, int64_t deadline, int *status)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY * 1000000};
+
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (milliseconds() >= deadline || size_of(streams->fds[1]) > OUTPUT_LIMIT ||
+		    size_of(streams->fds[2]) > OUTPUT_LIMIT)
 			return false;
-		if (poll(polled, 2, (int)left) < 0 && errno != EINTR)
-			return false;
-		for (int i = 0; i < 2; i++)
-			if (polled[i].fd >= 0 && polled[i].revents && !read_some(&streams[i]))
-				polled[i].fd = -1;
+		nanosleep(&pause, NULL);
 	}
 	return true;
 }
 
 /* One that waits inside the kernel does not die of a signal at once: it is left to init. */
-static void kill_all(pid_t pid, int *status)
+static void kill_all(pid_t pid)
 {
-	const struct timespec pause = {.tv_nsec = 5000000};
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY * 1000000};
+	int status;
 
 	kill(-pid, SIGKILL);
-	for (int i = 0; i < 200 && waitpid(pid, status, WNOHANG) == 0; i++)
+	for (int i = 0; i < 200 && waitpid(pid, &status, WNOHANG) == 0; i++)
 		nanosleep(&pause, NULL);
 }
 
-/* It may close its streams and go on. */
-static int wait_for(pid_t pid, int64_t deadline, bool *in_time)
+static char *read_stream(int fd, size_t *length)
 {
-	const struct timespec pause = {.tv_nsec = 5000000};
-	int status = 0;
+	cleanup_error struct cni_error ignored = {0};
 
-	while (*in_time && waitpid(pid, &status, WNOHANG) == 0) {
-		*in_time = milliseconds() < deadline;
-		nanosleep(&pause, NULL);
-	}
-	if (!*in_time) {
-		kill_all(pid, &status);
-		return -1;
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	lseek(fd, 0, SEEK_SET);
+	return cni_read_all(fd, 2 * (size_t)OUTPUT_LIMIT, "", length, &ignored);
 }
 
-static void keep_last_line(struct command_run *run, char *text, size_t length)
+static void keep_last_line(struct command_run *run, char *text)
 {
-	char *line = text;
+	char *end = text + strlen(text), *line;
 
-	if (!text)
-		return;
-	while (length && text[length - 1] == '\n')
-		length--;
-	text[length] = '\0';
-	if (strrchr(text, '\n'))
-		line = strrchr(text, '\n') + 1;
-	snprintf(run->errors, sizeof(run->errors), "%s", line);
+	while (end > text && end[-1] == '\n')
+		*--end = '\0';
+	line = strrchr(text, '\n');
+	snprintf(run->errors, sizeof(run->errors), "%s", line ? line + 1 : text);
 	cni_printable(run->errors, "");
 }
 
-static void give_output(struct command_run *run, struct stream *output, struct stream *errors)
+static void take_streams(struct command_run *run, const struct streams *streams)
 {
-	if (output->text) {
-		output->text[output->length] = '\0';
-		run->length = output->length;
-		run->output = TAKE(output->text);
-	}
-	keep_last_line(run, errors->text, errors->length);
-}
+	size_t length;
+	cleanup_free char *errors = read_stream(streams->fds[2], &length);
 
-bool command_run(struct command_run *run)
-{
-	__attribute__((cleanup(cleanup_stream))) struct stream output = {.fd = -1};
-	__attribute__((cleanup(cleanup_stream))) struct stream errors = {.fd = -1};
-	cleanup_close int input = open_input(run->input);
-	int64_t deadline = milliseconds() + (int64_t)run->seconds * 1000;
-	struct stream streams[2];
-	int out[2], error[2], result;
-	bool in_time;
-	pid_t pid;
-
-	run->status = -1;
-	if (input < 0 || pipe2(out, O_CLOEXEC))
-		return false;
-	output.fd = out[0];
-	if (pipe2(error, O_CLOEXEC)) {
-		close(out[1]);
-		return false;
-	}
-	errors.fd = error[0];
-	result = spawn(run, (int[]){input, out[1], error[1]}, &pid);
-	close(out[1]);
-	close(error[1]);
-	if (result) {
-		run->missing = result == ENOENT;
-		snprintf(run->errors, sizeof(run->errors), "%s", strerror(result));
-		return false;
-	}
-	streams[0] = output;
-	streams[1] = errors;
-	in_time = read_streams(streams, deadline);
-	output = streams[0];
-	errors = streams[1];
-	run->status = wait_for(pid, deadline, &in_time);
-	run->timed_out = !in_time;
-	give_output(run, &output, &errors);
-	if (!in_time)
+	run->output = read_stream(streams->fds[1], &run->length);
+	if (errors)
+		keep_last_line(run, errors);
+	if (run->timed_out)
 		snprintf(run->errors, sizeof(run->errors), "it did not end within %d s",
 			 run->seconds);
 	else if (run->status < 0)
 		snprintf(run->errors, sizeof(run->errors), "it was killed");
+}
+
+bool command_run(struct command_run *run)
+{
+	__attribute__((cleanup(cleanup_streams))) struct streams streams = {{-1, -1, -1}};
+	int64_t deadline = milliseconds() + (int64_t)run->seconds * 1000;
+	int status = 0, error;
+	pid_t pid;
+
+	run->status = -1;
+	if (!open_streams(&streams, run->input))
+		return false;
+	error = spawn(run, &streams, &pid);
+	if (error) {
+		run->missing = error == ENOENT;
+		snprintf(run->errors, sizeof(run->errors), "%s", strerror(error));
+		return false;
+	}
+	run->timed_out = !wait_for(pid, &streams, deadline, &status);
+	if (run->timed_out)
+		kill_all(pid);
+	else if (WIFEXITED(status))
+		run->status = WEXITSTATUS(status);
+	take_streams(run, &streams);
 	return run->status == 0;
 }
 

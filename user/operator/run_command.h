@@ -14,7 +14,7 @@ struct command_run {
 	const char *input;            /* on its standard input; NULL: nothing */
 	int seconds;                  /* until it is killed, with the processes that it started */
 	/* What came of it. */
-	char *output; /* malloc'ed, with a NUL behind it; what does not fit in 64 MiB is left out */
+	char *output; /* malloc'ed, with a NUL behind it; who prints more than 64 MiB is killed */
 	size_t length;
 	char errors[256]; /* the last line of standard error, printable */
 	bool missing;     /* there is no such program */

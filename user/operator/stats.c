@@ -12,6 +12,7 @@
 #include "operator/print/prometheus.h"
 #include "operator/view/statistics.h"
 #include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 #define CLEAR_SCREEN "\033[H\033[2J"
@@ -40,9 +41,7 @@ static int print_tables(const struct statistics *statistics, const struct option
 	char number[NUMBER_TEXT_SIZE];
 	cleanup_table struct table table;
 
-	table_begin(&table, stdout, table_columns, 4);
-	table.limit = terminal_width();
-	table.colors = terminal_has_color(options->color);
+	terminal_begin_table(&table, options->color, table_columns, 4);
 	for (size_t i = 0; i < statistics->table_count; i++) {
 		const struct table_use *use = &statistics->tables[i];
 
@@ -80,9 +79,7 @@ static int print_counters(const struct statistics *statistics, const struct opti
 
 	if (!options->watch)
 		columns[2].style = TABLE_HIDDEN;
-	table_begin(&table, stdout, columns, 4);
-	table.limit = terminal_width();
-	table.colors = terminal_has_color(options->color);
+	terminal_begin_table(&table, options->color, columns, 4);
 	for (size_t i = 0; i < counter_word_count; i++) {
 		const struct counter_word *word = &counter_words[i];
 		uint64_t value = counter_of(&statistics->counters, word);

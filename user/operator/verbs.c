@@ -25,15 +25,15 @@ const struct verb verbs[] = {
 	 "containers that have no port and are masqueraded"},
 	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who, NULL,
 	 "everybody who claims a port of the host, and who gets it",
-	 "shows everybody who could have this port of the host: mappings, rules of NAT of others,\n"
-	 "processes that listen; and who gets what comes to it. Exit status: 0, it is free; 1, it\n"
-	 "is taken; 3, it could not look"},
+	 "shows everybody who could have this port of the host: mappings, NAT rules of others,\n"
+	 "processes that listen; and who gets the packets. Exit status: 0, it is free; 1, it is\n"
+	 "taken; 3, it could not look"},
 	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows, NULL,
 	 "the connections, and which client or container has most",
 	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
 	 "their state, which way packets go in and out of the container, how many there were,\n"
-	 "and how long ago the last one came; at the end how full the table is. With --by client\n"
-	 "or --by container: how many each of them has, the most first"},
+	 "and how long ago the last one came; at the end how full the table is. --by client and\n"
+	 "--by container count the connections of each, the most first"},
 	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats, NULL,
 	 "counters, and how full the tables are; also for Prometheus",
 	 "shows how full the tables are, and what the programs have counted since they were\n"
@@ -42,15 +42,15 @@ const struct verb verbs[] = {
 	 "what keeps mapped ports from being reached, and what mends it",
 	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
 	 "reaching others: sends a packet as a client, or a container, would, follows it, and\n"
-	 "swallows what comes of it before it leaves; then looks at the host. Prints what is\n"
+	 "discards the answer before it leaves the host; then checks the host. Prints what is\n"
 	 "wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3 where\n"
 	 "it could not look"},
-	{"trace", " PROTOCOL SOURCE[:PORT] DESTINATION:PORT | --live", 0, 8,
+	{"trace", " [host ADDRESS] [and] [PROTOCOL] [port PORT]", 0, 8,
 	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
-	 "what the programs would do with a packet, or do with real ones",
-	 "tells what the programs would do with a packet, on copies of their maps: nothing\n"
-	 "changes. With --live, what they do with real ones, and which the kernel drops, where\n"
-	 "and why; `trace --live host 192.0.2.10 and tcp port 8080` works, too"},
+	 "what the programs do with packets, and which the kernel drops",
+	 "shows what the programs do with packets as they come, and which the kernel drops, where\n"
+	 "and why, an object a line with --json; host, port and protocol as tcpdump has them, or\n"
+	 "as options"},
 	{"repair", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_REPAIR, verb_repair, "Changing",
 	 "attaches what is missing, removes what dead containers have left",
 	 "brings the host to where the running containers want it: attaches programs to\n"

@@ -71,7 +71,7 @@ static void add_mapping(struct who *who, const struct mapping *mapping)
 {
 	const struct container_info *container = view_container(&who->view, mapping->portmap.owner);
 	struct contestant *added = add_contestant(who, CONTESTANT_MAPPING);
-	struct policy *policy = need(calloc(1, sizeof(*policy)));
+	struct policy *policy = or_exit(calloc(1, sizeof(*policy)));
 
 	added->key = &mapping->key;
 	added->alive = container && container->has_record && container->live &&
@@ -95,7 +95,7 @@ static int read_mappings(struct who *who, struct cni_error *err)
 		return view_refuse_damaged(datapath, err);
 	if (!datapath_is_usable(datapath))
 		return 0;
-	who->view.containers = need(calloc(MAX_SLOTS, sizeof(*who->view.containers)));
+	who->view.containers = or_exit(calloc(MAX_SLOTS, sizeof(*who->view.containers)));
 	who->view.datapath = *datapath;
 	who->view.socket = who->host.socket;
 	if (mappings_read(&who->mappings, &who->view, err))
@@ -133,7 +133,7 @@ static void make_question(struct who *who)
 	struct port_question *question = &who->question;
 
 	question->addresses = &who->host.addresses;
-	question->keys = need(calloc(6, sizeof(*question->keys)));
+	question->keys = or_exit(calloc(6, sizeof(*question->keys)));
 	if (who->has_address)
 		ask_for(question, who, who->address);
 	if (!who->has_address) {

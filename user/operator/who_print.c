@@ -99,7 +99,7 @@ static void write_mapping(struct who *who, const struct contestant *contestant, 
 		return;
 	}
 	id = container->name.container_id;
-	id = view_engines_id(id);
+	id = engine_id(id);
 	named = strncmp(container->text, id, strlen(container->text)) != 0;
 	what = container->record.workload.kind == WORKLOAD_POD ? ", sandbox " : ", container ";
 	format_time(container->record.since, since);
@@ -112,7 +112,7 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 	static const uint8_t unknown[CNI_ADDRESS_SIZE];
 	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
 	bool is_dnat = rule->verdict && !strcmp(rule->verdict, "dnat");
-	const struct engine_name *engine;
+	char name[ENGINE_TEXT_SIZE];
 	int length = 0;
 
 	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
@@ -126,12 +126,12 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 				  rule->table);
 	length += snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, "chain %s%s%s",
 			   rule->chain_name, *to ? " -> " : "", to);
-	engine = *id ? engine_name_of(&who->view.names, id) : NULL;
 	if (*id)
-		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length,
-			 " (container %s%s%s%s%.12s%s)", engine ? engine->namespace : "",
-			 engine && *engine->namespace ? "/" : "", engine ? engine->name : "",
-			 engine ? ", " : "", view_engines_id(id),
+		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %s%s%.12s%s)",
+			 engine_name_of(&who->view.names, id)
+				 ? engine_name_write(&who->view.names, id, name)
+				 : "",
+			 engine_name_of(&who->view.names, id) ? ", " : "", engine_id(id),
 			 processes_are_in_container(id) ? ", running" : "");
 	else if (*rule->comment)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);
@@ -182,7 +182,8 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 
 	*text = '\0';
 	if (!who_counts(contestant))
-		snprintf(text, REMARK_SIZE, "! its container is gone: `bpf-portmap gc` tidies up");
+		snprintf(text, REMARK_SIZE,
+			 "! its container is gone: `bpf-portmap repair` tidies up");
 	else if (!outside->claimed && !host->claimed)
 		snprintf(text, REMARK_SIZE, "! at no address of this host");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
@@ -251,9 +252,8 @@ int who_print_lines(struct who *who, bool taken, struct cni_error *err)
 		print_free(who);
 	if (!who->count)
 		return 0;
-	table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
-	table.limit = terminal_width();
-	table.colors = terminal_has_color(who->options->color);
+	terminal_begin_table(&table, who->options->color, columns,
+			     sizeof(columns) / sizeof(columns[0]));
 	for (size_t word = 0; word < 3; word++)
 		for (size_t i = 0; i < who->count; i++)
 			if (!strcmp(state_word(&who->contestants[i]), order[word]))

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "plan/others.h"
+
 static bool is_containers_veth(const struct interface *entry)
 {
 	return entry->role == ROLE_PORT || entry->role == ROLE_ROUTED;
@@ -52,15 +54,6 @@ static const struct hung *find_kept(const struct hook_look *hook, enum program_n
 	return kept;
 }
 
-static bool has_tcx_of_others(const struct hook_look *hook)
-{
-	for (size_t i = 0; i < hook->count; i++)
-		if (hook->list[i].mechanism == MECHANISM_TCX &&
-		    hook->list[i].program == PROGRAM_COUNT)
-			return true;
-	return false;
-}
-
 /* An `ingress` qdisc has filters at ingress only, and excludes clsact. */
 static int choose_filter(const struct hooks_wanted *wanted, enum mechanism *mechanism,
 			 struct cni_error *err)
@@ -91,8 +84,9 @@ static int choose_mechanism(const struct hooks_wanted *wanted, enum hook hook,
 	if (mode == ATTACH_TCX && is_containers_veth(wanted->entry) && !tcx)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "\"attach\": \"tcx\" needs Linux 6.6 or newer; use \"auto\"");
-	if (tcx && (mode != ATTACH_CLSACT || (!is_containers_veth(wanted->entry) &&
-					      has_tcx_of_others(&wanted->hooks->hooks[hook]))))
+	if (tcx &&
+	    (mode != ATTACH_CLSACT || (!is_containers_veth(wanted->entry) &&
+				       others_hang(&wanted->hooks->hooks[hook], MECHANISM_TCX))))
 		return 0;
 	return choose_filter(wanted, mechanism, err);
 }

@@ -9,6 +9,14 @@ static bool is_ours(const struct hung *hung)
 	return hung->program != PROGRAM_COUNT;
 }
 
+bool others_hang(const struct hook_look *hook, enum mechanism mechanism)
+{
+	for (size_t i = 0; i < hook->count; i++)
+		if (hook->list[i].mechanism == mechanism && !is_ours(&hook->list[i]))
+			return true;
+	return false;
+}
+
 /* The bandwidth plugin's filter: what it redirects meets from_container at the other device. */
 static bool leads_to_ours(const struct hooks_look *hooks, enum hook hook, const struct hung *hung)
 {
@@ -35,16 +43,6 @@ const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, 
 	return NULL;
 }
 
-const struct hung *others_ahead_of_ours(const struct hooks_look *hooks, enum hook hook)
-{
-	const struct hook_look *at = &hooks->hooks[hook];
-
-	for (size_t i = 0; i < at->count; i++)
-		if (is_ours(&at->list[i]))
-			return others_ahead(hooks, hook, at->list[i].mechanism);
-	return NULL;
-}
-
 bool others_behind(const struct hooks_look *hooks, enum mechanism ours)
 {
 	const struct hook_look *at = &hooks->hooks[HOOK_INGRESS];
@@ -65,23 +63,11 @@ bool others_behind(const struct hooks_look *hooks, enum mechanism ours)
 	return false;
 }
 
-static bool has_filter_of_others(const struct hooks_look *hooks)
+static bool has_others(const struct hooks_look *hooks, enum mechanism mechanism)
 {
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		for (size_t i = 0; i < hooks->hooks[hook].count; i++)
-			if (hooks->hooks[hook].list[i].mechanism == MECHANISM_CLSACT &&
-			    !is_ours(&hooks->hooks[hook].list[i]))
-				return true;
-	return false;
-}
-
-static bool has_tcx_of_others(const struct hooks_look *hooks)
-{
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		for (size_t i = 0; i < hooks->hooks[hook].count; i++)
-			if (hooks->hooks[hook].list[i].mechanism == MECHANISM_TCX &&
-			    !is_ours(&hooks->hooks[hook].list[i]))
-				return true;
+		if (others_hang(&hooks->hooks[hook], mechanism))
+			return true;
 	return false;
 }
 
@@ -90,7 +76,7 @@ static const char *find_watched(const struct look *look, const struct interface_
 {
 	if (interface->link.queues)
 		return "a qdisc";
-	if (has_filter_of_others(&interface->hooks))
+	if (has_others(&interface->hooks, MECHANISM_CLSACT))
 		return "a filter";
 	/* A process that has made one is about to use it. */
 	return interface->hooks.qdisc > INGRESS_QDISC_CLSACT && !look->programs_see_qdiscs
@@ -103,9 +89,12 @@ void others_bar(const struct look *look, const struct interface_look *interface,
 	const char *what = find_watched(look, interface);
 
 	bar->watched |= what != NULL;
-	if (has_tcx_of_others(&interface->hooks)) {
+	/* What queues packets, and the bandwidth plugin's filter that takes them there, are limits.
+	 */
+	bar->surprises |= what && !interface->link.queues && !interface->hooks.shaper;
+	if (has_others(&interface->hooks, MECHANISM_TCX)) {
 		what = "a TCX program";
-		bar->program = true;
+		bar->program = bar->surprises = true;
 	}
 	if (what && !*bar->what)
 		snprintf(bar->what, sizeof(bar->what), "%s that is not ours is at %s", what,
@@ -116,7 +105,7 @@ void others_bar_by_policies(const struct look *look, struct bar *bar)
 {
 	if (!look->has_ipsec_policies)
 		return;
-	bar->watched = true;
+	bar->watched = bar->surprises = true;
 	if (!*bar->what)
 		snprintf(bar->what, sizeof(bar->what), "%s",
 			 "the host has IPsec policies, asked about containers' own addresses only");

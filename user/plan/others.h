@@ -8,15 +8,15 @@
 
 #include "plan/look.h"
 
+/* Returns whether something of others hangs at the hook by this mechanism. */
+bool others_hang(const struct hook_look *hook, enum mechanism mechanism);
+
 /* Returns what of others runs first, before our program at the hook, which hangs there by the
  * mechanism; NULL: nothing. One that answers TC_ACT_OK, or anything but "go on", ends the chain:
  * ours never sees the packet, and a mapped port is dead. The verdicts of others' programs are not
  * visible, and most (those that count or trace) let packets go on, so this is worth a warning. */
 const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook,
 				enum mechanism ours);
-
-/* Does the same for ours as it hangs there; NULL also where it does not. */
-const struct hung *others_ahead_of_ours(const struct hooks_look *hooks, enum hook hook);
 
 /* The fast path takes a packet from our program at the hook where it enters to the one where it
  * leaves: what hangs behind the first, or anywhere at the host's end of a container's veth or at
@@ -28,8 +28,9 @@ bool others_behind(const struct hooks_look *hooks, enum mechanism ours);
 
 /* What packets must not skip. Begins as {0}. */
 struct bar {
-	bool program; /* a program that our programs cannot see */
-	bool watched; /* what they see by themselves where programs_see_qdiscs is set */
+	bool program;   /* a program that our programs cannot see */
+	bool watched;   /* what they see by themselves where programs_see_qdiscs is set */
+	bool surprises; /* it is no limit, which is there to hold packets up */
 	char what[IF_NAMESIZE + 96]; /* for messages: the first one */
 };
 

@@ -32,16 +32,6 @@ static void __attribute__((format(printf, 2, 3))) warn(struct plan *plan, const 
 	va_end(arguments);
 }
 
-static bool is_containers(const struct interface *entry)
-{
-	return entry->owner.slot != 0;
-}
-
-static bool is_served(const struct interface *entry)
-{
-	return entry->role == ROLE_UPLINK || entry->role == ROLE_BRIDGE;
-}
-
 /* Of the containers of a bridge that was not read whole only the one at hand is known. */
 static bool is_bridge_of_containers(const struct look *look, const struct interface_look *interface)
 {
@@ -146,7 +136,8 @@ static void forget(struct plan *plan, const struct interface_look *interface, co
 	change->entry = interface->entry;
 	plan_no_hooks(&change->hooks, &interface->hooks, &interface->entry);
 	/* One that turns out to be a container's was nobody's uplink. */
-	if (!interface->is_gone && is_served(&interface->entry) && !uplink_is_containers(interface))
+	if (!interface->is_gone && interface_is_served(&interface->entry) &&
+	    !uplink_is_containers(interface))
 		snprintf(change->what, sizeof(change->what), "left: it %s", why);
 }
 
@@ -184,7 +175,7 @@ static int serve(struct plan *plan, const struct look *look, const struct interf
 		snprintf(change->what, sizeof(change->what), "excluded");
 	/* Somebody who named it wants to know. */
 	if (!*change->what && interface->is_named_now &&
-	    (!is_served(&interface->entry) || interface->entry.addresses_excluded))
+	    (!interface_is_served(&interface->entry) || interface->entry.addresses_excluded))
 		snprintf(change->what, sizeof(change->what), "attached");
 	return 0;
 }
@@ -206,7 +197,7 @@ static void leave_alone(struct plan *plan, const struct interface_look *interfac
 	change->entry = entry;
 	change->writes_entry = true;
 	plan_no_hooks(&change->hooks, &interface->hooks, &interface->entry);
-	if (is_served(&interface->entry))
+	if (interface_is_served(&interface->entry))
 		snprintf(change->what, sizeof(change->what),
 			 "left: no network has it as an uplink");
 	else if (entry.addresses_excluded && !interface->entry.addresses_excluded)
@@ -229,7 +220,7 @@ static int plan_own(struct plan *plan, const struct look *look,
 	serves = is_bridge_of_containers(look, interface) || verdict.is_uplink;
 	if (serves && is_possible)
 		return serve(plan, look, interface, &verdict, err);
-	if (!is_possible && is_served(&interface->entry))
+	if (!is_possible && interface_is_served(&interface->entry))
 		forget(plan, interface, why);
 	else if (verdict.addresses_excluded || interface->entry.role == ROLE_LEFT_ALONE ||
 		 (!serves && is_reachable && is_possible))
@@ -263,7 +254,7 @@ static void find_bar(const struct look *look, const struct interface_look *veth,
 
 static void warn_of_bar(struct plan *plan, const struct interface_look *veth, const struct bar *bar)
 {
-	if (bar->program || bar->watched)
+	if (bar->surprises)
 		warn(plan, "%s without the fast path: %s", veth->link.name, bar->what);
 }
 
@@ -310,13 +301,13 @@ static int plan_one(struct plan *plan, const struct look *look,
 {
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
-		if (!is_containers(&interface->entry))
+		if (!interface_is_containers(&interface->entry))
 			forget(plan, interface, "is gone");
 		return 0;
 	}
 	if (look->adds && interface->link.ifindex == look->veth.link.ifindex)
 		return 0;
-	if (is_containers(&interface->entry))
+	if (interface_is_containers(&interface->entry))
 		return plan_containers(plan, look, interface, err);
 	if (interface->entry.role == ROLE_LOOPBACK)
 		return plan_loopback(plan, look, interface, err);
@@ -352,7 +343,7 @@ int plan_make(struct plan *plan, const struct look *look, struct cni_error *err)
 	char *conflict;
 
 	*plan = (struct plan){0};
-	plan->excluded = need(calloc(look->addresses->count + 1, sizeof(*plan->excluded)));
+	plan->excluded = or_exit(calloc(look->addresses->count + 1, sizeof(*plan->excluded)));
 	for (size_t i = 0; i < look->count; i++)
 		if (plan_one(plan, look, &look->interfaces[i], err))
 			return -1;

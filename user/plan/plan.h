@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * plan.h - what has to be changed, so that the host is as the living networks and the container at
- * hand want it: a pure function of a look. host/apply.c carries it out.
+ * hand want it: a pure function of a look. host/interfaces.c carries it out.
  *
- * ADD, CHECK, STATUS, `attach`, `gc` and doctor make the same plan: ADD and `attach` carry it out,
- * CHECK and STATUS fail where it says that something is damaged.
+ * ADD, CHECK, STATUS, `repair` and doctor make the same plan: ADD and `repair` carry it out, CHECK
+ * and STATUS fail where it says that something is damaged.
  */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H

@@ -18,11 +18,6 @@ enum wish uplink_wish(const struct network_wish *network, const char *interface)
 	return conf_names_interface(&network->uplinks, interface) ? WISH_NAMED : WISH_NOT;
 }
 
-static bool is_served(const struct interface *entry)
-{
-	return entry->role == ROLE_UPLINK || entry->role == ROLE_BRIDGE;
-}
-
 /* The most explicit one: TCX fails where the kernel has none, and then a filter would do. */
 static void prefer_mode(enum attach_mode *mode, enum attach_mode other)
 {
@@ -35,10 +30,10 @@ struct uplink_verdict uplink_decide(const struct look *look, const struct interf
 	struct uplink_verdict verdict = {.attach = ATTACH_AUTO};
 	bool is_named = interface->entry.by_administrator || interface->is_named_now;
 	bool is_excluded = interface->entry.addresses_excluded && !look->network_count;
-	bool is_wanted = is_served(&interface->entry) && !look->network_count;
+	bool is_wanted = interface_is_served(&interface->entry) && !look->network_count;
 	/* One whose address is gone for a while stays what it was. */
 	bool can_serve = (interface->addressed && interface->addressed->is_reachable) ||
-			 is_served(&interface->entry);
+			 interface_is_served(&interface->entry);
 
 	for (size_t i = 0; i < look->network_count; i++) {
 		const struct network_wish *network = &look->networks[i];
@@ -135,7 +130,7 @@ char *uplink_conflict(const struct look *look)
 		struct uplink_verdict verdict = uplink_decide(look, interface);
 
 		/* Containers, and what serves them whatever is said of it. */
-		if (!interface->link.name[0] || interface->entry.owner.slot ||
+		if (!interface->link.name[0] || interface_is_containers(&interface->entry) ||
 		    interface->entry.role == ROLE_LOOPBACK || interface->entry.role == ROLE_BRIDGE)
 			continue;
 		other = find_opponent(look, interface->link.name, wish);
@@ -156,7 +151,7 @@ static bool can_be_one(const struct interface_look *interface)
 {
 	char why_not[WHY_NOT_SIZE];
 
-	return !interface->is_gone && !interface->entry.owner.slot &&
+	return !interface->is_gone && !interface_is_containers(&interface->entry) &&
 	       interface->entry.role != ROLE_LOOPBACK &&
 	       (!interface->is_read || uplink_is_possible(interface, why_not));
 }

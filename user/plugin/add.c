@@ -22,7 +22,6 @@
 #include "host/prerequisites.h"
 #include "host/ready.h"
 #include "net/bridge_entry.h"
-#include "plan/hooks.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -160,23 +159,13 @@ static int claim(struct add *add, struct cni_error *err)
  * an address of the host, for an uplink. From the claim on nobody does. */
 static void take_veth_back(const struct add *add)
 {
-	const struct objects *objects = &add->host.datapath.objects;
 	const struct host_veth *veth = &add->container.veth;
 	struct link_name at = {.ifindex = veth->link.ifindex};
 	cleanup_error struct cni_error ignored = {0};
-	struct attach_undo unused = {0};
-	struct hook_changes changes;
-	struct hooks_look hooks;
-	char missing[MISSING_SIZE];
-	const struct hooks_wanted wanted = {&hooks, objects->program_ids,
-					    &add->container.claims.interface, veth->link.name};
 
-	if (veth->bridge.ifindex)
-		return;
-	hooks_look(&hooks, at.ifindex, objects);
-	if (!plan_hooks(&changes, &wanted, missing, &ignored) && changes.count)
-		attach_apply(&add->host.datapath, &at, &changes, &unused, &ignored);
-	hooks_look_release(&hooks);
+	memcpy(at.name, veth->link.name, sizeof(at.name));
+	if (!veth->bridge.ifindex)
+		host_settle_hooks(&add->host, &at, &add->container.claims.interface, &ignored);
 }
 
 /* The container's network lives from now on. Removes what others have left. */
@@ -259,13 +248,13 @@ static int run(struct add *add, const struct cni_network_config *config, struct 
 	cleanup_json json_t *reply = NULL;
 	bool is_set_up = true;
 
-	if (container_open_netns(&add->container, add->environment, err) ||
+	if (container_refuse_own_netns(add->environment, err) ||
 	    container_read(&add->container, add->environment, config, err))
 		return -1;
 	reply = cni_result_relabel(add->container.prev_result, config->version);
 	if (container_wants_nothing(&add->container))
 		is_set_up = set_up_if_loaded(add);
-	else if (host_open(&add->host, PINS_TO_ADD, err) || set_up(add, err))
+	else if (host_open(&add->host, PINS_LISTED, err) || set_up(add, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;
@@ -280,7 +269,6 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 	struct add add = {
 		.environment = environment,
 		.network = config->name,
-		.container.netns = -1,
 	};
 	int result = run(&add, config, err);
 

@@ -63,7 +63,7 @@ static int verify(struct host *host, struct container *container, const char *ne
 int command_check(const struct cni_environment *environment,
 		  const struct cni_network_config *config, struct cni_error *err)
 {
-	cleanup_container struct container container = {.netns = -1};
+	cleanup_container struct container container = {0};
 	cleanup_host struct host host = {0};
 	struct attachment record;
 

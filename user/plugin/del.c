@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* del.c - DEL: removes what the attachment owns. */
+#include <errno.h>
+
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
@@ -13,7 +15,7 @@
 int command_del(const struct cni_environment *environment, const struct cni_network_config *config,
 		struct cni_error *err)
 {
-	cleanup_container struct container container = {.netns = -1};
+	cleanup_container struct container container = {0};
 	cleanup_host_at_end struct host host = {0};
 	cleanup_error struct cni_error too_long = {0};
 	struct attachment_key key;
@@ -25,12 +27,14 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 				 &too_long) &&
 	    host_open_to_clean(&host, &usable, err))
 		return -1;
-	if (usable)
-		attachment_read(&host.datapath.objects, &key, &record);
-	if (usable && attachment_remove(&host.datapath.objects, &key,
-					container_guess(&container, environment, config), err))
-		return -1;
+	if (usable && attachment_read(&host.datapath.objects, &key, &record)) {
+		if (attachment_remove(&host.datapath.objects, &key,
+				      container_guess(&container, environment, config), err))
+			return -1;
+	} else if (usable && errno != ENOENT) {
+		return map_refuse_read(MAP_ATTACHMENTS, err);
+	}
 	/* Mostly the veth goes next, and the entry with it. */
 	bridge_entry_delete(NULL, record.ifindex, record.container_mac);
-	return container_open_netns(&container, environment, err);
+	return container_refuse_own_netns(environment, err);
 }

@@ -26,7 +26,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
-#include "net/portmap_rules.h"
+#include "nat/portmap_rules.h"
 
 #define OUR_NAME "portmap"
 #define ITS_NAME "portmap.reference"
@@ -252,7 +252,7 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 		json_pack("{s:s, s:s, s:s, s:s, s:{s:[{s:i, s:i, s:s}]}}", "cniVersion", "0.4.0",
 			  "name", network, "type", OUR_NAME, "backend", "iptables", "runtimeConfig",
 			  "portMappings", "hostPort", 1, "containerPort", 1, "protocol", "tcp");
-	cleanup_free char *text = need(json_dumps(config, 0));
+	cleanup_free char *text = or_exit(json_dumps(config, 0));
 	char path[PATH_MAX];
 
 	if (!find_anywhere(path))

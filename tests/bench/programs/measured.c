@@ -294,18 +294,18 @@ static void set_device_layout(struct bpf_object *object)
 /* The same */
 static void set_sizes(struct bpf_object *object, uint32_t entries)
 {
-	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), places = 1024;
+	uint32_t cpus = (uint32_t)libbpf_num_possible_cpus(), sets = 256;
 
-	while (places * cpus < entries)
-		places *= 2;
+	while (sets * cpus * 2 < entries)
+		sets *= 2;
 	set_size(object, "connections", CONNECTIONS(entries));
 	set_size(object, "aliases", CONNECTIONS(entries));
 	set_size(object, "assured", entries + 1);
 	set_size(object, "half_open", HALF_OPEN(entries) + 1);
 	set_variable(object, ".rodata", "assured_places", entries);
 	set_variable(object, ".rodata", "half_open_places", HALF_OPEN(entries));
-	set_size(object, "memos", places * cpus);
-	set_variable(object, ".data", "memos_a_cpu", places);
+	set_size(object, "memos", sets * cpus);
+	set_variable(object, ".data", "memo_sets_a_cpu", sets);
 }
 
 struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded)

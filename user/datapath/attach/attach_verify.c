@@ -11,13 +11,7 @@
 
 bool attach_is_container_veth(uint32_t ifindex)
 {
-	struct attached_programs found;
-
-	hook_find_programs(ifindex, HOOK_INGRESS, &found);
-	for (size_t i = 0; i < found.count; i++)
-		if (found.list[i].program == PROGRAM_FROM_CONTAINER)
-			return true;
-	return false;
+	return hook_has_program(ifindex, HOOK_INGRESS, PROGRAM_FROM_CONTAINER);
 }
 
 bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT])
@@ -30,7 +24,7 @@ bool attach_maps_of_program(int program_fd, uint64_t netns_cookie, int maps[MAP_
 	ours = !objects_open_maps_of(program_fd, used.maps);
 	for (int map = 0; map < MAP_COUNT; map++)
 		ours = ours && used.maps[map] >= 0;
-	ours = ours && !meta_head_read(used.maps[MAP_META], &head) && head.layout == LAYOUT &&
+	ours = ours && !meta_head_read(used.maps[MAP_META], &head, NULL) && head.layout == LAYOUT &&
 	       head.netns_cookie == netns_cookie;
 	if (ours) {
 		memcpy(maps, used.maps, sizeof(used.maps));

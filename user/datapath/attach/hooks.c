@@ -27,14 +27,6 @@ int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_
 	return result && errno != ENOENT ? -1 : 0;
 }
 
-bool tcx_is_supported(uint32_t ifindex)
-{
-	uint32_t ids[TCX_PROGRAMS];
-	size_t count;
-
-	return tcx_list(ifindex, HOOK_INGRESS, ids, &count) == 0;
-}
-
 /* Appends; or puts it in the place of another one (replaced_fd, else -1). */
 static int tcx_attach(uint32_t ifindex, enum hook hook, int program_fd, int replaced_fd)
 {
@@ -57,7 +49,8 @@ static struct filter_place place_at(uint32_t ifindex, enum hook hook)
 	};
 }
 
-uint32_t clsact_find(uint32_t ifindex, enum hook hook)
+/* The id of the program there, or 0. */
+static uint32_t clsact_find(uint32_t ifindex, enum hook hook)
 {
 	struct filter_place place = place_at(ifindex, hook);
 
@@ -86,13 +79,12 @@ void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_progra
 	enum program_number program;
 	size_t count;
 
-	found->count = found->foreign_tcx = 0;
-	found->tcx = !tcx_list(ifindex, hook, ids, &count);
-	for (size_t i = 0; found->tcx && i < count; i++) {
+	found->count = 0;
+	if (tcx_list(ifindex, hook, ids, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
 		program = program_by_id(ids[i]);
-		if (program == PROGRAM_COUNT)
-			found->foreign_tcx++;
-		else
+		if (program != PROGRAM_COUNT)
 			found->list[found->count++] =
 				(struct attached_program){MECHANISM_TCX, program, ids[i]};
 	}
@@ -101,6 +93,17 @@ void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_progra
 	if (program != PROGRAM_COUNT && program_hook(program) == hook)
 		found->list[found->count++] =
 			(struct attached_program){MECHANISM_CLSACT, program, filter};
+}
+
+bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program)
+{
+	struct attached_programs found;
+
+	hook_find_programs(ifindex, hook, &found);
+	for (size_t i = 0; i < found.count; i++)
+		if (found.list[i].program == program)
+			return true;
+	return false;
 }
 
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)

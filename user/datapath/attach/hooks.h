@@ -22,12 +22,13 @@ struct attached_program {
 struct attached_programs {
 	struct attached_program list[TCX_PROGRAMS + 1];
 	size_t count;
-	size_t foreign_tcx; /* programs of others at the TCX hook */
-	bool tcx;           /* the kernel has such hooks */
 };
 
 /* Finds programs of ours, by TCX and as a filter. */
 void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found);
+
+/* Returns whether this one hangs there, of whichever set. */
+bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program);
 
 /* Attaches one. 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
@@ -39,12 +40,6 @@ void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program
 /* Reads the ids of the TCX programs at the hook, in the order they run. 0, or -1 and errno; EINVAL:
  * this kernel has no TCX. */
 int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count);
-
-/* Returns whether the kernel has TCX, by asking at an interface that exists. */
-bool tcx_is_supported(uint32_t ifindex);
-
-/* Returns the id of the program at the handle and priority of our filters, or 0. */
-uint32_t clsact_find(uint32_t ifindex, enum hook hook);
 
 /*
  * The device through which the bandwidth plugin sends what a container sends. A filter of that

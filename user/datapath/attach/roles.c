@@ -30,6 +30,16 @@ static const char *const hook_names[HOOK_COUNT] = {
 	[HOOK_EGRESS] = "egress",
 };
 
+bool interface_is_containers(const struct interface *interface)
+{
+	return interface->owner.slot != 0;
+}
+
+bool interface_is_served(const struct interface *interface)
+{
+	return interface->role == ROLE_UPLINK || interface->role == ROLE_BRIDGE;
+}
+
 enum program_number program_at(const struct interface *interface, enum hook hook)
 {
 	enum interface_role role = interface->role;

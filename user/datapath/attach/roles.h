@@ -19,6 +19,11 @@ enum mechanism {
 	MECHANISM_COUNT,
 };
 
+/* Returns whether the entry is that of a container's veth, which was claimed. */
+bool interface_is_containers(const struct interface *interface);
+/* Returns whether clients arrive and containers leave there: at an uplink, or a bridge. */
+bool interface_is_served(const struct interface *interface);
+
 /* Returns which program belongs at the hook; PROGRAM_COUNT: none, or the role is not known. Of an
  * interface's entry only what says that is looked at. */
 enum program_number program_at(const struct interface *interface, enum hook hook);

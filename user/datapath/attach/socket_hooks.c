@@ -155,18 +155,15 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
 	return result;
 }
 
-/* Every ADD asks this, so only the one is looked at that is attached last. They all lose their
- * cgroup together; that another one was detached is found by CHECK, STATUS and `attach`. */
+/* Every ADD asks this, so of those that were listed with the pins only the ones are looked at that
+ * are attached last. They all lose their cgroup together; that another one was detached is found by
+ * CHECK, STATUS and `repair`. */
 static bool seem_attached(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	char path[LINK_PATH_SIZE];
-
-	for_each_socket_program (program, purpose) {
-		link_path(datapath, program, path);
-		if (program < SOCKET_CONNECT4 ? access(path, F_OK)
-					      : !is_attached(datapath, program))
+	for_each_socket_program (program, purpose)
+		if (!(datapath->links & 1U << program) ||
+		    (program >= SOCKET_CONNECT4 && !is_attached(datapath, program)))
 			return false;
-	}
 	return true;
 }
 
@@ -180,9 +177,7 @@ static int attach_missing(struct datapath *datapath, enum socket_purpose purpose
 	if (cgroup_root_open(&root, err))
 		return -1;
 	lock = lock_take_claims(err);
-	result = lock < 0 || pins_open_rest(datapath->directory, &datapath->objects, err)
-			 ? -1
-			 : attach_locked(datapath, purpose, &root, err);
+	result = lock < 0 ? -1 : attach_locked(datapath, purpose, &root, err);
 	close(root.fd);
 	if (!result && !root.is_whole)
 		warning("%s is only a part of the host's cgroups: processes outside of it are not"
@@ -227,9 +222,9 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 	const char *meaning =
 		purpose == SOCKETS_REACH_PORTS
 			? "processes of the host do not reach mapped ports; the next ADD, or"
-			  " `bpf-portmap attach`, attaches it"
+			  " `bpf-portmap repair`, attaches it"
 			: "processes of the host can bind to reserved ports; the next ADD with"
-			  " \"reserveHostPorts\", or `bpf-portmap attach`, attaches it";
+			  " \"reserveHostPorts\", or `bpf-portmap repair`, attaches it";
 
 	for_each_socket_program (program, purpose) {
 		cleanup_close int fd = open_link(datapath, program);
@@ -276,17 +271,24 @@ static enum walk look_for_wish(const void *key, const void *value, void *context
 	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
+bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpose purpose)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct wish wish = {purpose, socket_hooks_are_used(datapath, purpose)};
+
+	/* A mapped port may need it: the pins of the links may be lost with all others. */
+	if (!wish.found)
+		map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored);
+	return wish.found && !are_attached(datapath, purpose);
+}
+
 static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose,
 			  struct cni_error *err)
 {
-	cleanup_error struct cni_error why = {0}, ignored = {0};
+	cleanup_error struct cni_error why = {0};
 	bool used = socket_hooks_are_used(datapath, purpose);
-	struct wish wish = {.purpose = purpose};
 
-	/* A mapped port may need it: the pins of the links may be lost with all others. */
-	if (!used)
-		map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored);
-	if ((!used && !wish.found) || are_attached(datapath, purpose) ||
+	if (!socket_hooks_need_repair(datapath, purpose) ||
 	    !attach_missing(datapath, purpose, &why))
 		return 0;
 	if (used || purpose == SOCKETS_LEAVE_PORTS) {

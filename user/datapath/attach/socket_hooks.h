@@ -15,9 +15,9 @@
 #include "datapath/load/objects.h"
 
 /* Attaches those of the purpose that are missing: all of them or, on failure, none more. Where
- * nothing is missing it takes no lock and costs microseconds; a link that is pinned but was
- * detached is then seen only where it is one of connect or bind. CNI_ERROR_KERNEL_REFUSED, saying
- * what the obstacle is, and CNI_ERROR_TRY_AGAIN. */
+ * the pins were listed and nothing is missing it takes no lock and costs microseconds; a link that
+ * is pinned but was detached is then seen only where it is one of connect or bind.
+ * CNI_ERROR_KERNEL_REFUSED, saying what the obstacle is, and CNI_ERROR_TRY_AGAIN. */
 int socket_hooks_attach(struct datapath *datapath, enum socket_purpose purpose,
 			struct cni_error *err);
 
@@ -33,6 +33,9 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 
 /* Returns whether one of the purpose was ever attached, and its pin is still there. */
 bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
+
+/* Whether some of the purpose were detached, or a mapped port needs them and they are missing. */
+bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpose purpose);
 
 /* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
  * never were attached, and cannot be, that is a warning. CNI_ERROR_KERNEL_REFUSED,

@@ -81,7 +81,7 @@ int bpffs_verify(struct cni_error *err)
 	struct stat status;
 
 	if (stat(BPFFS, &status))
-		return bpf_error_set(err, errno, "cannot look at " BPFFS);
+		return errno == ENOENT ? 0 : bpf_error_set(err, errno, "cannot look at " BPFFS);
 	if (status.st_uid || (others_write(&status) && !(status.st_mode & S_ISVTX)))
 		return refuse_mode(BPFFS, &status, err);
 	return 0;
@@ -93,8 +93,8 @@ int bpffs_owner(const char *path, struct cni_error *err)
 
 	/* The path to it is root's alone, so no other user can make lstat() fail. */
 	if (lstat(path, &status))
-		return BPFFS_NOBODYS;
+		return OWNER_NONE;
 	if (status.st_uid || !S_ISDIR(status.st_mode))
-		return BPFFS_ANOTHERS;
-	return others_write(&status) ? refuse_mode(path, &status, err) : BPFFS_ROOTS;
+		return OWNER_OTHER;
+	return others_write(&status) ? refuse_mode(path, &status, err) : OWNER_ROOT;
 }

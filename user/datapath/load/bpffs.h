@@ -22,13 +22,14 @@ bool bpffs_is_of_host(void);
 int bpffs_mount(struct cni_error *err);
 
 /* Checks whether only root can remove what root has in it: it belongs to root, and either other
- * users cannot write to it or it is sticky, as mount(8) makes it. CNI_ERROR_KERNEL_REFUSED. */
+ * users cannot write to it or it is sticky, as mount(8) makes it; one that does not exist is as
+ * good. CNI_ERROR_KERNEL_REFUSED. */
 int bpffs_verify(struct cni_error *err);
 
 enum bpffs_owner {
-	BPFFS_NOBODYS, /* it does not exist */
-	BPFFS_ROOTS,   /* a directory that only root can write to */
-	BPFFS_ANOTHERS,
+	OWNER_NONE, /* it does not exist */
+	OWNER_ROOT, /* a directory that only root can write to */
+	OWNER_OTHER,
 };
 
 /* Returns to which of these a directory in it belongs; -1 and CNI_ERROR_KERNEL_REFUSED where it

@@ -15,7 +15,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/version.h"
-#include "net/netns.h"
+#include "net/netlink.h"
 
 #define OLDEST_KERNEL "5.15"
 
@@ -55,14 +55,15 @@ static int open_all(struct datapath *datapath, const struct pins *pins, struct c
 }
 
 /* 1: the set was replaced since its meta was found, and some objects of each are open. */
-static int open_found(struct datapath *datapath, struct pins *pins, enum pin_set set,
+static int open_found(struct datapath *datapath, struct pins *pins, enum pin_check check,
 		      struct cni_error *err)
 {
 	const struct pins_found all = {.count = OBJECT_COUNT};
 	int result;
 
-	if (set != PINS_ALL && datapath->lock >= 0 &&
-	    pins_open_by_ids(pins, set, &datapath->objects)) {
+	if (check != PINS_ALL && datapath->lock >= 0 &&
+	    (check == PINS_BY_META || pins_list(pins->directory, &datapath->links)) &&
+	    pins_open_by_ids(pins, &datapath->objects)) {
 		datapath->objects.directory = datapath->directory;
 		datapath->state = judge(datapath, pins, &all);
 		return 0;
@@ -76,7 +77,7 @@ static int open_found(struct datapath *datapath, struct pins *pins, enum pin_set
 
 static int find_pins(struct datapath *datapath, struct pins *pins, struct cni_error *err)
 {
-	int result = bpffs_is_mounted() ? pins_find(datapath->netns_cookie, pins, err) : 0;
+	int result = pins_find(datapath->netns_cookie, pins, err);
 
 	memcpy(datapath->directory, pins->directory, sizeof(datapath->directory));
 	return result;
@@ -93,7 +94,7 @@ static int take_lock(struct datapath *datapath, enum datapath_use use, const str
 	return datapath->lock < 0 ? -1 : 0;
 }
 
-static int open_again(struct datapath *datapath, enum pin_set set, struct cni_error *err)
+static int open_again(struct datapath *datapath, enum pin_check check, struct cni_error *err)
 {
 	struct pins pins;
 	int result;
@@ -101,7 +102,7 @@ static int open_again(struct datapath *datapath, enum pin_set set, struct cni_er
 	pins_clear(&pins);
 	result = find_pins(datapath, &pins, err);
 	if (!result)
-		result = open_found(datapath, &pins, set, err);
+		result = open_found(datapath, &pins, check, err);
 	pins_close(&pins);
 	if (result != 1)
 		return result;
@@ -111,7 +112,7 @@ static int open_again(struct datapath *datapath, enum pin_set set, struct cni_er
 
 /* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
  * are; who only reads may meet two replacements in a row. */
-static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_check check,
 		     struct cni_error *err)
 {
 	struct pins pins;
@@ -122,9 +123,9 @@ static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_
 	if (!result)
 		result = take_lock(datapath, use, &pins, err);
 	if (!result)
-		result = open_found(datapath, &pins, set, err);
+		result = open_found(datapath, &pins, check, err);
 	pins_close(&pins);
-	return result == 1 ? open_again(datapath, set, err) : result;
+	return result == 1 ? open_again(datapath, check, err) : result;
 }
 
 static void clear(struct datapath *datapath)
@@ -134,13 +135,14 @@ static void clear(struct datapath *datapath)
 	datapath->lock = -1;
 }
 
-int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_check check,
 		  struct cni_error *err)
 {
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
 	clear(datapath);
-	return netns_get_cookie(&datapath->netns_cookie, err) || open_pins(datapath, use, set, err)
+	return netlink_get_netns_cookie(&datapath->netns_cookie, err) ||
+			       open_pins(datapath, use, check, err)
 		       ? -1
 		       : 0;
 }

@@ -33,15 +33,17 @@ struct datapath {
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
+	/* Of PINS_LISTED: a bit for each enum socket_program whose link is pinned. */
+	uint32_t links;
 	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
 	const char *foreign;              /* the map that has another shape, or NULL */
 };
 
 /* Opens what is pinned and changes nothing, with the lock, which it has until it is closed. The
- * state says what was found. Of a usable datapath only the set is open. Close it also after a
- * failure. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
-int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_set set,
+ * state says what was found. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED,
+ * CNI_ERROR_TRY_AGAIN. */
+int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_check check,
 		  struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
@@ -51,8 +53,8 @@ bool datapath_is_usable(const struct datapath *datapath);
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);
 
-/* Checks whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Look-ups that find
- * nothing mean nothing without it. */
+/* Checks whether this process may use BPF. CNI_ERROR_KERNEL_REFUSED and why not. Without
+ * permission every look-up fails. */
 int probe_permission(struct cni_error *err);
 
 /* Checks whether it could run the programs. CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no

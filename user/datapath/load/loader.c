@@ -21,7 +21,7 @@
 #include "bpf/socket.skel.h"
 #include "datapath/load/load_log.h"
 #include "datapath/load/bpf_error.h"
-#include "net/netns.h"
+#include "net/netlink.h"
 
 /* One assured connection for so many bytes of memory. */
 #define MEMORY_PER_ASSURED (32ULL * 1024)
@@ -48,33 +48,35 @@ static int keep_log_tail(enum libbpf_print_level level, const char *format, va_l
 	return 0;
 }
 
-#define MIN_MEMOS 64 /* a CPU; a power of two */
+#define MIN_MEMO_SETS 16 /* a CPU; a power of two */
+#define MEMOS_A_SET 4
 
-/* Half as many in all as there may be assured connections, in equal parts for each possible CPU. */
+/* Twice as many memos in all as there may be assured connections, in equal parts for each possible
+ * CPU: a set that is full makes packets slower, and one CPU may get most of them. */
 static int size_memos(struct portmap_bpf *skeleton)
 {
 	uint32_t assured = skeleton->rodata->assured_places;
-	uint32_t cpus, places = MIN_MEMOS;
+	uint32_t cpus, sets = MIN_MEMO_SETS;
 	int possible = libbpf_num_possible_cpus();
 
 	if (possible < 0)
 		return -1;
 	cpus = (uint32_t)possible;
-	while ((uint64_t)places * cpus < assured / 2)
-		places *= 2;
-	skeleton->data->memos_a_cpu = places;
-	return bpf_map__set_max_entries(skeleton->maps.memos, places * cpus);
+	while ((uint64_t)sets * cpus * MEMOS_A_SET < 2 * (uint64_t)assured)
+		sets *= 2;
+	skeleton->data->memo_sets_a_cpu = sets;
+	return bpf_map__set_max_entries(skeleton->maps.memos, sets * cpus);
 }
 
-/* Those that are open; the others are made. */
+/* Those that there are; the others are made. */
 static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 {
-	struct bpf_map *map;
-
 	for (int number = 0; number < MAP_COUNT; number++) {
-		map = bpf_object__find_map_by_name(object, map_name((enum map_number)number));
-		if (map && objects->maps[number] >= 0 &&
-		    bpf_map__reuse_fd(map, objects->maps[number]))
+		struct bpf_map *map =
+			bpf_object__find_map_by_name(object, map_name((enum map_number)number));
+		int fd = map ? map_fd(objects, (enum map_number)number) : -1;
+
+		if (fd >= 0 ? bpf_map__reuse_fd(map, fd) : map && objects->map_ids[number])
 			return -1;
 	}
 	return 0;
@@ -312,7 +314,7 @@ int loader_attach_drops(const struct objects *objects, int events,
 	uint64_t cookie;
 	int link, saved;
 
-	if (netns_get_cookie(&cookie, err))
+	if (netlink_get_netns_cookie(&cookie, err))
 		return -1;
 	log_tail[0] = '\0';
 	libbpf_set_print(keep_log_tail);

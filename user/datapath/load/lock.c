@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 #include "net/processes.h"
 
 #define TIMEOUT_SECONDS 10
+#define LET_PASS_SECONDS 2
+#define LET_PASS_NANOSECONDS 10000000
 #define LOOPBACK "class/net/lo"
 
 enum lock {
@@ -176,10 +179,10 @@ uint64_t lock_sysfs_inode(void)
 }
 
 /* What is mounted on /sys, if that is ours, else -1. It stays open. */
-static int mounted_sysfs(dev_t *device)
+static int mounted_sysfs(void)
 {
 	static int sysfs = -1;
-	static struct stat lo;
+	struct stat lo;
 
 	if (sysfs < 0 && expected_inode) {
 		sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -188,22 +191,16 @@ static int mounted_sysfs(dev_t *device)
 			sysfs = -1;
 		}
 	}
-	*device = lo.st_dev;
 	return sysfs;
 }
 
 /* -1: /sys is not ours, or mounted read-only, or something else is mounted over the file. */
 static int open_mounted(const char *name)
 {
-	struct stat file;
-	dev_t device;
-	int sysfs = mounted_sysfs(&device);
-	int fd = sysfs < 0 ? -1 : openat(sysfs, name, O_WRONLY | O_CLOEXEC);
+	struct open_how how = {.flags = O_WRONLY | O_CLOEXEC, .resolve = RESOLVE_NO_XDEV};
+	int sysfs = mounted_sysfs();
 
-	if (fd < 0 || (!fstat(fd, &file) && file.st_dev == device))
-		return fd;
-	close(fd);
-	return -1;
+	return sysfs < 0 ? -1 : (int)syscall(SYS_openat2, sysfs, name, &how, sizeof(how));
 }
 
 static int open_lock(enum lock lock, struct cni_error *err)
@@ -228,11 +225,43 @@ static int open_lock(enum lock lock, struct cni_error *err)
 			     locks[lock].file);
 }
 
+/* Another process may have announced itself already, which will do for this one. */
+static void announce(int fd)
+{
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	if (!fcntl(fd, F_OFD_SETLK, &all) || errno != EBADF)
+		return;
+	/* A directory cannot be open for writing. */
+	all.l_type = F_RDLCK;
+	fcntl(fd, F_OFD_SETLK, &all);
+}
+
+static bool is_announced(int fd)
+{
+	struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	return !fcntl(fd, F_OFD_GETLK, &all) && all.l_type != F_UNLCK;
+}
+
+static void let_pass(int fd)
+{
+	const struct timespec pause = {.tv_nsec = LET_PASS_NANOSECONDS};
+	double end = now() + LET_PASS_SECONDS;
+
+	while (is_announced(fd) && now() < end)
+		nanosleep(&pause, NULL);
+}
+
 static int take(enum lock lock, int operation, struct cni_error *err)
 {
 	int fd = open_lock(lock, err);
 	struct stat netns;
 
+	if (fd >= 0 && operation == LOCK_SH)
+		let_pass(fd);
+	else if (fd >= 0 && lock == LOCK_SET)
+		announce(fd);
 	if (fd < 0 || !wait_until_taken(fd, operation, locks[lock].what, err))
 		return fd;
 	if (err->code == CNI_ERROR_TRY_AGAIN && !stat("/proc/self/ns/net", &netns))

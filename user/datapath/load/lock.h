@@ -21,6 +21,11 @@
  * host's network namespace, whose /sys is read-only. Root without any capability that sees a
  * writable /sys can; it can as well remove the pins, which its user owns.
  *
+ * Who shares a lock overtakes whoever waits to have it alone, so that an unbroken stream of ADDs
+ * would keep `upgrade` waiting. So that one announces itself by a second lock on the same file
+ * (fcntl), and who comes to share the first one waits until it is gone, for two seconds at most:
+ * one of those that have the lock already may be waiting for the very DEL that comes.
+ *
  * In a container that plays the host, and whose runtime has made its sysfs read-only, the files
  * cannot be opened. There directories of that sysfs are locked, which every process in the
  * container can open.

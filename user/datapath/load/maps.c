@@ -12,7 +12,10 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 
-#define FIRST_BATCH 1024U
+/* Most maps have few entries. For more bytes than these the C library asks the kernel for memory,
+ * and gives it back. */
+#define FIRST_BATCH_BYTES 32768U
+#define NEXT_BATCH 1024U
 #define MAX_BATCH (1U << 20)
 
 struct batch {
@@ -30,14 +33,15 @@ static void batch_release(struct batch *batch)
 static void batch_allocate(struct batch *batch, enum map_number map)
 {
 	batch_release(batch);
-	batch->keys = need(calloc(batch->capacity, map_key_size(map)));
-	batch->values = need(calloc(batch->capacity, map_value_size(map)));
+	batch->keys = or_exit(calloc(batch->capacity, map_key_size(map)));
+	batch->values = or_exit(calloc(batch->capacity, map_value_size(map)));
 }
 
 int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
 	     struct cni_error *err)
 {
-	struct batch batch = {.capacity = FIRST_BATCH};
+	struct batch batch = {.capacity = FIRST_BATCH_BYTES /
+					  (uint32_t)(map_key_size(map) + map_value_size(map))};
 	uint32_t position = 0, *from = NULL;
 	enum walk result = WALK_ON;
 	bool last = false;
@@ -46,7 +50,7 @@ int map_walk(const struct objects *objects, enum map_number map, map_visitor *vi
 	while (result == WALK_ON && !last) {
 		uint32_t count = batch.capacity;
 
-		if (bpf_map_lookup_batch(objects->maps[map], from, &position, batch.keys,
+		if (bpf_map_lookup_batch(map_fd(objects, map), from, &position, batch.keys,
 					 batch.values, &count, NULL)) {
 			/* A bucket of the hash has more entries than there is room for. */
 			if (errno == ENOSPC && batch.capacity < MAX_BATCH) {
@@ -65,6 +69,10 @@ int map_walk(const struct objects *objects, enum map_number map, map_visitor *vi
 		for (uint32_t i = 0; i < count && result == WALK_ON; i++)
 			result = visit(batch.keys + i * map_key_size(map),
 				       batch.values + i * map_value_size(map), context, err);
+		if (!last && batch.capacity < NEXT_BATCH) {
+			batch.capacity = NEXT_BATCH;
+			batch_allocate(&batch, map);
+		}
 	}
 	batch_release(&batch);
 	return result == WALK_FAILED ? -1 : 0;
@@ -80,7 +88,7 @@ uint32_t map_capacity(const struct objects *objects, enum map_number map)
 	struct bpf_map_info info = {0};
 	uint32_t size = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(objects->maps[map], &info, &size) ? 0 : info.max_entries;
+	return bpf_obj_get_info_by_fd(map_fd(objects, map), &info, &size) ? 0 : info.max_entries;
 }
 
 int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err)
@@ -98,7 +106,7 @@ int map_refuse_write(const struct objects *objects, enum map_number map, struct 
 int map_write(const struct objects *objects, enum map_number map, const void *key,
 	      const void *value, struct cni_error *err)
 {
-	if (!bpf_map_update_elem(objects->maps[map], key, value, BPF_ANY))
+	if (!bpf_map_update_elem(map_fd(objects, map), key, value, BPF_ANY))
 		return 0;
 	return map_refuse_write(objects, map, err);
 }
@@ -106,14 +114,14 @@ int map_write(const struct objects *objects, enum map_number map, const void *ke
 int map_delete(const struct objects *objects, enum map_number map, const void *key,
 	       struct cni_error *err)
 {
-	if (!bpf_map_delete_elem(objects->maps[map], key) || errno == ENOENT)
+	if (!bpf_map_delete_elem(map_fd(objects, map), key) || errno == ENOENT)
 		return 0;
 	return bpf_error_set(err, errno, "cannot delete from the map %s", map_name(map));
 }
 
 bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot)
 {
-	if (bpf_map_lookup_elem(objects->maps[MAP_SLOTS], &number, slot))
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_SLOTS), &number, slot))
 		return false;
 	slot->attachment[ATTACHMENT_KEY_SIZE - 1] = '\0';
 	return true;
@@ -128,7 +136,7 @@ int slot_write(const struct objects *objects, uint32_t number, const struct slot
 bool attachment_read(const struct objects *objects, const struct attachment_key *key,
 		     struct attachment *attachment)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_ATTACHMENTS], key, attachment);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_ATTACHMENTS), key, attachment);
 }
 
 int attachment_write(const struct objects *objects, const struct attachment_key *key,
@@ -139,7 +147,7 @@ int attachment_write(const struct objects *objects, const struct attachment_key 
 
 bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_INTERFACES], &ifindex, interface);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_INTERFACES), &ifindex, interface);
 }
 
 int interface_write(const struct objects *objects, uint32_t ifindex,
@@ -148,29 +156,15 @@ int interface_write(const struct objects *objects, uint32_t ifindex,
 	return map_write(objects, MAP_INTERFACES, &ifindex, interface, err);
 }
 
-int interface_write_new(const struct objects *objects, uint32_t ifindex,
-			const struct interface *interface, struct cni_error *err)
-{
-	if (!bpf_map_update_elem(objects->maps[MAP_INTERFACES], &ifindex, interface, BPF_NOEXIST) ||
-	    errno == EEXIST)
-		return 0;
-	return map_refuse_write(objects, MAP_INTERFACES, err);
-}
-
-bool interface_is_containers(const struct interface *interface)
-{
-	return interface->owner.slot != 0;
-}
-
 void interface_delete(const struct objects *objects, uint32_t ifindex)
 {
-	bpf_map_delete_elem(objects->maps[MAP_INTERFACES], &ifindex);
+	bpf_map_delete_elem(map_fd(objects, MAP_INTERFACES), &ifindex);
 }
 
 bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
 		   struct endpoint *endpoint)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_ENDPOINTS], key, endpoint);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_ENDPOINTS), key, endpoint);
 }
 
 int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
@@ -182,20 +176,20 @@ int endpoint_write(const struct objects *objects, const struct endpoint_key *key
 bool connection_read(const struct objects *objects, const struct connection_key *key,
 		     struct connection *connection)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_CONNECTIONS], key, connection);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_CONNECTIONS), key, connection);
 }
 
 bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 		  struct portmap *portmap)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_PORTMAPS], key, portmap);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_PORTMAPS), key, portmap);
 }
 
 void noticed_read(const struct objects *objects, struct noticed *noticed)
 {
 	uint32_t only = 0;
 
-	if (bpf_map_lookup_elem(objects->maps[MAP_NOTICED], &only, noticed))
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_NOTICED), &only, noticed))
 		memset(noticed, 0, sizeof(*noticed));
 }
 
@@ -211,8 +205,8 @@ int counters_read(const struct objects *objects, struct counters *counters, stru
 	memset(counters, 0, sizeof(*counters));
 	if (cpus < 0)
 		return bpf_error_set(err, -cpus, "cannot count the host's CPUs");
-	values = need(calloc((size_t)cpus, sizeof(*counters)));
-	if (bpf_map_lookup_elem(objects->maps[MAP_COUNTERS], &only, values))
+	values = or_exit(calloc((size_t)cpus, sizeof(*counters)));
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_COUNTERS), &only, values))
 		return map_refuse_read(MAP_COUNTERS, err);
 	for (size_t i = 0; i < (size_t)cpus * COUNTER_COUNT; i++)
 		sums[i % COUNTER_COUNT] += values[i];
@@ -227,7 +221,7 @@ static void limit_count(__u8 *count, __u8 most)
 
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy)
 {
-	if (bpf_map_lookup_elem(objects->maps[MAP_POLICIES], &owner.slot, policy) ||
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_POLICIES), &owner.slot, policy) ||
 	    !owner_is(policy->owner, owner))
 		return false;
 	/* As the programs do: a damaged entry may say anything. */
@@ -242,21 +236,21 @@ bool policy_read(const struct objects *objects, struct owner owner, struct polic
 bool network_read(const struct objects *objects, const struct network_key *key,
 		  struct network *network)
 {
-	return !bpf_map_lookup_elem(objects->maps[MAP_NETWORKS], key, network);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_NETWORKS), key, network);
 }
 
 bool usage_read(const struct objects *objects, struct usage *usage)
 {
 	uint32_t zero = 0;
 
-	return !bpf_map_lookup_elem(objects->maps[MAP_USAGE], &zero, usage);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_USAGE), &zero, usage);
 }
 
 bool meta_read(const struct objects *objects, struct meta *meta)
 {
 	uint32_t only = 0;
 
-	return !bpf_map_lookup_elem(objects->maps[MAP_META], &only, meta);
+	return !bpf_map_lookup_elem(map_fd(objects, MAP_META), &only, meta);
 }
 
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err)

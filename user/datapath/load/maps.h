@@ -57,13 +57,6 @@ int attachment_write(const struct objects *objects, const struct attachment_key 
 bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface);
 int interface_write(const struct objects *objects, uint32_t ifindex,
 		    const struct interface *interface, struct cni_error *err);
-/* Leaves what is there, which is no error. */
-int interface_write_new(const struct objects *objects, uint32_t ifindex,
-			const struct interface *interface, struct cni_error *err);
-
-/* Returns whether it is the host's end of a container's veth. */
-bool interface_is_containers(const struct interface *interface);
-
 void interface_delete(const struct objects *objects, uint32_t ifindex);
 
 bool connection_read(const struct objects *objects, const struct connection_key *key,

@@ -85,8 +85,10 @@ const char *program_name(enum program_number program)
 void objects_clear(struct objects *objects)
 {
 	objects->directory = NULL;
-	for (int i = 0; i < MAP_COUNT; i++)
+	for (int i = 0; i < MAP_COUNT; i++) {
 		objects->maps[i] = -1;
+		objects->map_ids[i] = 0;
+	}
 	for (int i = 0; i < PROGRAM_COUNT; i++) {
 		objects->programs[i] = -1;
 		objects->program_ids[i] = 0;
@@ -100,6 +102,16 @@ void objects_close(struct objects *objects)
 	for (int i = 0; i < PROGRAM_COUNT; i++)
 		cleanup_close_pointer(&objects->programs[i]);
 	objects_clear(objects);
+}
+
+int map_fd(const struct objects *objects, enum map_number map)
+{
+	/* What is opened is the same as before for whoever asks. */
+	int *fd = &((struct objects *)objects)->maps[map];
+
+	if (*fd < 0 && objects->map_ids[map])
+		*fd = bpf_map_get_fd_by_id(objects->map_ids[map]);
+	return *fd;
 }
 
 static bool read_map_info(int fd, struct bpf_map_info *info)
@@ -182,7 +194,7 @@ enum program_number program_by_id(uint32_t id)
 	return (enum program_number)program;
 }
 
-int meta_head_read(int fd, struct meta_head *head)
+int meta_head_read(int fd, struct meta_head *head, bool *has_our_shape)
 {
 	struct bpf_map_info info;
 	cleanup_free void *value = NULL;
@@ -195,7 +207,9 @@ int meta_head_read(int fd, struct meta_head *head)
 		errno = EINVAL;
 		return -1;
 	}
-	value = need(malloc(info.value_size));
+	if (has_our_shape)
+		*has_our_shape = has_shape(&shapes[MAP_META], &info);
+	value = or_exit(malloc(info.value_size));
 	if (bpf_map_lookup_elem(fd, &only, value))
 		return -1;
 	memcpy(head, value, sizeof(*head));
@@ -239,7 +253,7 @@ bool program_uses_maps(uint32_t id, const struct objects *objects)
 	same = program >= 0 && !objects_open_maps_of(program, used.maps) &&
 	       used.maps[MAP_META] >= 0;
 	for (int map = 0; same && map < MAP_COUNT; map++)
-		same = used.maps[map] < 0 || map_is_same(used.maps[map], objects->maps[map]);
+		same = used.maps[map] < 0 || map_is_same(used.maps[map], map_fd(objects, map));
 	objects_close(&used);
 	return same;
 }

@@ -96,7 +96,7 @@ static enum belongs whose_directory(const char *directory, uint64_t netns_cookie
 	pins->meta = open_meta(directory);
 	if (pins->meta < 0)
 		return errno == ENOENT ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
-	if (meta_head_read(pins->meta, &pins->head))
+	if (meta_head_read(pins->meta, &pins->head, &pins->meta_has_our_shape))
 		return errno == EINVAL ? BELONGS_TO_NOBODY : BELONGS_UNREADABLE;
 	pins->has_head = true;
 	return pins->head.netns_cookie == netns_cookie ? BELONGS_TO_US : BELONGS_TO_OTHER;
@@ -114,15 +114,21 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 	if (owner < 0)
 		return -1;
 	/* What belongs to another user is not even looked at. */
-	if (owner == BPFFS_ANOTHERS)
+	if (owner == OWNER_OTHER)
 		warning(PINS_ROOT " does not belong to root, and is not used; the next ADD moves it"
 				  " away; `chmod 0700 " BPFFS "` keeps other users out");
-	pins->usable = owner == BPFFS_ROOTS;
+	pins->usable = owner == OWNER_ROOT;
 	if (!pins->usable)
 		return 0;
 	root = whose_directory(PINS_ROOT, netns_cookie, pins);
-	if (root == BELONGS_UNREADABLE)
-		return bpf_error_set(err, errno, "cannot read the maps in " PINS_ROOT);
+	if (root == BELONGS_UNREADABLE) {
+		int saved = errno;
+
+		pins->usable = bpffs_is_mounted();
+		return pins->usable
+			       ? bpf_error_set(err, saved, "cannot read the maps in " PINS_ROOT)
+			       : 0;
+	}
 	if (root == BELONGS_TO_US)
 		return 0;
 	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT "/" NETNS_DIRECTORY "%" PRIu64,
@@ -133,32 +139,6 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err)
 	snprintf(pins->directory, PIN_DIRECTORY_SIZE, PINS_ROOT);
 	whose_directory(PINS_ROOT, netns_cookie, pins);
 	return 0;
-}
-
-/* To open them all would make an ADD longer by 6 %, and a DEL by 10 %. */
-static bool is_in_set(enum pin_set set, int object)
-{
-	switch (object - PROGRAM_COUNT) {
-	case MAP_PORTMAPS:
-	case MAP_SLOTS:
-	case MAP_ENDPOINTS:
-	case MAP_CONTAINERS:
-	case MAP_INTERFACES:
-	case MAP_POLICIES:
-	case MAP_ATTACHMENTS:
-	case MAP_HOST_ADDRESSES:
-	case MAP_SOCKET_FLOWS:
-	case MAP_NOTICED:
-	case MAP_META:
-		return true;
-	case MAP_VETHS:
-	case MAP_PUBLISHED_PORTS:
-	case MAP_ENDPOINT_ADDRESSES:
-	case MAP_NETWORKS:
-		return set == PINS_TO_ADD;
-	default:
-		return false;
-	}
 }
 
 /* False: something else is pinned under its name. */
@@ -192,15 +172,20 @@ static void refuse_pin(const char *directory, const char *name, struct cni_error
 	bpf_error_set(err, reason, "cannot open what is pinned at %s", path);
 }
 
-static bool all_are_pinned(const char *directory)
+bool pins_list(const char *directory, uint32_t *links)
 {
 	DIR *listing = opendir(directory);
 	struct dirent *entry;
 	int count = 0;
 
-	while (listing && (entry = readdir(listing)))
+	*links = 0;
+	while (listing && (entry = readdir(listing))) {
 		for (int object = 0; object < OBJECT_COUNT; object++)
 			count += !strcmp(entry->d_name, object_name(object));
+		for (int link = 0; link < SOCKET_PROGRAM_COUNT; link++)
+			if (!strcmp(entry->d_name, socket_program_name(link)))
+				*links |= 1U << link;
+	}
 	if (listing)
 		closedir(listing);
 	return count == OBJECT_COUNT;
@@ -208,30 +193,26 @@ static bool all_are_pinned(const char *directory)
 
 _Static_assert(OBJECT_COUNT <= META_OBJECTS, "meta has room for all ids");
 
-bool pins_open_by_ids(const struct pins *pins, enum pin_set set, struct objects *objects)
+/* All maps live as long as one of the programs, so that one map tells whether the ids are still
+ * right; each command needs that of attachments. */
+bool pins_open_by_ids(struct pins *pins, struct objects *objects)
 {
 	uint32_t only = 0;
 	struct meta meta;
 
 	objects_clear(objects);
-	if (!pins->has_head || pins->head.layout != LAYOUT || !pins->head.complete ||
-	    !map_has_our_shape(MAP_META, pins->meta) ||
-	    bpf_map_lookup_elem(pins->meta, &only, &meta) ||
-	    (set == PINS_TO_ADD && !all_are_pinned(pins->directory)))
+	if (!pins->has_head || !pins->meta_has_our_shape ||
+	    bpf_map_lookup_elem(pins->meta, &only, &meta) || meta.layout != LAYOUT ||
+	    !meta.complete)
 		return false;
 	memcpy(objects->program_ids, meta.object_ids, sizeof(objects->program_ids));
-	for (int object = PROGRAM_COUNT; object < OBJECT_COUNT; object++) {
-		int fd;
-
-		if (!is_in_set(set, object))
-			continue;
-		fd = bpf_map_get_fd_by_id(meta.object_ids[object]);
-		if (fd < 0) {
-			objects_close(objects);
-			return false;
-		}
-		objects->maps[object - PROGRAM_COUNT] = fd;
+	memcpy(objects->map_ids, meta.object_ids + PROGRAM_COUNT, sizeof(objects->map_ids));
+	if (map_fd(objects, MAP_ATTACHMENTS) < 0) {
+		objects_clear(objects);
+		return false;
 	}
+	objects->maps[MAP_META] = pins->meta;
+	pins->meta = -1;
 	return true;
 }
 
@@ -259,26 +240,6 @@ int pins_open(const struct pins *pins, struct objects *objects, struct pins_foun
 		/* A program is overwritten; a map may have data that is needed. */
 		if (object >= PROGRAM_COUNT)
 			found->foreign = object_name(object);
-	}
-	return 0;
-}
-
-int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err)
-{
-	for (int object = PROGRAM_COUNT; object < OBJECT_COUNT; object++) {
-		int fd;
-
-		if (object_fd(objects, object) >= 0)
-			continue;
-		fd = open_path(directory, object_name(object));
-		if (fd >= 0 && keep_object(objects, object, fd))
-			continue;
-		if (fd >= 0) {
-			close(fd);
-			errno = EINVAL;
-		}
-		return bpf_error_set(err, errno, "cannot open the map %s in %s",
-				     object_name(object), directory);
 	}
 	return 0;
 }
@@ -392,9 +353,9 @@ static int own_directory(const char *path, struct cni_error *err)
 		owner = bpffs_owner(path, err);
 		if (owner < 0)
 			return -1;
-		if (owner == BPFFS_ROOTS)
+		if (owner == OWNER_ROOT)
 			return 0;
-		if (owner == BPFFS_ANOTHERS && move_aside(path, err))
+		if (owner == OWNER_OTHER && move_aside(path, err))
 			return -1;
 	}
 	return refuse_rounds(path, err);
@@ -446,7 +407,7 @@ int pins_remove(const char *directory, struct cni_error *err)
 {
 	int owner = bpffs_owner(directory, err);
 
-	if (owner != BPFFS_ROOTS)
+	if (owner != OWNER_ROOT)
 		return owner < 0 ? -1 : 0;
 	empty_directory(PINS_LOADING);
 	if (empty_directory(directory))

@@ -19,17 +19,18 @@
 /* No dot in it: the BPF file system refuses those. */
 #define PINS_LOADING PINS_ROOT "-loading"
 
-/* Which objects a command works with. */
-enum pin_set {
-	PINS_ALL,
-	PINS_TO_ADD,
-	PINS_TO_REMOVE,
+/* How a command looks at the pins. */
+enum pin_check {
+	PINS_ALL,     /* it opens each: for commands that repair, or that are rare */
+	PINS_LISTED,  /* it looks whether each is there, and opens maps by their ids in meta */
+	PINS_BY_META, /* the same, but it relies on meta alone */
 };
 
 /* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
 struct pins {
 	char directory[PIN_DIRECTORY_SIZE];
-	int meta;    /* its file descriptor; -1: not pinned */
+	int meta; /* its file descriptor; -1: not pinned */
+	bool meta_has_our_shape;
 	bool usable; /* the directory is root's alone */
 	bool has_head;
 	struct meta_head head;
@@ -53,13 +54,14 @@ struct pins_found {
 int pins_open(const struct pins *pins, struct objects *objects, struct pins_found *found,
 	      struct cni_error *err);
 
-/* Opens the maps of a smaller set by the ids that meta has, which takes a third of the system
- * calls; of programs only their ids are known then. For a caller that has the host's lock. False:
- * the set is not complete, or for PINS_TO_ADD a pin is missing; nothing is open then. */
-bool pins_open_by_ids(const struct pins *pins, enum pin_set set, struct objects *objects);
+/* Has the maps opened when they are needed, by the ids in meta; of programs only the ids are known
+ * then. For a caller that has the host's lock. Takes over pins->meta. False: the set is not
+ * complete; nothing is open then. */
+bool pins_open_by_ids(struct pins *pins, struct objects *objects);
 
-/* Opens the maps that are not open yet. CNI_ERROR_KERNEL_REFUSED. */
-int pins_open_rest(const char *directory, struct objects *objects, struct cni_error *err);
+/* Returns whether all objects are pinned there; *links: a bit for each enum socket_program whose
+ * link is. */
+bool pins_list(const char *directory, uint32_t *links);
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
  * other processes see the old set, or the new one, or that it is damaged. Call it with

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
@@ -15,7 +14,6 @@
 #include "datapath/records/policies.h"
 #include "datapath/records/describe.h"
 #include "lib/address.h"
-#include "lib/digest.h"
 #include "lib/warning.h"
 #include "net/link.h"
 #include "net/port_ranges.h"
@@ -25,9 +23,10 @@
 /* What ADD works with while it has the lock. */
 struct adding {
 	struct release release; /* of what the attachment had before, and of dead owners */
-	struct nl_sock *socket;
+	struct netlink *socket;
 	const struct attachment_claims *claims;
-	struct attachment record; /* as it is written */
+	struct attachment record; /* as they are written */
+	struct slot slot;
 	/* A port that somebody else has. To say whose it is takes a look at every process, and so
 	 * waits for the lock's end. */
 	const struct portmap_key *taken;
@@ -57,7 +56,7 @@ static int mark_word(const struct objects *objects, enum map_number map, uint32_
 {
 	uint64_t bits;
 
-	if (bpf_map_lookup_elem(objects->maps[map], &number, &bits))
+	if (bpf_map_lookup_elem(map_fd(objects, map), &number, &bits))
 		return map_refuse_read(map, err);
 	if ((bits & wanted) == wanted)
 		return 0;
@@ -121,8 +120,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 
 	if (portmap_read(objects, key, &old)) {
 		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner)) {
-			if (attachments_are_of_one_container(owner.attachment,
-							     adding->claims->key.name))
+			if (owner.container == adding->slot.container)
 				return wait_for_port(adding, key, portmap, err);
 			adding->taken = key;
 			adding->taken_by = owner;
@@ -150,25 +148,13 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	return 0;
 }
 
-static void fill_portmap(struct portmap *portmap, const struct port_claim *claim,
-			 struct owner owner)
-{
-	*portmap = (struct portmap){
-		.owner = owner,
-		.container_port = claim->container_port,
-		.localhost = claim->localhost,
-		.reserved_on_host = claim->reserved_on_host,
-	};
-	memcpy(portmap->container_address, claim->container_address, CNI_ADDRESS_SIZE);
-}
-
 static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct portmap portmap;
+	struct portmap portmap = claimed_portmap(claim, adding->record.owner);
 
-	fill_portmap(&portmap, claim, adding->record.owner);
-	if (bpf_map_update_elem(objects->maps[MAP_PORTMAPS], &claim->key, &portmap, BPF_NOEXIST)) {
+	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &portmap,
+				BPF_NOEXIST)) {
 		if (errno == EEXIST)
 			return take_over_port(adding, &claim->key, &portmap, err);
 		return map_refuse_write(objects, MAP_PORTMAPS, err);
@@ -222,9 +208,9 @@ static int write_batch(struct adding *adding, const struct port_claim *claims, u
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		fill_portmap(&portmaps[i], &claims[i], adding->record.owner);
+		portmaps[i] = claimed_portmap(&claims[i], adding->record.owner);
 	}
-	if (bpf_map_update_batch(objects->maps[MAP_PORTMAPS], keys, portmaps, &count, NULL))
+	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, portmaps, &count, NULL))
 		return map_refuse_write(objects, MAP_PORTMAPS, err);
 	adding->record.host_ports += count;
 	return 0;
@@ -258,12 +244,7 @@ static int claim_endpoint(struct adding *adding, const struct endpoint_claim *cl
 			  struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct endpoint endpoint = {
-		.owner = adding->record.owner,
-		.prefix_length = claim->prefix_length,
-		.masquerade = claim->masquerade,
-		.strict = claim->strict,
-	};
+	struct endpoint endpoint = claimed_endpoint(claim, adding->record.owner);
 	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
 	struct endpoint old;
 	struct slot old_owner;
@@ -301,56 +282,31 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 	return interface_write(objects, claims->ifindex, &interface, err);
 }
 
-static int write_slot(const struct objects *objects, const struct attachment_claims *claims,
-		      struct owner owner, struct cni_error *err)
-{
-	struct slot slot = {
-		.generation = owner.generation,
-		.ifindex = claims->ifindex,
-		.gateway = claims->interface.role == ROLE_PORT ? claims->interface.bridge_ifindex
-							       : claims->ifindex,
-		.fast_path = claims->fast_path,
-		.has_policy = !policy_says_nothing(claims->policy),
-	};
-	struct attachment_name name;
-
-	if (attachment_name_split(claims->key.name, &name))
-		slot.container =
-			digest_add(DIGEST_OF_NOTHING, name.container_id, strlen(name.container_id));
-	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
-	find_gateway(objects, claims, slot.gateway_mac);
-	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
-	if (slot_write(objects, owner.slot, &slot, err))
-		return -1;
-	return map_write(objects, MAP_VETHS, &owner.slot, &claims->ifindex, err);
-}
-
 static int add_locked(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
 	const struct objects *objects = adding->release.objects;
 	struct attachment *record = &adding->record;
+	struct owner *owner = &record->owner;
+	struct slot *slot = &adding->slot;
 	struct meta meta;
 
-	*record = (struct attachment){
-		.since = (uint64_t)time(NULL),
-		.ifindex = claims->ifindex,
-		.state = ATTACHMENT_ADDING,
-		.host_ports = (uint32_t)claims->port_count,
-		.endpoints = (uint32_t)claims->endpoint_count,
-		.workload = *claims->workload,
-	};
-	memcpy(record->host_mac, claims->host_mac, sizeof(record->host_mac));
-	memcpy(record->container_mac, claims->container_mac, sizeof(record->container_mac));
+	*record = claimed_record(claims);
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);
-	if (owner_allocate(objects, &meta, &record->owner, err) ||
-	    meta_write(objects, &meta, err) || write_slot(objects, claims, record->owner, err) ||
+	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
+		return -1;
+	*slot = claimed_slot(claims, *owner);
+	find_gateway(objects, claims, slot->gateway_mac);
+	if (slot_write(objects, owner->slot, slot, err) ||
+	    map_write(objects, MAP_VETHS, &owner->slot, &claims->ifindex, err) ||
 	    attachment_write(objects, &claims->key, record, err) ||
-	    policy_write(objects, record->owner, claims->policy, err) ||
-	    claims_write(adding, err) || container_add_homes(objects, claims, record->owner, err) ||
-	    owner_set_live(objects, record->owner, true, err))
+	    policy_write(objects, *owner, claims->policy, err) || claims_write(adding, err) ||
+	    container_add_homes(objects, claims, slot, owner->slot, err))
+		return -1;
+	slot->live = true;
+	if (slot_write(objects, owner->slot, slot, err))
 		return -1;
 	record->state = ATTACHMENT_READY;
 	return attachment_write(objects, &claims->key, record, err);
@@ -377,7 +333,7 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 	return -1;
 }
 
-int attachment_add(const struct objects *objects, struct nl_sock *socket,
+int attachment_add(const struct objects *objects, struct netlink *socket,
 		   const struct attachment_claims *claims, struct cni_error *err)
 {
 	struct adding adding = {

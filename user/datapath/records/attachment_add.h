@@ -16,13 +16,13 @@
 
 #include "datapath/records/claims.h"
 
-struct nl_sock;
+struct netlink;
 
 /* Claims everything, under the lock, in place of whatever this attachment had before. A port whose
  * owner is gone is taken over, with a warning. All or nothing; what it had before is gone also
  * after a failure. CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_INVALID_CONFIGURATION (the veth
  * is gone), CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
-int attachment_add(const struct objects *objects, struct nl_sock *socket,
+int attachment_add(const struct objects *objects, struct netlink *socket,
 		   const struct attachment_claims *claims, struct cni_error *err);
 
 #endif

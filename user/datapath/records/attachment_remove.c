@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachment_remove.c - removing an attachment, whole or damaged. */
+/* attachment_remove.c - removing an attachment and what it owns in the maps. */
 #include "datapath/records/attachment_remove.h"
 
 #include <bpf/bpf.h>
@@ -11,7 +11,6 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
 #include "datapath/records/owners.h"
-#include "datapath/records/policies.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
 #include "lib/warning.h"
@@ -22,6 +21,8 @@
 /* The search for an owner's ports, or for its endpoints. */
 struct search {
 	struct release *release;
+	enum map_number map;
+	map_visitor *visit;
 	struct owner owner;
 	uint32_t left; /* to be found */
 	struct portmap_key ports[PORT_BATCH];
@@ -35,7 +36,7 @@ static int delete_ports(struct search *search, struct cni_error *err)
 
 	search->port_count = 0;
 	if (!found ||
-	    !bpf_map_delete_batch(objects->maps[MAP_PORTMAPS], search->ports, &deleted, NULL))
+	    !bpf_map_delete_batch(map_fd(objects, MAP_PORTMAPS), search->ports, &deleted, NULL))
 		return 0;
 	/* A batch ends at a key that is not there any more. */
 	for (uint32_t i = 0; i < found; i++)
@@ -72,93 +73,91 @@ static enum walk release_endpoint(const void *key, const void *value, void *cont
 	return --search->left ? WALK_ON : WALK_ENOUGH;
 }
 
-static int release_ports(struct release *release, const struct attachment *record,
-			 struct cni_error *err)
+/* Looks at the keys that the owner probably has, each of which begins an element of an array, and
+ * then through the map until the last entry is found. */
+static int search_map(struct search *search, const void *likely, size_t count, size_t size,
+		      struct cni_error *err)
 {
-	const struct attachment_claims *likely = release->likely;
+	const struct objects *objects = search->release->objects;
+	enum walk result = search->left ? WALK_ON : WALK_ENOUGH;
+	const char *key = likely;
+	union {
+		struct portmap portmap;
+		struct endpoint endpoint;
+	} value;
+
+	for (size_t i = 0; i < count && result == WALK_ON; i++, key += size)
+		if (!bpf_map_lookup_elem(map_fd(objects, search->map), key, &value))
+			result = search->visit(key, &value, search, err);
+	/* A walk would count them again. */
+	if (result == WALK_FAILED || delete_ports(search, err))
+		return -1;
+	if (result == WALK_ON && map_walk(objects, search->map, search->visit, search, err))
+		return -1;
+	return delete_ports(search, err);
+}
+
+static int release_entries(struct release *release, const struct attachment *record,
+			   struct cni_error *err)
+{
+	static const struct attachment_claims unknown;
 	bool claimed_all = record->state == ATTACHMENT_READY;
-	struct search search = {
+	const struct attachment_claims *likely =
+		claimed_all && release->likely ? release->likely : &unknown;
+	struct search ports = {
 		.release = release,
+		.map = MAP_PORTMAPS,
+		.visit = release_port,
 		.owner = record->owner,
 		.left = claimed_all ? record->host_ports : UINT32_MAX,
 	};
-	enum walk result = WALK_ON;
-	struct portmap portmap;
-
-	if (!search.left)
-		return 0;
-	if (claimed_all && likely && likely->port_count <= MAX_LIKELY) {
-		for (size_t i = 0; i < likely->port_count && result == WALK_ON; i++)
-			if (portmap_read(release->objects, &likely->ports[i].key, &portmap))
-				result =
-					release_port(&likely->ports[i].key, &portmap, &search, err);
-		/* A walk would count them again. */
-		if (delete_ports(&search, err))
-			return -1;
-	}
-	if (result == WALK_ON &&
-	    map_walk(release->objects, MAP_PORTMAPS, release_port, &search, err))
-		result = WALK_FAILED;
-	return result == WALK_FAILED ? -1 : delete_ports(&search, err);
-}
-
-static int release_endpoints(struct release *release, const struct attachment *record,
-			     struct cni_error *err)
-{
-	const struct attachment_claims *likely = release->likely;
-	bool claimed_all = record->state == ATTACHMENT_READY && record->endpoints;
-	struct search search = {
+	struct search endpoints = {
 		.release = release,
+		.map = MAP_ENDPOINTS,
+		.visit = release_endpoint,
 		.owner = record->owner,
 		.left = claimed_all ? record->endpoints : UINT32_MAX,
 	};
-	enum walk result = WALK_ON;
-	struct endpoint endpoint;
 
-	for (size_t i = 0; claimed_all && likely && i < likely->endpoint_count && result == WALK_ON;
-	     i++)
-		if (endpoint_read(release->objects, &likely->endpoints[i].key, &endpoint))
-			result = release_endpoint(&likely->endpoints[i].key, &endpoint, &search,
-						  err);
-	if (result == WALK_ON)
-		return map_walk(release->objects, MAP_ENDPOINTS, release_endpoint, &search, err);
-	return result == WALK_FAILED ? -1 : 0;
+	if (search_map(&ports, likely->ports,
+		       likely->port_count <= MAX_LIKELY ? likely->port_count : 0,
+		       sizeof(*likely->ports), err))
+		return -1;
+	return search_map(&endpoints, likely->endpoints, likely->endpoint_count,
+			  sizeof(*likely->endpoints), err);
 }
 
 /* The program stays at the veth and drops what the container still sends, until the veth goes:
  * nothing leaves without being translated in between. Where the interface is in another network,
  * too, that one's attachment has it from now on. */
-static int release_interface(const struct objects *objects, uint32_t ifindex, struct owner owner,
-			     struct cni_error *err)
+static int release_interface(const struct objects *objects, const struct slot *slot,
+			     struct owner owner, struct cni_error *err)
 {
 	struct interface interface;
-	struct slot slot;
 
-	if (!interface_read(objects, ifindex, &interface) || !owner_is(interface.owner, owner))
+	if (!interface_read(objects, slot->ifindex, &interface) ||
+	    !owner_is(interface.owner, owner))
 		return 0;
-	if (owner_read(objects, owner, &slot) &&
-	    container_find_other(objects, &slot, owner.slot, &interface.owner))
-		return interface_write(objects, ifindex, &interface, err);
-	interface_delete(objects, ifindex);
+	if (container_find_other(objects, slot, owner.slot, &interface.owner))
+		return interface_write(objects, slot->ifindex, &interface, err);
+	interface_delete(objects, slot->ifindex);
 	return 0;
 }
 
+/* Makes the slot dead first, then deletes the rest. */
 static int release_owned(struct release *release, const struct attachment *record,
-			 struct cni_error *err)
+			 struct slot *slot, struct cni_error *err)
 {
 	const struct objects *objects = release->objects;
-	struct slot slot;
 
-	if (container_leave(objects, record->owner, &release->udp_ports, err) ||
-	    owner_set_live(objects, record->owner, false, err) ||
-	    release_ports(release, record, err) || release_endpoints(release, record, err) ||
-	    policy_delete(objects, record->owner, err))
+	if (container_leave(objects, slot, record->owner, &release->udp_ports, err))
 		return -1;
-	if (release_interface(objects, record->ifindex, record->owner, err))
+	slot->live = false;
+	if (slot_write(objects, record->owner.slot, slot, err) ||
+	    release_entries(release, record, err) ||
+	    map_delete(objects, MAP_POLICIES, &record->owner.slot, err))
 		return -1;
-	return owner_read(objects, record->owner, &slot) && slot.ifindex != record->ifindex
-		       ? release_interface(objects, slot.ifindex, record->owner, err)
-		       : 0;
+	return release_interface(objects, slot, record->owner, err);
 }
 
 void release_finish(const struct release *release, int *lock)
@@ -170,14 +169,23 @@ void release_finish(const struct release *release, int *lock)
 int attachment_remove_locked(struct release *release, const struct attachment_key *key,
 			     struct cni_error *err)
 {
+	static const struct slot empty;
 	const struct objects *objects = release->objects;
+	cleanup_error struct cni_error ignored = {0};
 	struct attachment record;
+	struct slot slot;
+	bool has_slot;
 
 	if (!attachment_read(objects, key, &record))
 		return 0;
-	if (release_owned(release, &record, err) || map_delete(objects, MAP_ATTACHMENTS, key, err))
+	/* ADD writes the slot before the record, so without one there is nothing else. */
+	has_slot = owner_read(objects, record.owner, &slot);
+	if ((has_slot && release_owned(release, &record, &slot, err)) ||
+	    map_delete(objects, MAP_ATTACHMENTS, key, err))
 		return -1;
-	owner_free(objects, record.owner);
+	/* A slot that no record points to is free anyway. */
+	if (has_slot)
+		slot_write(objects, record.owner.slot, &empty, &ignored);
 	return 0;
 }
 
@@ -185,14 +193,9 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 		      const struct attachment_claims *likely, struct cni_error *err)
 {
 	struct release release = {.objects = objects, .likely = likely};
-	cleanup_lock int lock = -1;
-	struct attachment record;
+	cleanup_lock int lock = lock_take_claims(err);
 	int result;
 
-	/* Only a look-up that finds nothing means that nothing is there. */
-	if (!attachment_read(objects, key, &record))
-		return errno == ENOENT ? 0 : map_refuse_read(MAP_ATTACHMENTS, err);
-	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
 	result = attachment_remove_locked(&release, key, err);
@@ -218,19 +221,13 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 	return result;
 }
 
-bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
-				    const struct attachment_entry *entry)
-{
-	return !attachment_has_veth(objects, socket, &entry->attachment);
-}
-
-bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+bool attachment_is_abandoned(const struct objects *objects, struct netlink *socket,
 			     const struct attachment_entry *entry)
 {
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_lock int lock = lock_take_claims(&ignored);
 
-	return lock >= 0 && attachment_is_abandoned_locked(objects, socket, entry);
+	return lock >= 0 && !attachment_has_veth(objects, socket, &entry->attachment);
 }
 
 /* Called before looking, because the programs note again what they meet from now on. */
@@ -253,7 +250,7 @@ static int forget_notice(const struct datapath *datapath, enum abandoned_which w
 	return meta_write(&datapath->objects, &meta, err);
 }
 
-void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
+void abandoned_remove(const struct datapath *datapath, struct netlink *socket,
 		      enum abandoned_which which)
 {
 	const struct objects *objects = &datapath->objects;

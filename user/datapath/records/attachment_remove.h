@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attachment_remove.h - removing an attachment, whole or damaged, and what it owns in the maps.
+ * attachment_remove.h - removing an attachment and what it owns in the maps.
  */
 #ifndef DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
 #define DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
@@ -9,7 +9,7 @@
 #include "datapath/records/claims.h"
 #include "datapath/records/udp_clients.h"
 
-struct nl_sock;
+struct netlink;
 
 /* Ports in one system call: most of what thousands cost is entering the kernel. */
 #define PORT_BATCH 256U
@@ -34,7 +34,7 @@ int attachment_remove_locked(struct release *release, const struct attachment_ke
  * which takes milliseconds. */
 void release_finish(const struct release *release, int *lock);
 
-/* Removes all that it owns. One that is not there: 0, without the lock. `likely`: what it probably
+/* Removes all that it owns. One that is not there: 0. `likely`: what it probably
  * owns, or NULL. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int attachment_remove(const struct objects *objects, const struct attachment_key *key,
 		      const struct attachment_claims *likely, struct cni_error *err);
@@ -46,11 +46,8 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 
 /* Whether no container can use it any more: its veth is gone. Takes the lock, so that an ADD that
  * is making it has finished; false where it cannot. */
-bool attachment_is_abandoned(const struct objects *objects, struct nl_sock *socket,
+bool attachment_is_abandoned(const struct objects *objects, struct netlink *socket,
 			     const struct attachment_entry *entry);
-/* The same for a caller that has the lock. */
-bool attachment_is_abandoned_locked(const struct objects *objects, struct nl_sock *socket,
-				    const struct attachment_entry *entry);
 
 enum abandoned_which {
 	ABANDONED_ALL,
@@ -61,7 +58,7 @@ enum abandoned_which {
  * container that was killed with its namespace, or call DEL of another conflist. The programs see
  * that such an owner is gone and leave its ports alone. Warns of each. A failure is a warning, too:
  * callers have done their own job by then. Takes the lock. */
-void abandoned_remove(const struct datapath *datapath, struct nl_sock *socket,
+void abandoned_remove(const struct datapath *datapath, struct netlink *socket,
 		      enum abandoned_which which);
 
 #endif

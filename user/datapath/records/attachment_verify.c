@@ -2,62 +2,57 @@
 /* attachment_verify.c - comparing what an attachment owns with what it should. */
 #include <string.h>
 
-#include "datapath/records/attachments.h"
 #include "datapath/records/attachment_verify.h"
 #include "datapath/records/describe.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/owners.h"
 #include "datapath/records/policies.h"
 
-static int verify_port(const struct objects *objects, const struct attachment_claims *claims,
-		       const struct port_claim *claim, struct owner owner, struct cni_error *err)
+/* Of an entry that is missing, belongs to somebody else, or says something else. */
+static int set_difference(const char *what, bool found, const char *map, struct cni_error *err)
 {
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "%s is %s in the map %s: the container must be added again", what,
+			     found ? "not as it should be" : "missing", map);
+}
+
+/* A port may be that of the same container on another network, which this attachment waits for. */
+static int verify_port(const struct objects *objects, const struct port_claim *claim,
+		       struct owner owner, uint64_t container, struct cni_error *err)
+{
+	struct portmap wanted = claimed_portmap(claim, owner), found = {0};
+	bool is_there = portmap_read(objects, &claim->key, &found);
 	char port[DESCRIBED_PORT_SIZE];
-	struct portmap portmap;
 	struct slot other;
 
-	describe_port(&claim->key, port);
-	if (!portmap_read(objects, &claim->key, &portmap))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s is not mapped: its entry in portmaps is missing", port);
-	if (!owner_is(portmap.owner, owner)) {
-		if (!owner_read(objects, portmap.owner, &other))
-			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-					     "%s belongs to an attachment that is gone", port);
-		return attachments_are_of_one_container(other.attachment, claims->key.name)
+	if (is_there && !owner_is(found.owner, owner) && owner_read(objects, found.owner, &other))
+		return other.container == container
 			       ? 0
 			       : refuse_taken_port(objects, &claim->key, &other, err);
-	}
-	if (portmap.container_port != claim->container_port ||
-	    memcmp(portmap.container_address, claim->container_address, CNI_ADDRESS_SIZE))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "%s is mapped to another address or port than it should be",
-				     port);
-	return 0;
+	wanted.flows = found.flows;
+	if (is_there && !memcmp(&wanted, &found, sizeof(found)))
+		return 0;
+	describe_port(&claim->key, port);
+	return set_difference(port, is_there, "portmaps", err);
 }
 
 static int verify_endpoint(const struct objects *objects, const struct endpoint_claim *claim,
 			   struct owner owner, struct cni_error *err)
 {
+	struct endpoint wanted = claimed_endpoint(claim, owner), found = {0};
+	bool is_there = endpoint_read(objects, &claim->key, &found);
 	char address[CNI_ADDRESS_TEXT_SIZE];
-	struct endpoint endpoint;
 
+	wanted.shared = found.shared;
 	cni_address_format(claim->key.address, address);
-	if (!endpoint_read(objects, &claim->key, &endpoint))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "address %s of the container is missing in endpoints",
-				     address);
-	if (!owner_is(endpoint.owner, owner))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "address %s of the container belongs to another attachment",
-				     address);
-	if (endpoint.masquerade != claim->masquerade ||
-	    endpoint.prefix_length != claim->prefix_length || endpoint.strict != claim->strict)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "address %s of the container has another prefix length,"
-				     " masquerade or \"strict\" setting than it should have",
-				     address);
-	return 0;
+	if (!is_there || !owner_is(found.owner, owner))
+		return set_difference(address, is_there, "endpoints", err);
+	if (!memcmp(&wanted, &found, sizeof(found)))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "address %s of the container has another prefix length, masquerade or"
+			     " \"strict\" setting than it should have: it must be added again",
+			     address);
 }
 
 struct port_count {
@@ -76,35 +71,30 @@ static enum walk count_port(const void *key, const void *value, void *context,
 }
 
 static int verify_record(const struct objects *objects, const struct attachment_claims *claims,
-			 struct attachment *record, struct cni_error *err)
+			 struct attachment *record, struct slot *slot, struct cni_error *err)
 {
 	struct interface interface;
-	struct slot slot;
 
 	if (!attachment_read(objects, &claims->key, record))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "nothing is known of the attachment %s", claims->key.name);
-	if (record->state != ATTACHMENT_READY || !owner_read(objects, record->owner, &slot) ||
-	    !slot.live)
+	if (record->state != ATTACHMENT_READY || !owner_read(objects, record->owner, slot) ||
+	    !slot->live)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the attachment %s was left unfinished by an ADD or DEL",
 				     claims->key.name);
 	/* Limits that ADD was told of turn it off; a runtime need not repeat them at CHECK. */
-	if (slot.fast_path != claims->fast_path && slot.fast_path != FAST_PATH_OFF)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "\"fastPath\" is not what the map slots says of this"
-				     " container: it must be added again");
+	if (slot->fast_path != claims->fast_path && slot->fast_path != FAST_PATH_OFF)
+		return set_difference("\"fastPath\"", true, "slots", err);
 	/* Not its MAC, which may change. */
 	if (record->ifindex != claims->ifindex)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the attachment %s was made with another veth",
 				     claims->key.name);
-	if (!interface_read(objects, claims->ifindex, &interface) ||
-	    !owner_is(interface.owner, record->owner) || interface.role != claims->interface.role)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the veth of the attachment %s is missing in interfaces",
-				     claims->key.name);
-	return 0;
+	if (interface_read(objects, claims->ifindex, &interface) &&
+	    owner_is(interface.owner, record->owner) && interface.role == claims->interface.role)
+		return 0;
+	return set_difference("the container's veth", false, "interfaces", err);
 }
 
 int attachment_verify(const struct datapath *datapath, const struct attachment_claims *claims,
@@ -113,15 +103,16 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 	const struct objects *objects = &datapath->objects;
 	struct port_count ports = {.count = 0};
 	struct attachment record;
+	struct slot slot;
 
-	if (verify_record(objects, claims, &record, err) ||
+	if (verify_record(objects, claims, &record, &slot, err) ||
 	    policy_verify(objects, record.owner, claims->policy, err))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
 		if (verify_endpoint(objects, &claims->endpoints[i], record.owner, err))
 			return -1;
 	for (size_t i = 0; with_ports && i < claims->port_count; i++)
-		if (verify_port(objects, claims, &claims->ports[i], record.owner, err))
+		if (verify_port(objects, &claims->ports[i], record.owner, slot.container, err))
 			return -1;
 	ports.owner = record.owner;
 	if (map_walk(objects, MAP_PORTMAPS, count_port, &ports, err))

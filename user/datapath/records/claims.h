@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * claims.h - what an attachment asks for.
+ * claims.h - what an attachment asks for, and the entries of the maps that come of it: ADD writes
+ * them, CHECK compares them.
  */
 #ifndef DATAPATH_RECORDS_CLAIMS_H
 #define DATAPATH_RECORDS_CLAIMS_H
@@ -33,5 +34,12 @@ struct attachment_claims {
 	const struct policy *policy;     /* with {0, 0} as owner */
 	const struct workload *workload; /* whose container it is; for messages */
 };
+
+struct portmap claimed_portmap(const struct port_claim *claim, struct owner owner);
+struct endpoint claimed_endpoint(const struct endpoint_claim *claim, struct owner owner);
+/* Not live, and without the gateway's MAC, which only the maps know. */
+struct slot claimed_slot(const struct attachment_claims *claims, struct owner owner);
+/* While it is being added; `since` is now. */
+struct attachment claimed_record(const struct attachment_claims *claims);
 
 #endif

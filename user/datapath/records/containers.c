@@ -18,7 +18,7 @@ static int read_others(const struct objects *objects, uint64_t container, uint32
 	int count = 0;
 
 	memset(others, 0, sizeof(*others));
-	if (bpf_map_lookup_elem(objects->maps[MAP_CONTAINERS], &container, &found))
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_CONTAINERS), &container, &found))
 		return errno == ENOENT ? 0 : map_refuse_read(MAP_CONTAINERS, err);
 	for (int i = 0; i < MAX_HOMES; i++) {
 		const struct home *home = &found.homes[i];
@@ -43,25 +43,21 @@ static int note_several_networks(const struct objects *objects, struct cni_error
 }
 
 int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
-			struct owner owner, struct cni_error *err)
+			const struct slot *slot, uint32_t number, struct cni_error *err)
 {
 	struct container_homes all;
-	struct slot slot;
-	int count;
+	int count = read_others(objects, slot->container, number, &all, err);
 
-	if (!owner_read(objects, owner, &slot))
-		return map_refuse_read(MAP_SLOTS, err);
-	count = read_others(objects, slot.container, owner.slot, &all, err);
 	if (count < 0 || (count && note_several_networks(objects, err)))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count && count < MAX_HOMES; i++) {
 		struct home *home = &all.homes[count++];
 
 		memcpy(home->address, claims->endpoints[i].key.address, sizeof(home->address));
-		home->slot = owner.slot;
+		home->slot = number;
 		home->prefix_length = claims->endpoints[i].prefix_length;
 	}
-	return map_write(objects, MAP_CONTAINERS, &slot.container, &all, err);
+	return map_write(objects, MAP_CONTAINERS, &slot->container, &all, err);
 }
 
 struct leaving {
@@ -99,25 +95,20 @@ static enum walk hand_over(const void *key, const void *value, void *context, st
 	return map_delete(objects, MAP_PORTMAPS, key, err) ? WALK_FAILED : WALK_ON;
 }
 
-int container_leave(const struct objects *objects, struct owner owner, struct udp_ports *udp_ports,
-		    struct cni_error *err)
+int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
+		    struct udp_ports *udp_ports, struct cni_error *err)
 {
-	struct leaving leaving = {.objects = objects, .udp_ports = udp_ports, .owner = owner};
+	struct leaving leaving = {objects, udp_ports, owner, slot->container};
 	struct container_homes others;
-	struct slot slot;
-	int count;
+	int count = read_others(objects, slot->container, owner.slot, &others, err);
 
-	if (!owner_read(objects, owner, &slot))
-		return 0;
-	leaving.container = slot.container;
-	count = read_others(objects, slot.container, owner.slot, &others, err);
 	if (count < 0)
 		return -1;
 	if (!count)
-		return map_delete(objects, MAP_CONTAINERS, &slot.container, err);
+		return map_delete(objects, MAP_CONTAINERS, &slot->container, err);
 	if (map_walk(objects, MAP_PORTMAPS, hand_over, &leaving, err))
 		return -1;
-	return map_write(objects, MAP_CONTAINERS, &slot.container, &others, err);
+	return map_write(objects, MAP_CONTAINERS, &slot->container, &others, err);
 }
 
 /* Who else has an address. */
@@ -174,7 +165,7 @@ bool container_find_other(const struct objects *objects, const struct slot *slot
 	struct container_homes found;
 	struct slot home;
 
-	if (bpf_map_lookup_elem(objects->maps[MAP_CONTAINERS], &slot->container, &found))
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_CONTAINERS), &slot->container, &found))
 		return false;
 	for (int i = 0; i < MAX_HOMES; i++) {
 		other->slot = found.homes[i].slot;

@@ -10,15 +10,15 @@
 #include "datapath/records/udp_clients.h"
 
 /* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out.
- * Before its slot goes live. CNI_ERROR_KERNEL_REFUSED. */
+ * Before its slot, of that number, goes live. CNI_ERROR_KERNEL_REFUSED. */
 int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
-			struct owner owner, struct cni_error *err);
+			const struct slot *slot, uint32_t number, struct cni_error *err);
 
-/* Takes an attachment away that still has its slot: its ports go to those attachments of the
+/* Takes an attachment away, whose slot is given: its ports go to those attachments of the
  * container that wait for them, in one step each, so that no client is refused. To repeat it does
  * no harm. Adds UDP ports that were handed over. CNI_ERROR_KERNEL_REFUSED. */
-int container_leave(const struct objects *objects, struct owner owner, struct udp_ports *udp_ports,
-		    struct cni_error *err);
+int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
+		    struct udp_ports *udp_ports, struct cni_error *err);
 
 /* Deletes the endpoint of an attachment that leaves; where IPAM has given the address twice, or the
  * interface is in two networks, another one that lives gets it. CNI_ERROR_KERNEL_REFUSED. */

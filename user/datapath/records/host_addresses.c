@@ -45,7 +45,7 @@ static bool is_own(const struct address_list *addresses, const uint8_t address[C
 static void compare_with(struct comparison *comparison, const struct address_list *addresses,
 			 const bool *excluded)
 {
-	struct wanted *wanted = need(calloc(addresses->address_count + 1, sizeof(*wanted)));
+	struct wanted *wanted = or_exit(calloc(addresses->address_count + 1, sizeof(*wanted)));
 	size_t kept = 0;
 
 	comparison->wanted = wanted;
@@ -83,7 +83,7 @@ static bool is_settled(const struct comparison *comparison)
 {
 	struct host_address all;
 
-	return !bpf_map_lookup_elem(comparison->objects->maps[MAP_HOST_ADDRESSES], &no_address,
+	return !bpf_map_lookup_elem(map_fd(comparison->objects, MAP_HOST_ADDRESSES), &no_address,
 				    &all) &&
 	       all.digest == comparison->digest;
 }
@@ -103,7 +103,7 @@ static enum walk compare_entry(const void *key, const void *value, void *context
 }
 
 /* While the map is being written it has no digest. */
-static int update(struct comparison *comparison, struct cni_error *err)
+static int update_map(struct comparison *comparison, struct cni_error *err)
 {
 	const struct objects *objects = comparison->objects;
 	struct host_address all = {.digest = comparison->digest};
@@ -140,7 +140,7 @@ int host_addresses_write(const struct objects *objects, const struct address_lis
 	int result;
 
 	compare_with(&comparison, addresses, excluded);
-	result = update(&comparison, err);
+	result = update_map(&comparison, err);
 	free(comparison.wanted);
 	return result;
 }

@@ -20,10 +20,10 @@ static bool owner_lives(const struct objects *objects, struct owner owner)
 	uint32_t veth;
 
 	return owner.slot && owner_read(objects, owner, &slot) && slot.live &&
-	       !bpf_map_lookup_elem(objects->maps[MAP_VETHS], &owner.slot, &veth);
+	       !bpf_map_lookup_elem(map_fd(objects, MAP_VETHS), &owner.slot, &veth);
 }
 
-static bool witness_lives(const struct objects *objects, struct nl_sock *socket,
+static bool witness_lives(const struct objects *objects, struct netlink *socket,
 			  const struct network *network)
 {
 	char name[IF_NAMESIZE];
@@ -68,7 +68,7 @@ static void find_witness(struct known_network *known, const struct objects *obje
 }
 
 int networks_read(struct network_list *networks, const struct datapath *datapath,
-		  struct nl_sock *socket, struct cni_error *err)
+		  struct netlink *socket, struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
 	cleanup_free struct attachment_entry *entries = NULL;

@@ -12,7 +12,7 @@
 #include "conf/conf.h"
 #include "datapath/load/datapath.h"
 
-struct nl_sock;
+struct netlink;
 
 struct known_network {
 	struct network_key key;
@@ -30,7 +30,7 @@ struct network_list {
 /* Reads all, and whether each lives. Release the list also after a failure.
  * CNI_ERROR_KERNEL_REFUSED. */
 int networks_read(struct network_list *networks, const struct datapath *datapath,
-		  struct nl_sock *socket, struct cni_error *err);
+		  struct netlink *socket, struct cni_error *err);
 void networks_release(struct network_list *networks);
 
 /* Deletes the dead, and writes the new witnesses. Call it with the lock. A failure does not matter:

@@ -31,7 +31,7 @@ bool slot_read_record(const struct objects *objects, uint32_t number, const stru
 	       owner_is(record->owner, (struct owner){number, slot->generation});
 }
 
-bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
+bool attachment_has_veth(const struct objects *objects, struct netlink *socket,
 			 const struct attachment *record)
 {
 	struct cni_error ignored = {0};
@@ -50,7 +50,7 @@ bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
 		attach_is_container_veth(record->ifindex));
 }
 
-bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *socket,
+bool owner_is_live_with_veth(const struct objects *objects, struct netlink *socket,
 			     struct owner owner, struct slot *slot)
 {
 	struct attachment record;
@@ -92,17 +92,6 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 	return 0;
 }
 
-int owner_set_live(const struct objects *objects, struct owner owner, bool live,
-		   struct cni_error *err)
-{
-	struct slot slot;
-
-	if (!owner_read(objects, owner, &slot))
-		return 0;
-	slot.live = live;
-	return slot_write(objects, owner.slot, &slot, err);
-}
-
 int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
 		      const uint8_t mac[6], struct cni_error *err)
 {
@@ -113,17 +102,4 @@ int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_
 	slot.gateway = ifindex;
 	memcpy(slot.gateway_mac, mac, sizeof(slot.gateway_mac));
 	return slot_write(objects, owner.slot, &slot, err);
-}
-
-void owner_free(const struct objects *objects, struct owner owner)
-{
-	struct cni_error ignored = {0};
-	struct slot slot;
-
-	if (!owner_read(objects, owner, &slot))
-		return;
-	memset(&slot, 0, sizeof(slot));
-	/* Without a record that points to it, it is free anyway. */
-	if (slot_write(objects, owner.slot, &slot, &ignored))
-		cni_error_release(&ignored);
 }

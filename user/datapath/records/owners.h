@@ -14,7 +14,7 @@
 #include "datapath/load/objects.h"
 #include "lib/error.h"
 
-struct nl_sock;
+struct netlink;
 
 /* Reads the owner's slot. Returns false where nobody is that owner any more. */
 bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
@@ -30,12 +30,12 @@ bool slot_read_record(const struct objects *objects, uint32_t number, const stru
  * interface, so it is recognised by its MAC, or, as udev and administrators change those, by its
  * entry in interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from
  * an attachment that may be alive. */
-bool attachment_has_veth(const struct objects *objects, struct nl_sock *socket,
+bool attachment_has_veth(const struct objects *objects, struct netlink *socket,
 			 const struct attachment *record);
 
 /* Returns whether the owner is an attachment that was completed, is not deleted and whose veth is
  * there. Fills the slot where it has the generation, else with zeros. Call it with the lock. */
-bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *socket,
+bool owner_is_live_with_veth(const struct objects *objects, struct netlink *socket,
 			     struct owner owner, struct slot *slot);
 
 /* Gives out a new owner: the next generation, in a free slot. Moves the counter in meta on, which
@@ -43,17 +43,9 @@ bool owner_is_live_with_veth(const struct objects *objects, struct nl_sock *sock
 int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
 		   struct cni_error *err);
 
-/* Makes all that the owner has valid to the programs, or invalid (live false), at once. Returns 0
- * also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
-int owner_set_live(const struct objects *objects, struct owner owner, bool live,
-		   struct cni_error *err);
-
 /* Writes where the container's packets enter the IP stack, as ADD does. Call it with the lock.
  * Returns 0 also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
 int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
 		      const uint8_t mac[6], struct cni_error *err);
-
-/* Empties the slot if it is still the owner's. */
-void owner_free(const struct objects *objects, struct owner owner);
 
 #endif

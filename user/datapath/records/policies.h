@@ -22,12 +22,8 @@ bool policy_says_nothing(const struct policy *policy);
 int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		 struct cni_error *err);
 
-/* Deletes the policy if it is the owner's; one that is not there: 0. Call it when the slot is dead.
- * CNI_ERROR_KERNEL_REFUSED. */
-int policy_delete(const struct objects *objects, struct owner owner, struct cni_error *err);
-
 /* Compares it with the map. CNI_ERROR_KERNEL_REFUSED naming the first option that is not in the map
- * as it should be, or that the slot contradicts. */
+ * as it should be. */
 int policy_verify(const struct objects *objects, struct owner owner, const struct policy *wanted,
 		  struct cni_error *err);
 

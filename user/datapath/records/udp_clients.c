@@ -44,14 +44,14 @@ static bool is_astray(const struct objects *objects, const struct host_socket *s
 
 	memcpy(key.container_address, socket->peer, CNI_ADDRESS_SIZE);
 	/* Our programs have not changed its peer. */
-	if (bpf_map_lookup_elem(objects->maps[MAP_SOCKET_FLOWS], &key, &flow))
+	if (bpf_map_lookup_elem(map_fd(objects, MAP_SOCKET_FLOWS), &key, &flow))
 		return false;
 	memcpy(asked->address, flow.address, CNI_ADDRESS_SIZE);
 	asked->port = port.host_port = flow.port;
 	memcpy(address.address, asked->address, CNI_ADDRESS_SIZE);
 	memcpy(port.host_address, asked->address, CNI_ADDRESS_SIZE);
 	if (cni_address_is_loopback(asked->address) ||
-	    !bpf_map_lookup_elem(objects->maps[MAP_HOST_ADDRESSES], &address, &known)) {
+	    !bpf_map_lookup_elem(map_fd(objects, MAP_HOST_ADDRESSES), &address, &known)) {
 		mapped = portmap_read(objects, &port, &portmap);
 		memcpy(port.host_address,
 		       cni_address_is_ipv4(asked->address) ? cni_address_any_ipv4
@@ -65,7 +65,7 @@ static bool is_astray(const struct objects *objects, const struct host_socket *s
 }
 
 static void end_astray(const struct objects *objects, const struct socket_list *found,
-		       struct nl_sock *socket)
+		       struct netlink *socket)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE];
 	struct udp_ports told = {0};
@@ -95,7 +95,7 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 
 void udp_clients_end(const struct objects *objects, const struct udp_ports *ports)
 {
-	cleanup_netlink struct nl_sock *socket = NULL;
+	cleanup_netlink struct netlink *socket = NULL;
 	cleanup_sockets struct socket_list found = {0};
 	cleanup_error struct cni_error why = {0};
 	bool are_noticed = false;

@@ -18,8 +18,10 @@
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
 
-static const char *const directories[] = {"/etc/cni/net.d",
-					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
+/* Of containerd, CRI-O and Podman; of K3s and RKE2; of k0s; of MicroK8s. */
+static const char *const directories[] = {
+	"/etc/cni/net.d", "/var/lib/rancher/k3s/agent/etc/cni/net.d",
+	"/var/lib/rancher/rke2/agent/etc/cni/net.d", "/var/snap/microk8s/current/args/cni-network"};
 static const char *const binary_directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
 						 "/usr/local/lib/cni"};
 
@@ -41,21 +43,33 @@ static const json_t *find_plugin(const json_t *list, const char *type)
 	return NULL;
 }
 
-/* What is done with one conflist. `first`: the one that a runtime takes that looks for one. */
+/* What is done with one conflist. `hides`: it is the one that a runtime takes that looks for one,
+ * and another one has our plugin. */
 typedef void visit_conflist(struct doctor *doctor, const char *path, const json_t *list,
 			    bool hides);
 
-static int is_conflist(const struct dirent *entry)
+/* What containerd, CRI-O and kubelet take for one; one plugin alone stands in the others. */
+static int is_configuration(const struct dirent *entry)
 {
 	const char *dot = strrchr(entry->d_name, '.');
 
-	return dot && !strcmp(dot, ".conflist");
+	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+}
+
+static bool is_conflist(const char *path)
+{
+	return !strcmp(strrchr(path, '.'), ".conflist");
+}
+
+static int by_bytes(const struct dirent **one, const struct dirent **other)
+{
+	return strcmp((*one)->d_name, (*other)->d_name);
 }
 
 static void visit_directory(struct doctor *doctor, const char *directory, visit_conflist *visit)
 {
 	struct dirent **entries = NULL;
-	int count = scandir(directory, &entries, is_conflist, alphasort);
+	int count = scandir(directory, &entries, is_configuration, by_bytes);
 	cleanup_json json_t *lists = json_array();
 	bool has_ours = false;
 	char path[512];
@@ -85,7 +99,8 @@ static void visit_all(struct doctor *doctor, visit_conflist *visit)
 
 static void look_at_syntax(struct doctor *doctor, const char *path, const json_t *list, bool hides)
 {
-	if (!json_is_array(json_object_get(list, "plugins")))
+	if (is_conflist(path) ? !json_is_array(json_object_get(list, "plugins"))
+			      : !json_is_object(list))
 		doctor_found(doctor, VERDICT_FAIL, cni_format("jq . %s", remedy_word(path).text),
 			     "%s is no conflist: it is no JSON, or has no \"plugins\"", path);
 }
@@ -97,15 +112,19 @@ void check_conflist_syntax(struct doctor *doctor)
 
 static void look_at_first(struct doctor *doctor, const char *path, const json_t *list, bool hides)
 {
-	if (!hides || find_plugin(list, OURS) || !find_plugin(list, "portmap"))
+	bool is_missed = doctor->options->port.port && !doctor->mappings.count;
+
+	/* Other engines choose a list by its name, where many without ours are as they should be.
+	 */
+	if (!hides || find_plugin(list, OURS) || (!is_missed && !find_plugin(list, "portmap")))
 		return;
-	doctor_found(doctor, VERDICT_WARN,
+	doctor_found(doctor, is_missed ? VERDICT_FAIL : VERDICT_WARN,
 		     cni_format("# put " OURS " into %s, or give that file a later"
-				" name",
+				" name; then add the containers again",
 				remedy_word(path).text),
-		     "%s, which runtimes that take the first one read, does not have " OURS
-		     ", a later one has",
-		     path);
+		     "runtimes take %s, the first one of its directory, which does not have " OURS
+		     "; a later one has%s",
+		     path, is_missed ? ", so the port is not mapped" : "");
 }
 
 void check_conflist_first(struct doctor *doctor)
@@ -176,6 +195,7 @@ static void look_at_masquerade(struct doctor *doctor, const char *path, const js
 			     "%s: %s masquerades, and " OURS " too", path, other);
 }
 
+/* No probe tells it: packets to Pods of other nodes arrive, with the node's address. */
 void check_conflist_masquerade(struct doctor *doctor)
 {
 	visit_all(doctor, look_at_masquerade);
@@ -206,24 +226,6 @@ void check_conflist_options(struct doctor *doctor)
 	visit_all(doctor, look_at_options);
 }
 
-static bool are_same_files(const char *one, const char *other)
-{
-	FILE *a = fopen(one, "re"), *b = fopen(other, "re");
-	bool same = a && b;
-	char left[65536], right[65536];
-	size_t got = 1;
-
-	while (same && got) {
-		got = fread(left, 1, sizeof(left), a);
-		same = got == fread(right, 1, sizeof(right), b) && !memcmp(left, right, got);
-	}
-	if (a)
-		fclose(a);
-	if (b)
-		fclose(b);
-	return same;
-}
-
 void check_binaries(struct doctor *doctor)
 {
 	char path[64];
@@ -234,7 +236,8 @@ void check_binaries(struct doctor *doctor)
 		if (stat(path, &status) || stat("/proc/self/exe", &ours) ||
 		    (status.st_dev == ours.st_dev && status.st_ino == ours.st_ino))
 			continue;
-		if (status.st_size != ours.st_size || !are_same_files(path, "/proc/self/exe"))
+		/* The same of another size is not built. */
+		if (status.st_size != ours.st_size)
 			doctor_found(
 				doctor, VERDICT_WARN,
 				cni_format("# keep one of them, or install the newer one there:\n%s"

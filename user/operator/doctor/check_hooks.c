@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,15 @@
 #include "plan/others.h"
 #include "plan/uplinks.h"
 
+#define NAMES_MOST 4
+
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
 	for (size_t i = 0; i < doctor->plan.count; i++) {
 		const struct change *change = &doctor->plan.changes[i];
 
 		if (change->is_damage && interface_is_containers(&change->entry) == of_containers)
-			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: %s", change->at.name, change->missing);
 	}
 }
@@ -37,42 +40,40 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
-/* Interfaces with addresses that have no entry. `why_not` they cannot be uplinks; "": they can. */
-static void visit_unknown(struct doctor *doctor,
-			  void (*look)(struct doctor *doctor, const struct link *link,
-				       const char *why_not))
+void check_unknown_interfaces(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->look.look.count; i++) {
-		const struct interface_look *interface = &doctor->look.look.interfaces[i];
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *interface = &doctor->look.found.interfaces[i];
 		char why_not[WHY_NOT_SIZE] = "";
 
 		if (interface->is_known || interface->is_gone || !interface->addressed ||
 		    !interface->addressed->is_reachable)
 			continue;
 		uplink_is_possible(interface, why_not);
-		look(doctor, &interface->link, why_not);
+		if (!*why_not)
+			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
+				     "%s has an address, and came after the last container: ports"
+				     " are not reached by it",
+				     interface->link.name);
 	}
 }
 
-static void report_new(struct doctor *doctor, const struct link *link, const char *why_not)
+/* NULL also where none of ours hangs there. */
+static const struct hung *ahead_of_ours(const struct hooks_look *hooks, enum hook hook)
 {
-	if (!*why_not)
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
-			     "%s has an address, and came after the last container: ports are not"
-			     " reached by it",
-			     link->name);
-}
+	const struct hook_look *at = &hooks->hooks[hook];
 
-void check_unknown_interfaces(struct doctor *doctor)
-{
-	visit_unknown(doctor, report_new);
+	for (size_t i = 0; i < at->count; i++)
+		if (at->list[i].program != PROGRAM_COUNT)
+			return others_ahead(hooks, hook, at->list[i].mechanism);
+	return NULL;
 }
 
 static void report_ahead(struct doctor *doctor, const struct interface_look *interface,
 			 enum hook hook)
 {
 	enum program_number ours = program_at(&interface->entry, hook);
-	const struct hung *ahead = others_ahead_of_ours(&interface->hooks, hook);
+	const struct hung *ahead = ahead_of_ours(&interface->hooks, hook);
 	const char *name = interface->link.name;
 
 	if (ours == PROGRAM_COUNT || !ahead)
@@ -89,17 +90,17 @@ static void report_ahead(struct doctor *doctor, const struct interface_look *int
 
 void check_foreign_ahead(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->look.look.count; i++)
+	for (size_t i = 0; i < doctor->look.found.count; i++)
 		for (int hook = 0; hook < HOOK_COUNT; hook++)
-			report_ahead(doctor, &doctor->look.look.interfaces[i], (enum hook)hook);
+			report_ahead(doctor, &doctor->look.found.interfaces[i], (enum hook)hook);
 }
 
 void check_foreign_behind(struct doctor *doctor)
 {
 	const struct hook_changes none = {0};
 
-	for (size_t i = 0; i < doctor->look.look.count; i++) {
-		const struct interface_look *interface = &doctor->look.look.interfaces[i];
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *interface = &doctor->look.found.interfaces[i];
 		const char *name = interface->link.name;
 
 		if (interface->entry.role == ROLE_UPLINK && !interface->is_gone &&
@@ -120,24 +121,16 @@ static void check_port_of_bridge(struct doctor *doctor, const struct known_inter
 	const struct known_interface *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
 
 	if (port->link.master && port->link.master != port->entry.bridge_ifindex) {
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "%s is in another bridge than it was added to", port->link.name);
 		return;
 	}
-	if (!bridge || !bridge->link.ifindex) {
+	if (!bridge || !bridge->link.ifindex)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# add the container again: its bridge is made by ADD"),
 			     "the bridge that %s was a port of is gone", port->link.name);
-		return;
-	}
-	if (port->link.master != bridge->ifindex)
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip link set dev %s master %s",
-					remedy_word(port->link.name).text,
-					remedy_word(bridge->link.name).text),
-			     "%s is no port of %s any more", port->link.name, bridge->link.name);
 	else if (memcmp(port->entry.bridge_mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
 			     "%s has another MAC than when %s was added", bridge->link.name,
 			     port->link.name);
 }
@@ -150,6 +143,43 @@ void check_bridge(struct doctor *doctor)
 		if (known->link.ifindex && known->entry.role == ROLE_PORT)
 			check_port_of_bridge(doctor, known);
 	}
+}
+
+/* One line for each bridge. */
+static void look_at_ports(struct doctor *doctor, const struct known_interface *bridge)
+{
+	const struct dirent *entry;
+	char path[64], names[128] = "";
+	size_t count = 0, length = 0;
+	DIR *ports;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/brif", bridge->link.name);
+	ports = opendir(path);
+	while (ports && (entry = readdir(ports))) {
+		const char *name = entry->d_name;
+
+		if (*name == '.' || doctor_interface(doctor, link_index(name)))
+			continue;
+		if (count++ < NAMES_MOST)
+			length += (size_t)snprintf(names + length, sizeof(names) - length,
+						   "%s%.15s", length ? ", " : "", name);
+	}
+	if (ports)
+		closedir(ports);
+	if (count)
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "%zu of the ports of %s have no program of bpf-portmap (%s%s): what"
+			     " they belong to was added without it, and its source addresses are"
+			     " not verified",
+			     count, bridge->link.name, names, count > NAMES_MOST ? " ..." : "");
+}
+
+void check_bridge_ports(struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->interface_count; i++)
+		if (doctor->interfaces[i].link.ifindex &&
+		    doctor->interfaces[i].entry.role == ROLE_BRIDGE)
+			look_at_ports(doctor, &doctor->interfaces[i]);
 }
 
 void check_socket_hooks(struct doctor *doctor)
@@ -165,7 +195,7 @@ void check_socket_hooks(struct doctor *doctor)
 
 		/* Without cgroup2 they cannot be there, which check_cgroup() says. */
 		if (needed[purpose] && socket_hooks_verify(&doctor->host.datapath, purpose, &err))
-			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"), "%s",
+			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"), "%s",
 				     cni_error_message(&err));
 	}
 }

@@ -52,7 +52,7 @@ void check_pins(struct doctor *doctor)
 	const struct datapath *datapath = &doctor->host.datapath;
 
 	if (datapath->state == DATAPATH_DAMAGED)
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "maps or programs are missing in %s", datapath->directory);
 	/* Without the file system nobody knows. */
 	if (datapath->state != DATAPATH_ABSENT || !bpffs_is_mounted())
@@ -60,7 +60,7 @@ void check_pins(struct doctor *doctor)
 	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
 		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))
 			continue;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "programs run at interfaces, and the pins of their maps are gone from"
 			     " %s",
 			     datapath->directory);

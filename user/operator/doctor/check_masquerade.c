@@ -9,54 +9,6 @@
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 
-struct masqueraded {
-	bool families[2]; /* IPv6, IPv4 */
-};
-
-static enum walk take_endpoint(const void *key, const void *value, void *context,
-			       struct cni_error *err)
-{
-	const struct endpoint_key *address = key;
-	const struct endpoint *endpoint = value;
-	struct masqueraded *found = context;
-
-	if (endpoint->masquerade)
-		found->families[cni_address_is_ipv4(address->address)] = true;
-	return WALK_ON;
-}
-
-static struct masqueraded find_masqueraded(const struct doctor *doctor)
-{
-	cleanup_error struct cni_error ignored = {0};
-	struct masqueraded found = {{false, false}};
-
-	map_walk(&doctor->host.datapath.objects, MAP_ENDPOINTS, take_endpoint, &found, &ignored);
-	return found;
-}
-
-void check_uplink_address(struct doctor *doctor)
-{
-	static const uint8_t none[CNI_ADDRESS_SIZE];
-	struct masqueraded found = find_masqueraded(doctor);
-
-	for (int ipv4 = 1; ipv4 >= 0; ipv4--) {
-		const char *name = doctor->default_uplink[ipv4];
-		const struct addressed_interface *addressed =
-			*name ? address_list_find(&doctor->host.addresses, link_index(name)) : NULL;
-
-		if (!*name || !found.families[ipv4] ||
-		    (addressed && memcmp(ipv4 ? addressed->address4 : addressed->address6, none,
-					 sizeof(none)) != 0))
-			continue;
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# give %s an address: ip address add ADDRESS dev %s",
-					remedy_word(name).text, remedy_word(name).text),
-			     "%s, by which the default route leads, has no IPv%c address to"
-			     " masquerade with",
-			     name, ipv4 ? '4' : '6');
-	}
-}
-
 static void check_source_list(struct doctor *doctor, const struct container_info *container,
 			      const __u8 (*addresses)[CNI_ADDRESS_SIZE], __u8 count)
 {

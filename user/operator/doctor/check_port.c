@@ -22,28 +22,40 @@ void check_owner(struct doctor *doctor)
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		if (!doctor_subject(doctor, i, &subject))
-			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: its container is gone, or its ADD did not finish",
 				     subject.port);
 	if (port->port && !doctor->mappings.count)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("bpf-portmap list\n# add the container again with the"
 					" port"),
-			     "no container has port %u%s%s", port->port, port->protocol ? "/" : "",
-			     port->protocol ? protocol_word(port->protocol, word) : "");
+			     "no container has port %u%s%s%s", port->port,
+			     port->protocol ? "/" : "",
+			     port->protocol ? protocol_word(port->protocol, word) : "",
+			     doctor->options->from.is_set ? " for this client's family" : "");
 }
 
-/* The ports that are mapped. */
+/* The ports that are mapped, each of a range. */
 static void ask_for_mappings(struct doctor *doctor, struct port_question *question)
 {
 	const struct mappings *mappings = &doctor->mappings;
+	size_t count = 0;
 
+	for (size_t i = 0; i < mappings->count; i++)
+		count += mappings->list[i].last_port - mappings->list[i].key.host_port + 1U;
 	*question = (struct port_question){
 		.addresses = &doctor->host.addresses,
-		.keys = need(calloc(mappings->count + 1, sizeof(*question->keys))),
+		.keys = or_exit(calloc(count + 1, sizeof(*question->keys))),
 	};
-	for (size_t i = 0; i < mappings->count; i++)
-		question->keys[question->count++] = mappings->list[i].key;
+	for (size_t i = 0; i < mappings->count; i++) {
+		const struct mapping *mapping = &mappings->list[i];
+		unsigned int port = mapping->key.host_port;
+
+		for (; port <= mapping->last_port; port++) {
+			question->keys[question->count] = mapping->key;
+			question->keys[question->count++].host_port = (uint16_t)port;
+		}
+	}
 }
 
 static void report_process(struct doctor *doctor, const struct subject *subject,
@@ -76,13 +88,31 @@ void check_listening_process(struct doctor *doctor)
 		doctor_subject(doctor, i, &subject);
 		for (size_t j = 0; j < claimants.sockets.count; j++) {
 			const struct host_socket *socket = &claimants.sockets.sockets[j];
+			struct portmap_key key = subject.mapping->key;
 
-			if (!claimant_socket_has(socket, &subject.mapping->key))
+			if (socket->port >= key.host_port &&
+			    socket->port <= subject.mapping->last_port)
+				key.host_port = socket->port;
+			if (!claimant_socket_has(socket, &key))
 				continue;
 			report_process(doctor, &subject, &claimants, socket);
 			break;
 		}
 	}
+}
+
+/* Of a range: one of its ports. */
+static bool rule_has(const struct port_question *question, const struct nat_rule *rule,
+		     const struct mapping *mapping)
+{
+	struct portmap_key key = mapping->key;
+
+	for (unsigned int port = key.host_port; port <= mapping->last_port; port++) {
+		key.host_port = (uint16_t)port;
+		if (claimant_rule_has(question, rule, &key))
+			return true;
+	}
+	return false;
 }
 
 static void report_rule(struct doctor *doctor, const struct subject *subject,
@@ -114,7 +144,7 @@ void check_foreign_nat(struct doctor *doctor)
 		for (size_t j = 0; j < claimants.rules.count; j++) {
 			const struct nat_rule *rule = &claimants.rules.rules[j];
 
-			if (!claimant_rule_has(&question, rule, &subject.mapping->key))
+			if (!rule_has(&question, rule, subject.mapping))
 				continue;
 			report_rule(doctor, &subject, rule);
 			break;
@@ -145,7 +175,7 @@ void check_host_ip(struct doctor *doctor)
 }
 
 /* "8080,9000-9100" */
-static bool is_listed(const char *list, unsigned int port)
+static bool is_listed(const char *list, unsigned int port, unsigned int last_port)
 {
 	while (*list) {
 		char *end;
@@ -153,7 +183,7 @@ static bool is_listed(const char *list, unsigned int port)
 
 		if (*end == '-')
 			last = strtoul(end + 1, &end, 10);
-		if (port >= first && port <= last)
+		if (port >= first && last_port <= last)
 			return true;
 		if (end == list)
 			return false;
@@ -163,12 +193,16 @@ static bool is_listed(const char *list, unsigned int port)
 }
 
 /* Each remedy has the ports of those before it, so that whichever is pasted last keeps them. */
-static void append_port(char **list, unsigned int port)
+static void append_ports(char **list, unsigned int port, unsigned int last)
 {
-	char *longer = *list ? cni_format("%s%s%u", *list, **list ? "," : "", port) : NULL;
+	cleanup_free char *before = *list;
 
-	free(*list);
-	*list = longer;
+	char end[8] = "";
+
+	if (last > port)
+		snprintf(end, sizeof(end), "-%u", last);
+	if (before)
+		*list = cni_format("%s%s%u%s", before, *before ? "," : "", port, end);
 }
 
 void check_ephemeral(struct doctor *doctor)
@@ -186,13 +220,14 @@ void check_ephemeral(struct doctor *doctor)
 	if (sscanf(range, "%u %u", &first, &last) != 2)
 		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		unsigned int port = doctor->mappings.list[i].key.host_port;
+		const struct mapping *mapping = &doctor->mappings.list[i];
+		unsigned int port = mapping->key.host_port, last_port = mapping->last_port;
 
-		if (port < first || port > last || is_listed(reserved, port) ||
-		    (i && doctor->mappings.list[i - 1].key.host_port == port))
+		if (last_port < first || port > last || is_listed(reserved, port, last_port) ||
+		    (i && mapping[-1].key.host_port == port && mapping[-1].last_port == last_port))
 			continue;
 		doctor_subject(doctor, i, &subject);
-		append_port(&wanted, port);
+		append_ports(&wanted, port, last_port);
 		doctor_found(
 			doctor, VERDICT_WARN,
 			wanted ? cni_format("sysctl -w net.ipv4.ip_local_reserved_ports=%s", wanted)
@@ -240,47 +275,4 @@ static void check_exclusion(struct doctor *doctor, const struct subject *subject
 void check_excluded(struct doctor *doctor)
 {
 	doctor_visit(doctor, false, check_exclusion);
-}
-
-static bool has_range_of(const struct policy *policy, bool ipv4)
-{
-	for (unsigned int i = 0; i < policy->source_range_count && i < POLICY_RANGES; i++)
-		if (cni_address_is_ipv4(policy->source_ranges[i].address) == ipv4 &&
-		    !policy->source_ranges[i].exception)
-			return true;
-	return false;
-}
-
-static void check_source(struct doctor *doctor, const struct subject *subject)
-{
-	struct policy found;
-	const struct policy *policy = doctor_policy(doctor, subject, &found);
-	const struct range_option *from = &doctor->options->from;
-	bool ipv4 = cni_address_is_ipv4(subject->mapping->key.host_address);
-	const char *network = subject->container->name.network;
-	char text[CNI_ADDRESS_TEXT_SIZE];
-
-	if (!policy || !policy->source_range_count)
-		return;
-	if (from->is_set && cni_address_is_ipv4(from->address) == ipv4 &&
-	    !conf_ranges_hold(policy->source_ranges, policy->source_range_count, from->address)) {
-		cni_address_format(from->address, text);
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# add %s to \"sourceRanges\" of network %s, and add the"
-					" container again",
-					text, remedy_word(network).text),
-			     "%s: \"sourceRanges\" keeps %s out", subject->port, text);
-	} else if (!from->is_set && !has_range_of(policy, ipv4)) {
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# add a range of IPv%c to \"sourceRanges\" of network %s,"
-					" and add the container again",
-					ipv4 ? '4' : '6', remedy_word(network).text),
-			     "%s: \"sourceRanges\" has no range of IPv%c, so nobody reaches it",
-			     subject->port, ipv4 ? '4' : '6');
-	}
-}
-
-void check_sources(struct doctor *doctor)
-{
-	doctor_visit(doctor, false, check_source);
 }

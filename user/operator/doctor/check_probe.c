@@ -16,53 +16,57 @@ struct probing {
 	struct doctor *doctor;
 	struct prober *prober;
 	const struct subject *subject;
+	size_t sent;
+	bool is_closed; /* sourceRanges let nobody of this family in */
 };
 
-static bool routing_leads_to(struct doctor *doctor, const uint8_t *address, uint32_t ifindex)
+/* Whether answers to this address leave by the interface, by way of a gateway or straight. */
+static bool leads_there(const struct probing *probing, const uint8_t *address,
+			const struct link *uplink, bool by_gateway)
 {
-	struct route route = route_to(doctor->host.socket, address);
+	struct route route = route_to(probing->doctor->host.socket, address);
 
-	return route.exists && !route.is_local && route.ifindex == ifindex;
+	return route.exists && !route.is_local && route.ifindex == uplink->ifindex &&
+	       (route.has_gateway || !by_gateway);
 }
 
-/* An address that the mapping's sourceRanges let in. *limited: they do not let in any; false then:
- * none of the family. */
-static bool find_allowed(const struct probing *probing, uint8_t client[CNI_ADDRESS_SIZE],
-			 bool *limited)
+/* Somebody with the prefix to whom answers get as far as the program that swallows them: behind a
+ * gateway it may be nobody, and else a neighbour who is there. */
+static bool choose_in(const struct probing *probing, const struct link *uplink,
+		      const uint8_t *prefix, unsigned int length, uint8_t client[CNI_ADDRESS_SIZE])
 {
+	memcpy(client, prefix, CNI_ADDRESS_SIZE);
+	client[CNI_ADDRESS_SIZE - 1] |= length < (cni_address_is_ipv4(prefix) ? 32 : 128);
+	return leads_there(probing, client, uplink, true) ||
+	       (neighbour_first(probing->doctor->host.socket, uplink->ifindex, prefix, length,
+				client) &&
+		leads_there(probing, client, uplink, false));
+}
+
+/* Where sourceRanges say who may come it is one of those. */
+static bool choose_client(struct probing *probing, const struct link *uplink,
+			  uint8_t client[CNI_ADDRESS_SIZE])
+{
+	bool ipv4 = probing->subject->ipv4, limited = false, closed = true;
 	struct policy policy;
 	const struct policy *found = doctor_policy(probing->doctor, probing->subject, &policy);
 
-	*limited = false;
 	for (size_t i = 0; found && i < found->source_range_count && i < POLICY_RANGES; i++) {
 		const struct address_range *range = &found->source_ranges[i];
-		bool ipv4 = cni_address_is_ipv4(range->address);
 
-		*limited |= !range->exception;
-		if (range->exception || ipv4 != probing->subject->ipv4)
+		limited |= !range->exception;
+		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
 			continue;
-		memcpy(client, range->address, CNI_ADDRESS_SIZE);
-		client[CNI_ADDRESS_SIZE - 1] |= range->prefix_length < (ipv4 ? 32 : 128);
-		return true;
+		closed = false;
+		if (choose_in(probing, uplink, range->address, range->prefix_length, client))
+			return true;
 	}
-	return false;
-}
-
-/* Somebody who is there, so that the answer gets as far as the program that swallows it. */
-static bool choose_client(const struct probing *probing, const struct link *uplink,
-			  uint8_t client[CNI_ADDRESS_SIZE])
-{
-	struct doctor *doctor = probing->doctor;
-	bool ipv4 = probing->subject->ipv4, limited;
-	bool allowed = find_allowed(probing, client, &limited);
-
+	probing->is_closed = limited && closed;
 	if (limited)
-		return allowed && routing_leads_to(doctor, client, uplink->ifindex);
-	memcpy(client, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
-	if (routing_leads_to(doctor, client, uplink->ifindex))
-		return true;
-	return neighbour_first(doctor->host.socket, uplink->ifindex, ipv4, client) &&
-	       routing_leads_to(doctor, client, uplink->ifindex);
+		return false;
+	return choose_in(probing, uplink, probe_far_address(ipv4), ipv4 ? 32 : 128, client) ||
+	       choose_in(probing, uplink, ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6, 0,
+			 client);
 }
 
 /* Where it is mapped at any address: the uplink's own one. */
@@ -84,7 +88,7 @@ static bool choose_destination(const struct probing *probing, const struct known
 	return memcmp(destination, none, sizeof(none)) != 0;
 }
 
-static void send_probe(const struct probing *probing, const struct known_interface *uplink,
+static void send_probe(struct probing *probing, const struct known_interface *uplink,
 		       const uint8_t *client, const uint8_t *destination)
 {
 	struct doctor *doctor = probing->doctor;
@@ -92,7 +96,9 @@ static void send_probe(const struct probing *probing, const struct known_interfa
 	struct probe_way way = {
 		.entry = &uplink->link,
 		.gateway = &uplink->link,
+		.exit_name = subject->veth->link.name,
 		.inside = namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id),
+		.inside_name = doctor_inside(doctor, subject)->name,
 		.packet = {.protocol = subject->mapping->key.protocol,
 			   .destination_port = subject->mapping->key.host_port}};
 	cleanup_error struct cni_error err = {0};
@@ -101,11 +107,13 @@ static void send_probe(const struct probing *probing, const struct known_interfa
 	way.packet.source_port = probe_random_port();
 	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
-	if (probe_send(probing->prober, &way, &result, &err))
+	if (probe_send(probing->prober, &way, &result, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
 			     cni_error_message(&err));
-	else
-		probe_report(doctor, subject, &way, probing->prober, &result);
+		return;
+	}
+	probing->sent++;
+	probe_report(doctor, subject, &way, probing->prober, &result);
 }
 
 /* False: clients do not come that way, or it was told already what is wrong with it. */
@@ -118,7 +126,7 @@ static bool is_open(const struct probing *probing, const struct known_interface 
 	if (uplink->link.flags & IFF_UP && uplink->link.flags & IFF_RUNNING) {
 		if (probe_has_programs(uplink))
 			return true;
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "bpf-portmap's programs are not at %s: no port is mapped there [%s]",
 			     name, probing->subject->port);
 	} else if (expected) {
@@ -129,7 +137,7 @@ static bool is_open(const struct probing *probing, const struct known_interface 
 	return false;
 }
 
-static void probe_by(const struct probing *probing, const struct known_interface *uplink)
+static void probe_by(struct probing *probing, const struct known_interface *uplink)
 {
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
 	uint8_t client[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
@@ -141,7 +149,7 @@ static void probe_by(const struct probing *probing, const struct known_interface
 }
 
 /* The client says which way it comes. */
-static void probe_from(const struct probing *probing, const uint8_t *client)
+static void probe_from(struct probing *probing, const uint8_t *client)
 {
 	struct doctor *doctor = probing->doctor;
 	struct route route = route_to(doctor->host.socket, client);
@@ -177,7 +185,7 @@ static uint32_t interface_of(const struct address_list *addresses, const uint8_t
 	return 0;
 }
 
-static void probe_mapping(const struct probing *probing)
+static void probe_mapping(struct probing *probing)
 {
 	struct doctor *doctor = probing->doctor;
 	const struct range_option *from = &doctor->options->from;
@@ -198,55 +206,78 @@ static void probe_mapping(const struct probing *probing)
 	}
 }
 
+/* NULL: a packet can be sent to it. */
+static const char *why_not(const struct doctor *doctor, const struct mapping *mapping)
+{
+	if (cni_address_is_loopback(mapping->key.host_address))
+		return "processes of this host alone reach it, by their sockets";
+	if (mapping->key.protocol == PROTOCOL_SCTP)
+		return "what is sent is TCP or UDP";
+	if (mapping->key.protocol == PROTOCOL_UDP && !doctor->options->send)
+		return "a datagram would reach the program, and is sent with --send alone";
+	return mapping->key.protocol == PROTOCOL_TCP || mapping->key.protocol == PROTOCOL_UDP
+		       ? NULL
+		       : "what is sent is TCP or UDP";
+}
+
+static void note(struct doctor *doctor, const struct subject *subject, const char *why)
+{
+	doctor_found(doctor, VERDICT_NOTE, NULL,
+		     "no packet is sent to %s: %s; whether the way is open and somebody listens is"
+		     " looked up",
+		     subject->port, why);
+}
+
 /* A range of ports is one: the first. */
-static bool continues_range(const struct mappings *mappings, size_t i)
-{
-	const struct mapping *mapping = &mappings->list[i];
-
-	while (i-- > 0 && mappings->list[i].key.host_port + 1 >= mapping->key.host_port)
-		if (mappings->list[i].key.host_port + 1 == mapping->key.host_port &&
-		    mappings->list[i].key.protocol == mapping->key.protocol &&
-		    owner_is(mappings->list[i].portmap.owner, mapping->portmap.owner) &&
-		    !memcmp(mappings->list[i].key.host_address, mapping->key.host_address,
-			    CNI_ADDRESS_SIZE))
-			return true;
-	return false;
-}
-
-static bool is_probed(const struct doctor *doctor, size_t i)
-{
-	const struct mapping *mapping = &doctor->mappings.list[i];
-
-	return (mapping->key.protocol == PROTOCOL_TCP ||
-		(mapping->key.protocol == PROTOCOL_UDP && doctor->options->send)) &&
-	       !cni_address_is_loopback(mapping->key.host_address) &&
-	       !continues_range(&doctor->mappings, i);
-}
-
 static void probe_mappings(struct doctor *doctor, struct prober *prober)
 {
 	struct subject subject;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const struct probing probing = {doctor, prober, &subject};
+		struct probing probing = {doctor, prober, &subject, 0, false};
+		size_t before = doctor->finding_count;
 
-		if (is_probed(doctor, i) && doctor_subject(doctor, i, &subject))
-			probe_mapping(&probing);
+		if (!doctor_subject(doctor, i, &subject) ||
+		    why_not(doctor, &doctor->mappings.list[i]))
+			continue;
+		probe_mapping(&probing);
+		doctor->was_probed[i] = probing.sent || doctor->finding_count > before;
+		doctor->interfaces[subject.veth - doctor->interfaces].was_probed[subject.ipv4] |=
+			doctor->was_probed[i];
+		if (!doctor->was_probed[i] && doctor->options->port.port &&
+		    !doctor->options->from.is_set)
+			note(doctor, &subject,
+			     probing.is_closed
+				     ? "sourceRanges let no client of its family in"
+				     : "no neighbour and no route is known by which a client could"
+				       " come");
 	}
 }
 
-static size_t count_probed(const struct doctor *doctor)
+/* Where no port is asked about that is the usual thing. */
+static void note_others(struct doctor *doctor)
+{
+	struct subject subject;
+	const char *why;
+
+	for (size_t i = 0; doctor->options->port.port && i < doctor->mappings.count; i++) {
+		why = why_not(doctor, &doctor->mappings.list[i]);
+		if (why && doctor_subject(doctor, i, &subject))
+			note(doctor, &subject, why);
+	}
+}
+
+static size_t count_probed(struct doctor *doctor)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
-		count += is_probed(doctor, i);
+		count += !why_not(doctor, &doctor->mappings.list[i]);
 	if (count <= MOST_PROBES)
 		return count;
-	fprintf(stderr,
-		"bpf-portmap: %zu ports: none is probed; bpf-portmap doctor PORT sends a packet to"
-		" one\n",
-		count);
+	doctor_found(doctor, VERDICT_NOTE, NULL,
+		     "no packet is sent to %zu ports; bpf-portmap doctor PORT sends one to that",
+		     count);
 	return 0;
 }
 
@@ -257,14 +288,15 @@ void check_probe(struct doctor *doctor)
 	size_t count = doctor->options->no_probe ? 0 : count_probed(doctor);
 
 	prober_clear(&prober);
-	if (!count)
-		return;
-	fprintf(stderr,
-		"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and swallows"
-		" the answer (--no-probe: only looks)\n",
-		count, count > 1 ? "s" : "");
-	if (prober_open(&prober, &doctor->host.datapath, &err))
+	if (count)
+		fprintf(stderr,
+			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
+			" swallows the answer (--no-probe: only looks)\n",
+			count, count > 1 ? "s" : "");
+	if (count && prober_open(&prober, &doctor->host.datapath, &err))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	else
+	else if (count)
 		probe_mappings(doctor, &prober);
+	if (!doctor->options->no_probe)
+		note_others(doctor);
 }

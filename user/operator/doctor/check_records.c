@@ -39,7 +39,7 @@ static void look_for_veth(struct doctor *doctor, const struct attachment_entry *
 {
 	if (!attachment_has_veth(&doctor->host.datapath.objects, doctor->host.socket,
 				 &entry->attachment))
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap attach"),
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
 			     "container %s has gone without DEL: its ports are still recorded",
 			     name);
 }

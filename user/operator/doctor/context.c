@@ -14,31 +14,41 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/text_file.h"
-#include "operator/doctor/doctor.h"
+#include "operator/doctor/probe.h"
+#include "operator/kernel/route.h"
 #include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
 
-static int take_interface(struct host *host, uint32_t ifindex, const struct interface *interface,
-			  void *context, struct cni_error *err)
+static enum walk take_interface(const void *key, const void *value, void *context,
+				struct cni_error *err)
 {
 	struct doctor *doctor = context;
 	struct known_interface *known = ARRAY_ADD(doctor->interfaces, doctor->interface_count);
 
-	*known = (struct known_interface){.ifindex = ifindex, .entry = *interface};
-	return link_get(host->socket, ifindex, NULL, &known->link, err);
+	*known = (struct known_interface){.entry = *(const struct interface *)value};
+	memcpy(&known->ifindex, key, sizeof(known->ifindex));
+	return link_get(doctor->host.socket, known->ifindex, NULL, &known->link, err) ? WALK_FAILED
+										      : WALK_ON;
 }
 
-/* Other ports than the one that is asked about are nobody's question. */
+/* Other ports than the one that is asked about are nobody's question, and neither are those of the
+ * family that the client does not speak. */
 static void choose_mappings(struct doctor *doctor)
 {
+	const struct range_option *from = &doctor->options->from;
 	struct mappings *mappings = &doctor->mappings;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < mappings->count; i++)
-		if (mapping_matches(&mappings->list[i], NULL, doctor->options))
+		if (mapping_matches(&mappings->list[i], NULL, doctor->options) &&
+		    (!from->is_set ||
+		     cni_address_is_ipv4(from->address) ==
+			     cni_address_is_ipv4(mappings->list[i].key.host_address)))
 			mappings->list[kept++] = mappings->list[i];
 	mappings->count = kept;
+	mappings_join_ranges(mappings);
+	doctor->was_probed = or_exit(calloc(mappings->count + 1, sizeof(*doctor->was_probed)));
 }
 
 static int read_maps(struct doctor *doctor, struct cni_error *err)
@@ -47,40 +57,22 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
-	doctor->view.containers = need(calloc(MAX_SLOTS, sizeof(*doctor->view.containers)));
+	doctor->view.containers = or_exit(calloc(MAX_SLOTS, sizeof(*doctor->view.containers)));
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
-	    host_walk_interfaces(&doctor->host, take_interface, doctor, err))
+	    map_walk(&doctor->host.datapath.objects, MAP_INTERFACES, take_interface, doctor, err))
 		return -1;
 	choose_mappings(doctor);
 	return host_plan(&doctor->look, &doctor->plan, &doctor->host, &at, err);
 }
 
-/* "eth0\t00000000\t..." of /proc/net/route; the columns differ in /proc/net/ipv6_route. */
-static void read_default_uplinks(struct doctor *doctor)
+/* By which somebody far away is reached. */
+static void find_default_uplinks(struct doctor *doctor)
 {
-	char *line, *next;
-	cleanup_free char *text = need(calloc(1, 1 << 16));
-	char name[IF_NAMESIZE], destination[33], mask[33];
+	for (int ipv4 = 0; ipv4 < 2; ipv4++) {
+		struct route route = route_to(doctor->host.socket, probe_far_address(ipv4));
 
-	text_file_read("/proc/net/route", text, 1 << 16);
-	for (line = text; *line; line = next) {
-		next = strchrnul(line, '\n');
-		next += *next != '\0';
-		if (sscanf(line, "%15s %32s %*s %*s %*s %*s %*s %32s", name, destination, mask) ==
-			    3 &&
-		    !strcmp(destination, "00000000") && !strcmp(mask, "00000000") &&
-		    !*doctor->default_uplink[1])
-			memcpy(doctor->default_uplink[1], name, sizeof(name));
-	}
-	text_file_read("/proc/net/ipv6_route", text, 1 << 16);
-	for (line = text; *line; line = next) {
-		next = strchrnul(line, '\n');
-		next += *next != '\0';
-		if (sscanf(line, "%32s %2s %*s %*s %*s %*s %*s %*s %*s %15s", destination, mask,
-			   name) == 3 &&
-		    strspn(destination, "0") == 32 && !strcmp(mask, "00") &&
-		    strcmp(name, "lo") != 0 && !*doctor->default_uplink[0])
-			memcpy(doctor->default_uplink[0], name, sizeof(name));
+		if (route.exists && !route.is_local)
+			link_name(doctor->host.socket, route.ifindex, doctor->default_uplink[ipv4]);
 	}
 }
 
@@ -128,7 +120,7 @@ void doctor_read(struct doctor *doctor)
 		return;
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
-	read_default_uplinks(doctor);
+	find_default_uplinks(doctor);
 }
 
 void doctor_release(struct doctor *doctor)
@@ -141,6 +133,8 @@ void doctor_release(struct doctor *doctor)
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);
+	sockets_release(&doctor->inside_sockets.list);
+	free(doctor->was_probed);
 	free(doctor->interfaces);
 	free(doctor->blind);
 	for (size_t i = 0; i < doctor->finding_count; i++) {
@@ -151,12 +145,14 @@ void doctor_release(struct doctor *doctor)
 	*doctor = (struct doctor){0};
 }
 
-static size_t count_of_check(const struct doctor *doctor)
+/* The findings of this check, which follow one another. *said: one of them has this text. */
+static size_t count_of_check(const struct doctor *doctor, const char *text, bool *said)
 {
-	size_t count = 0;
+	size_t count = 0, i = doctor->finding_count;
 
-	for (size_t i = 0; i < doctor->finding_count; i++)
-		count += doctor->findings[i].check == doctor->check;
+	*said = false;
+	for (; i-- > 0 && doctor->findings[i].check == doctor->check; count++)
+		*said |= !strcmp(doctor->findings[i].text, text);
 	return count;
 }
 
@@ -165,21 +161,42 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 {
 	struct finding *finding = NULL;
 	va_list arguments;
+	size_t count;
+	char *text;
+	bool said;
 
-	if (!doctor->options->all && count_of_check(doctor) == FINDINGS_PER_CHECK) {
-		doctor->suppressed[verdict]++;
-		doctor->findings[doctor->finding_count - 1].more++;
+	va_start(arguments, format);
+	text = cni_format_list(format, arguments);
+	va_end(arguments);
+	cni_printable(text, "");
+	count = count_of_check(doctor, text, &said);
+	if (said || (!doctor->options->all && count == FINDINGS_PER_CHECK)) {
+		doctor->suppressed[verdict] += !said;
+		doctor->findings[doctor->finding_count - 1].more += !said;
+		free(text);
 		free(remedy);
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	va_start(arguments, format);
-	*finding = (struct finding){doctor->check, verdict, cni_format_list(format, arguments),
-				    remedy, 0};
-	va_end(arguments);
-	cni_printable(finding->text, "");
+	*finding = (struct finding){doctor->check, verdict, text, remedy, 0};
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
+}
+
+const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4)
+{
+	const struct known_interface *first = NULL;
+
+	for (size_t i = 0; i < doctor->interface_count; i++) {
+		const struct known_interface *known = &doctor->interfaces[i];
+
+		if (!known->link.ifindex || known->entry.role != ROLE_UPLINK)
+			continue;
+		if (!strcmp(known->link.name, doctor->default_uplink[ipv4]))
+			return known;
+		first = first ? first : known;
+	}
+	return first;
 }
 
 const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex)
@@ -206,15 +223,17 @@ bool doctor_locate(const struct doctor *doctor, struct subject *subject)
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
 {
 	const struct mapping *mapped = &doctor->mappings.list[mapping];
-	char host[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+	char host[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE], last[8] = "";
 
 	*subject = (struct subject){
 		.mapping = mapped,
 		.container = view_container(&doctor->view, mapped->portmap.owner),
 		.ipv4 = cni_address_is_ipv4(mapped->portmap.container_address),
 	};
-	snprintf(subject->port, sizeof(subject->port), "%s/%s",
-		 format_host_port(mapped->key.host_address, mapped->key.host_port, host),
+	if (mapped->last_port != mapped->key.host_port)
+		snprintf(last, sizeof(last), "-%u", mapped->last_port);
+	snprintf(subject->port, sizeof(subject->port), "%s%s/%s",
+		 format_host_port(mapped->key.host_address, mapped->key.host_port, host), last,
 		 protocol_word(mapped->key.protocol, protocol));
 	return doctor_locate(doctor, subject);
 }
@@ -253,7 +272,7 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 	return found ? policy : NULL;
 }
 
-struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject)
+struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject)
 {
 	const struct namespace *namespace =
 		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
@@ -265,7 +284,7 @@ struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subjec
 const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject)
 {
 	struct known_interface *veth = &doctor->interfaces[subject->veth - doctor->interfaces];
-	cleanup_netlink struct nl_sock *inside = NULL;
+	cleanup_netlink struct netlink *inside = NULL;
 	cleanup_error struct cni_error ignored = {0};
 
 	if (!veth->inside_read)

@@ -17,6 +17,8 @@ const struct check checks[] = {
 	{"probe", GROUP_PORT, NEEDS_MAPS, check_probe, "what a client sends is answered"},
 	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS, check_outwards,
 	 "what a masqueraded container sends leaves the host"},
+	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_first,
+	 "the first conflist has bpf-portmap, if any has"},
 	{"bpffs", GROUP_HOST, NEEDS_NOTHING, check_bpffs,
 	 "/sys/fs/bpf is mounted, can be written to, and is root's"},
 	{"rights", GROUP_HOST, NEEDS_NOTHING, check_rights,
@@ -41,6 +43,8 @@ const struct check checks[] = {
 	 "our programs are at the veths of containers"},
 	{"bridge", GROUP_HOOKS, NEEDS_MAPS, check_bridge,
 	 "veths are ports of the bridges that they were added to, which have the same MAC"},
+	{"bridge-ports", GROUP_HOOKS, NEEDS_MAPS, check_bridge_ports,
+	 "every port of a bridge of containers has our program"},
 	{"socket-programs", GROUP_HOOKS, NEEDS_MAPS, check_socket_hooks,
 	 "programs are at the sockets of the host's processes, for the ports that need them"},
 	{"owner", GROUP_PORT, NEEDS_MAPS, check_owner,
@@ -54,27 +58,15 @@ const struct check checks[] = {
 	 "the host's own connections do not use the port"},
 	{"excluded", GROUP_PORT, NEEDS_MAPS, check_excluded,
 	 "ports are mapped at the address of hostIP"},
-	{"source-ranges", GROUP_PORT, NEEDS_MAPS, check_sources, "sourceRanges let clients in"},
-	{"forwarding", GROUP_WAY, NEEDS_MAPS, check_forwarding,
-	 "the host forwards from uplinks and from containers"},
-	{"rp-filter", GROUP_WAY, NEEDS_MAPS, check_reverse_path,
-	 "no reverse path filter drops what comes in by a second default route"},
+	{"way", GROUP_WAY, NEEDS_MAPS, check_way,
+	 "the host forwards to the container, which has a route back"},
+	{"listener", GROUP_WAY, NEEDS_MAPS, check_listener,
+	 "a process in the container listens at the port, not at 127.0.0.1 alone"},
 	{"conntrack", GROUP_WAY, NEEDS_MAPS, check_conntrack, "the table of nf_conntrack has room"},
 	{"ipsec", GROUP_WAY, NEEDS_MAPS, check_ipsec,
 	 "no IPsec policy is for packets that are masqueraded"},
-	{"link", GROUP_WAY, NEEDS_MAPS, check_links, "uplinks, bridges and veths are up"},
-	{"route", GROUP_WAY, NEEDS_MAPS, check_container_route,
-	 "the host's route to the container leads to its veth or bridge"},
-	{"neighbour", GROUP_WAY, NEEDS_MAPS, check_neighbour,
-	 "the container answers for its address, with its own MAC"},
-	{"way-back", GROUP_WAY, NEEDS_MAPS, check_way_back,
-	 "the container's interface is up, and its route leads back"},
 	{"mtu", GROUP_WAY, NEEDS_MAPS, check_mtu,
 	 "uplinks take packets as large as containers send"},
-	{"listener", GROUP_WAY, NEEDS_MAPS, check_listener,
-	 "a process in the container listens at the port, not at 127.0.0.1 alone"},
-	{"uplink-address", GROUP_MASQUERADE, NEEDS_MAPS, check_uplink_address,
-	 "the uplink of the default route has an address to masquerade with"},
 	{"snat-address", GROUP_MASQUERADE, NEEDS_MAPS, check_source_addresses,
 	 "the host has the addresses of snatAddresses"},
 	{"tables", GROUP_MASQUERADE, NEEDS_MAPS, check_tables, "the table of connections has room"},
@@ -82,8 +74,6 @@ const struct check checks[] = {
 	 "every container's veth is there"},
 	{"unfinished", GROUP_RECORDS, NEEDS_MAPS, check_unfinished, "no ADD or DEL was cut short"},
 	{"conflist", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_syntax, "conflists can be read"},
-	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_first,
-	 "the first conflist has bpf-portmap, if any has"},
 	{"conflist-portmap", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_portmap,
 	 "no conflist has portmap beside bpf-portmap"},
 	{"conflist-capability", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_capability,
@@ -158,8 +148,8 @@ static void print_remedy(const char *remedy)
 
 static void print_finding(const struct finding *finding, bool colors)
 {
-	static const char *const words[] = {"ok", "warn", "FAIL", "?"};
-	static const char *const begin[] = {"", "\033[33m", "\033[31;1m", "\033[33m"};
+	static const char *const words[] = {"ok", "warn", "FAIL", "?", "note"};
+	static const char *const begin[] = {"", "\033[33m", "\033[31;1m", "\033[33m", ""};
 	bool colored = colors && finding->verdict != VERDICT_OK;
 
 	printf("%s%-5s%s %-18s %s\n", colored ? begin[finding->verdict] : "",
@@ -183,16 +173,22 @@ static void append_count(char text[], size_t size, size_t count, const char *wha
 
 static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
+	/* The cause comes first. */
+	static const enum verdict order[] = {VERDICT_FAIL, VERDICT_WARN, VERDICT_COULD_NOT_LOOK,
+					     VERDICT_NOTE, VERDICT_OK};
 	const struct options *options = doctor->options;
 	bool colors = terminal_has_color(options->color);
 	char text[160] = "";
 
-	for (size_t i = 0; i < doctor->finding_count; i++)
-		if (options->all || doctor->findings[i].verdict != VERDICT_OK)
-			print_finding(&doctor->findings[i], colors);
+	for (size_t verdict = 0; verdict < sizeof(order) / sizeof(order[0]); verdict++)
+		for (size_t i = 0; i < doctor->finding_count; i++)
+			if (doctor->findings[i].verdict == order[verdict] &&
+			    (options->all || order[verdict] != VERDICT_OK))
+				print_finding(&doctor->findings[i], colors);
 	append_count(text, sizeof(text), counts[VERDICT_FAIL], "failure", true);
 	append_count(text, sizeof(text), counts[VERDICT_WARN], "warning", true);
 	append_count(text, sizeof(text), counts[VERDICT_COULD_NOT_LOOK], "not looked at", false);
+	append_count(text, sizeof(text), counts[VERDICT_NOTE], "note", true);
 	append_count(text, sizeof(text), counts[VERDICT_OK], "ok", false);
 	printf("%s%s\n", text, options->all ? "" : "   (--all shows them)");
 	return exit_status(doctor, counts);
@@ -201,7 +197,7 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
 		      struct cni_error *err)
 {
-	static const char *const words[] = {"ok", "warn", "fail", "could-not-look"};
+	static const char *const words[] = {"ok", "warn", "fail", "could-not-look", "note"};
 	struct items items = {.file = stdout};
 	json_t *summary;
 
@@ -217,10 +213,10 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 		if (items_add(&items, item, err))
 			return -1;
 	}
-	summary = json_pack("{s:I, s:I, s:I, s:I}", "fail", (json_int_t)counts[VERDICT_FAIL],
+	summary = json_pack("{s:I, s:I, s:I, s:I, s:I}", "fail", (json_int_t)counts[VERDICT_FAIL],
 			    "warn", (json_int_t)counts[VERDICT_WARN], "could_not_look",
-			    (json_int_t)counts[VERDICT_COULD_NOT_LOOK], "ok",
-			    (json_int_t)counts[VERDICT_OK]);
+			    (json_int_t)counts[VERDICT_COULD_NOT_LOOK], "note",
+			    (json_int_t)counts[VERDICT_NOTE], "ok", (json_int_t)counts[VERDICT_OK]);
 	if (items_end(&items, summary, err))
 		return -1;
 	return exit_status(doctor, counts);
@@ -228,7 +224,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 
 void doctor_read_statuses(struct statistics *statistics)
 {
-	static const int status_of[] = {
+	static const int status_of[VERDICT_COUNT] = {
 		[VERDICT_WARN] = 1, [VERDICT_FAIL] = 2, [VERDICT_COULD_NOT_LOOK] = 1};
 	struct options options = {.all = true, .no_probe = true};
 	cleanup_doctor struct doctor doctor = {.options = &options};

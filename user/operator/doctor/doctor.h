@@ -10,6 +10,7 @@
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "net/link.h"
+#include "net/sockets.h"
 #include "operator/kernel/namespaces.h"
 #include "operator/print/format.h"
 #include "operator/view/mappings.h"
@@ -21,6 +22,7 @@ enum verdict {
 	VERDICT_WARN,
 	VERDICT_FAIL,
 	VERDICT_COULD_NOT_LOOK,
+	VERDICT_NOTE, /* neither good nor bad: what was left out, and why */
 	VERDICT_COUNT,
 };
 
@@ -70,6 +72,14 @@ struct known_interface {
 	struct link link; /* ifindex 0: it has gone */
 	bool inside_read;
 	struct link inside; /* of a veth the container's end; ifindex 0: it is not found */
+	bool was_probed[2]; /* of a veth, by IPv6 and IPv4: a packet has told of the way to it */
+};
+
+/* The sockets of one protocol in one namespace that were read last. */
+struct inside_sockets {
+	const struct namespace *namespace; /* NULL: none were */
+	enum protocol protocol;
+	struct socket_list list;
 };
 
 /* What is read once, before the checks. Begins as {0}. */
@@ -77,12 +87,14 @@ struct doctor {
 	const struct options *options;
 	struct host host;
 	struct view view;         /* of the same datapath */
-	struct mappings mappings; /* of the ports that are asked about */
+	struct mappings mappings; /* of the ports that are asked about; a range is one */
+	bool *was_probed;         /* by mapping */
 	struct host_look look;
-	struct plan plan; /* what ADD or `attach` would change */
+	struct plan plan; /* what ADD or `repair` would change */
 	struct known_interface *interfaces;
 	size_t interface_count;
 	struct namespaces namespaces;
+	struct inside_sockets inside_sockets;
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
 
 	const struct check *check; /* that runs now */
@@ -99,9 +111,13 @@ void doctor_release(struct doctor *doctor);
 #define cleanup_doctor __attribute__((cleanup(doctor_release)))
 
 /* Adds a finding of the check that runs. The remedy goes with cni_format(), and is freed; NULL:
- * none. After the first few of a check the others are only counted. */
+ * none. What the check has said already is not said again; after the first few of a check the
+ * others are only counted. */
 void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
+
+/* By which clients come: that of the default route, or else the first. NULL: there is none. */
+const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);
 
 /* NULL: it is not in the map. */
 const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex);
@@ -113,7 +129,7 @@ struct subject {
 	const struct known_interface *veth;
 	const struct known_interface *gateway; /* the bridge, or the veth where it routes */
 	bool ipv4;                             /* of the container's address */
-	char port[ENDPOINT_TEXT_SIZE + 8];     /* "*:8080/tcp" */
+	char port[ENDPOINT_TEXT_SIZE + 16];    /* "*:8080/tcp", "*:9000-9099/udp" */
 };
 
 /* False: its container has gone, which check_owner() says. */
@@ -131,7 +147,7 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject);
 
 /* A socket for rtnetlink in the container's namespace, or NULL. */
-struct nl_sock *doctor_enter(struct doctor *doctor, const struct subject *subject);
+struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
 /* check_probe.c, check_outwards.c */
 check_run check_probe, check_outwards;
@@ -141,15 +157,14 @@ check_run check_bpffs, check_pins, check_version, check_cgroup;
 check_run check_rights, check_lock;
 /* check_hooks.c */
 check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
-	check_container_hooks, check_bridge, check_socket_hooks;
+	check_container_hooks, check_bridge, check_bridge_ports, check_socket_hooks;
 /* check_port.c */
 check_run check_owner, check_listening_process, check_foreign_nat, check_host_ip, check_ephemeral,
-	check_excluded, check_sources;
+	check_excluded;
 /* check_way.c */
-check_run check_forwarding, check_reverse_path, check_conntrack, check_ipsec, check_links,
-	check_container_route, check_neighbour, check_way_back, check_mtu, check_listener;
+check_run check_way, check_listener, check_conntrack, check_ipsec, check_mtu;
 /* check_masquerade.c */
-check_run check_uplink_address, check_source_addresses, check_tables;
+check_run check_source_addresses, check_tables;
 /* check_records.c */
 check_run check_abandoned, check_unfinished;
 /* check_conflist.c: what stands in files */

@@ -14,7 +14,7 @@
 #include "datapath/load/loader.h"
 #include "lib/cleanup.h"
 #include "net/netns.h"
-#include "operator/trace/frame.h"
+#include "operator/doctor/frame.h"
 
 #define TOLD_SECONDS 2
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
@@ -38,7 +38,9 @@ uint16_t probe_random_port(void)
 {
 	uint16_t random = 0;
 
-	getrandom(&random, sizeof(random), GRND_NONBLOCK);
+	/* Just after boot there may be none yet: any port will do. */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random))
+		random = 0;
 	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
 }
 
@@ -92,7 +94,7 @@ struct journey {
 
 const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port)
 {
-	const struct trace_packet *packet = &way->packet;
+	const struct probe_packet *packet = &way->packet;
 
 	*port = way->is_outwards ? packet->destination_port : packet->source_port;
 	return way->is_outwards ? packet->destination : packet->source;
@@ -147,14 +149,15 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 }
 
 /* BPF_PROG_TEST_RUN lets go of the frame of which a copy has gone in, at the loopback interface.
- * What comes behind the answer is that it is swallowed. */
+ * What comes behind the answer is that it is swallowed, or that what was refused is let go of. */
 static void take_drop(struct journey *journey, const struct trace_drop *drop)
 {
 	struct probe_result *result = journey->result;
 	bool is_answer, is_original = drop->ifindex == LOOPBACK;
 
 	if (is_original || result->kernel_dropped || result->program_dropped ||
-	    result->answer != ANSWER_NONE || !is_ours(journey, &drop->tuple, &is_answer))
+	    result->answer == ANSWER_ACCEPTED || !is_ours(journey, &drop->tuple, &is_answer) ||
+	    (result->answer != ANSWER_NONE && is_answer))
 		return;
 	result->kernel_dropped = true;
 	result->kernel_drop = *drop;
@@ -210,7 +213,7 @@ static int follow(struct journey *journey, struct cni_error *err)
 	return read_told(journey, 0, err);
 }
 
-static int inject(const struct journey *journey, const struct trace_packet *packet,
+static int inject(const struct journey *journey, const struct probe_packet *packet,
 		  struct cni_error *err)
 {
 	const struct probe_way *way = journey->way;
@@ -230,7 +233,7 @@ static int inject(const struct journey *journey, const struct trace_packet *pack
 /* For the container, and for all that keeps connections. */
 static int end_connection(const struct journey *journey, struct cni_error *err)
 {
-	struct trace_packet packet = journey->way->packet;
+	struct probe_packet packet = journey->way->packet;
 
 	if (packet.protocol != PROTOCOL_TCP || journey->result->xdp_dropped)
 		return 0;
@@ -240,7 +243,7 @@ static int end_connection(const struct journey *journey, struct cni_error *err)
 
 static int travel(struct journey *journey, struct cni_error *err)
 {
-	const struct trace_packet *packet = &journey->way->packet;
+	const struct probe_packet *packet = &journey->way->packet;
 	/* Of any protocol, as an answer may be an error. */
 	struct trace_filter filter = {.swallow = 1};
 	struct tracing *tracing = &journey->prober->tracing;
@@ -262,8 +265,12 @@ static int travel(struct journey *journey, struct cni_error *err)
 static int open_inside(void *context, struct cni_error *err)
 {
 	struct journey *journey = context;
+	struct nft_traced traced = journey->host.traced;
 
-	return nft_trace_open(&journey->inside, &journey->host.traced, NULL, err);
+	traced.devices[0] = *journey->way->inside_name ? journey->way->inside_name : NULL;
+	traced.devices[1] = NULL;
+	traced.with_bridges = false;
+	return nft_trace_open(&journey->inside, &traced, err);
 }
 
 int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
@@ -274,14 +281,16 @@ int probe_send(struct prober *prober, const struct probe_way *way, struct probe_
 				  .result = result,
 				  .host = {.tables = -1, .events = -1},
 				  .inside = {.tables = -1, .events = -1}};
-	struct nft_traced traced = {.protocol = way->packet.protocol};
+	struct nft_traced traced = {.protocol = way->packet.protocol,
+				    .devices = {way->entry->name, way->exit_name},
+				    .with_bridges = true};
 	cleanup_error struct cni_error ignored = {0};
 	int failed;
 
 	*result = (struct probe_result){0};
 	memcpy(traced.client, probe_peer(way, &traced.client_port), CNI_ADDRESS_SIZE);
 	/* Without them the kernel still says that netfilter has dropped it. */
-	nft_trace_open(&journey.host, &traced, way->entry->name, &ignored);
+	nft_trace_open(&journey.host, &traced, &ignored);
 	if (way->inside && !way->is_outwards) {
 		cni_error_release(&ignored);
 		netns_call(way->inside->fd, open_inside, &journey, &ignored);

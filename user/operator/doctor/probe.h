@@ -15,9 +15,9 @@
 #include "operator/kernel/inject.h"
 #include "operator/kernel/kernel_names.h"
 #include "operator/kernel/tracing.h"
-#include "net/nft_trace.h"
+#include "operator/kernel/nft_trace.h"
 #include "operator/doctor/doctor.h"
-#include "operator/trace/trace.h"
+#include "operator/doctor/frame.h"
 
 enum probe_answer {
 	ANSWER_NONE,
@@ -65,8 +65,10 @@ struct probe_way {
 	const struct link *entry;       /* the uplink, or the container's veth */
 	const struct link *sender;      /* out: the container's end of it, whose MAC it has */
 	const struct link *gateway;     /* to whose MAC it goes */
+	const char *exit_name;          /* in: the container's veth, where the answer comes in */
 	const struct namespace *inside; /* the container's; NULL: not found */
-	struct trace_packet packet;
+	const char *inside_name;        /* of its interface there; "": not known */
+	struct probe_packet packet;
 };
 
 /* The other end: the packet's source, or of one that goes out its destination. */

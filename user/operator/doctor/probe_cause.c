@@ -10,10 +10,10 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/netns.h"
 #include "operator/kernel/route.h"
-#include "net/sockets.h"
+#include "operator/doctor/legacy_rules.h"
 #include "operator/doctor/probe_remedy.h"
+#include "operator/doctor/way.h"
 #include "operator/print/format.h"
 #include "operator/run_command.h"
 #include "operator/trace/words.h"
@@ -54,13 +54,24 @@ static char *rule_text(const struct probe_result *result)
 	return cni_format("%.*s", (int)(end - begin), begin);
 }
 
-/* A policy, or what stands in the place of one: firewalld's last rules reject all. A rule of an
- * administrator is his decision. */
+/* By iptables-legacy, or somebody whom nftables does not trace. */
+static bool is_of_netfilter(const struct cause *cause)
+{
+	const struct probe_result *result = cause->result;
+	const char *reason = result->kernel_dropped ? kernel_reason(&cause->prober->names,
+								    result->kernel_drop.reason)
+						    : NULL;
+
+	return reason && !strcmp(reason, "NETFILTER_DROP");
+}
+
+/* A policy of forwarding, or what stands in the place of one: firewalld's last rules reject all. A
+ * rule of an administrator is his decision, and so is what he drops elsewhere. */
 static bool is_catch_all(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
 
-	if (!result->rule_dropped || result->rule_is_inside)
+	if (!result->rule_dropped || result->rule_is_inside || !result->rule_drop.is_forward)
 		return false;
 	return !result->rule_drop.handle ||
 	       (!strcmp(result->rule_drop.table, "firewalld") && cause->rule &&
@@ -69,7 +80,7 @@ static bool is_catch_all(const struct cause *cause)
 
 static char *find_remedy(const struct cause *cause)
 {
-	const struct trace_packet *packet = &cause->way->packet;
+	const struct probe_packet *packet = &cause->way->packet;
 	bool outwards = cause->way->is_outwards;
 	const char *inner = cause->subject->gateway->link.name, *outer = cause->uplink;
 	char word[PROTOCOL_WORD_SIZE];
@@ -84,6 +95,10 @@ static char *find_remedy(const struct cause *cause)
 		.protocol = protocol_word(packet->protocol, word),
 	};
 
+	if (!cause->result->rule_dropped && is_of_netfilter(cause))
+		return legacy_rules(&cause->result->kernel_drop.tuple, packet->protocol,
+				    cause->result->kernel_drop.in_container ? cause->way->inside
+									    : NULL);
 	if (!is_catch_all(cause))
 		return NULL;
 	if (!outwards) {
@@ -128,163 +143,216 @@ static char *program_cause(const struct cause *cause)
 static const char *netfilter_hook(const struct trace_drop *drop)
 {
 	if (drop->in_container)
-		return "INPUT, or one before";
-	return drop->out_ifindex ? "FORWARD, or one behind" : "PREROUTING";
+		return "INPUT";
+	return drop->out_ifindex ? "FORWARD" : "PREROUTING";
+}
+
+/* What the kernel's words mean to somebody who has not read its source. */
+static const char *meaning_of(const char *reason, const char *function)
+{
+	static const struct {
+		const char *word, *meaning;
+	} meanings[] = {
+		{"veth_xdp", "an XDP program of others at the veth"},
+		{"generic_xdp", "an XDP program of others"},
+		{"TC_", "a tc program of others"},
+		{"SOCKET_FILTER", "a filter of the server's socket or cgroup (IPAddressDeny= of"
+				  " systemd is one)"},
+		{"CGROUP", "a filter of the server's cgroup (IPAddressDeny= of systemd is one)"},
+		{"QDISC", "a queue has no room (tc qdisc)"},
+		{"IPV6DISABLED", "IPv6 is off there"},
+		{"NOROUTES", "no route leads on, or one that refuses (ip rule, ip route)"},
+		{"ip_error", "no route leads on, or one that refuses (ip rule, ip route)"},
+	};
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strstr(reason, meanings[i].word) || strstr(function, meanings[i].word))
+			return meanings[i].meaning;
+	return "";
+}
+
+static char *netfilter_cause(const struct cause *cause, const char *what)
+{
+	const struct trace_drop *drop = &cause->result->kernel_drop;
+
+	return cni_format("%s %s: by iptables-legacy or another user of netfilter, at %s, or one"
+			  " before",
+			  what,
+			  drop->in_container ? "in the container's own firewall" : "by the host",
+			  netfilter_hook(drop));
+}
+
+/* As opposed to a neighbour that does not answer. */
+static bool is_refused_by_routing(const struct cause *cause)
+{
+	const struct trace_drop *drop = &cause->result->kernel_drop;
+	struct kernel_names *names = &cause->prober->names;
+	const char *reason = kernel_reason(names, drop->reason);
+
+	return cause->result->kernel_dropped &&
+	       *meaning_of(reason ? reason : "", kernel_function(names, drop->location));
 }
 
 static char *kernel_cause(const struct cause *cause)
 {
 	const struct trace_drop *drop = &cause->result->kernel_drop;
 	const char *reason = kernel_reason(&cause->prober->names, drop->reason);
-	const char *where = kernel_function(&cause->prober->names, drop->location);
-	const char *answer =
+	const char *function = kernel_function(&cause->prober->names, drop->location);
+	bool inside = drop->in_container;
+	const char *what =
 		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
-			? ""
-			: "the answer is ";
+			? "dropped"
+			: "the answer is dropped";
+	const char *meaning;
 
 	if (!reason)
 		reason = "no reason is told";
-	if (!strcmp(reason, "NETFILTER_DROP"))
-		return cni_format("%sdropped %s: by iptables-legacy or another user of netfilter,"
-				  " at %s",
-				  answer,
-				  drop->in_container ? "in the container's own firewall"
-						     : "by the host",
-				  netfilter_hook(drop));
+	if (is_of_netfilter(cause))
+		return netfilter_cause(cause, what);
 	if (strstr(reason, "RPFILTER"))
-		return cni_format("%sdropped %s: the reverse path filter at %s, as routing"
-				  " reaches the sender by another interface",
-				  answer, drop->in_container ? "in the container" : "by the host",
-				  drop->in_container ? "its interface" : cause->way->entry->name);
-	return cni_format("%sdropped by the kernel%s: %s at %s", answer,
-			  drop->in_container ? " in the container" : "", reason, where);
+		return cni_format("%s by %s: the reverse path filter at %s, as routing reaches the"
+				  " sender by another interface",
+				  what, inside ? "the container" : "the host",
+				  inside ? "its interface" : cause->way->entry->name);
+	meaning = meaning_of(reason, function);
+	return cni_format("%s by the kernel%s: %s%s%s at %s%s", what,
+			  inside ? " in the container" : "", meaning, *meaning ? " (" : "", reason,
+			  function, *meaning ? ")" : "");
 }
 
 /* --- no answer, and nobody has dropped it ------------------------------------------------- */
 
-struct listeners {
-	enum protocol protocol;
-	struct socket_list sockets;
-};
-
-static int find_listeners(void *context, struct cni_error *err)
-{
-	struct listeners *listeners = context;
-	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
-
-	return socket ? sockets_find(&listeners->sockets, socket, listeners->protocol, SOCKET_BOUND,
-				     err)
-		      : -1;
-}
-
-/* The socket that has the most waiting: several may share a port. */
-static char *backlog_cause(const struct cause *cause)
-{
-	const struct portmap *portmap = &cause->subject->mapping->portmap;
-	struct listeners listeners = {.protocol = cause->way->packet.protocol};
-	cleanup_error struct cni_error ignored = {0};
-	const struct host_socket *full = NULL;
-	char *text = NULL;
-
-	if (cause->way->inside)
-		netns_call(cause->way->inside->fd, find_listeners, &listeners, &ignored);
-	for (size_t i = 0; i < listeners.sockets.count; i++) {
-		const struct host_socket *socket = &listeners.sockets.sockets[i];
-
-		if (socket->port == portmap->container_port && socket->backlog &&
-		    socket->waiting > socket->backlog && (!full || socket->waiting > full->waiting))
-			full = socket;
-	}
-	if (full)
-		text = cni_format("delivered, no answer: the accept queue of %s is full (%u of"
-				  " %u): its program accepts no connections",
-				  cause->subject->container->text, full->waiting, full->backlog);
-	sockets_release(&listeners.sockets);
-	return text;
-}
-
-static char *neighbour_cause(const struct cause *cause, uint32_t ifindex, const uint8_t *address,
-			     const char *before)
+static bool is_unanswered(const struct cause *cause, uint32_t ifindex, const uint8_t *address)
 {
 	struct neighbour neighbour = neighbour_of(cause->doctor->host.socket, ifindex, address);
-	char text[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "?";
 
-	if (!neighbour.exists || !(neighbour.state & (NUD_INCOMPLETE | NUD_FAILED)))
-		return NULL;
-	link_name(cause->doctor->host.socket, ifindex, name);
-	return cni_format("%snobody at %s answers for %s", before, name,
-			  cni_address_format(address, text));
+	return neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED);
+}
+
+/* Nobody takes the packet where the container should. */
+static char *absence_cause(const struct cause *cause)
+{
+	const uint8_t *container = cause->subject->mapping->portmap.container_address;
+	cleanup_netlink struct netlink *inside = doctor_enter(cause->doctor, cause->subject);
+	bool is_gone = inside && !local_address_exists(inside, container);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	return cni_format("nobody at %s answers for %s%s%s%s", cause->subject->gateway->link.name,
+			  cni_address_format(container, address), is_gone ? ": " : "",
+			  is_gone ? cause->subject->container->text : "",
+			  is_gone ? " does not have that address" : "");
 }
 
 static char *silence_cause(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
-	const uint8_t *container = cause->subject->mapping->portmap.container_address;
-	const char *uplink = cause->way->entry->name;
-	char *text = NULL;
+	const struct link *uplink = cause->way->entry;
+	char client[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!result->was_seen)
 		return cni_format("it does not come to bpf-portmap's programs: something at %s"
 				  " takes it before (a tc program of others, or nftables at"
 				  " ingress)",
-				  uplink);
-	if (result->has_left) {
-		text = neighbour_cause(cause, cause->way->entry->ifindex, cause->way->packet.source,
-				       "answered, but ");
-		return text ? text
-			    : cni_format("answered, but the answer does not come to %s, or nobody"
-					 " there answers for its next hop",
-					 uplink);
-	}
-	text = backlog_cause(cause);
-	if (!text)
-		text = neighbour_cause(cause, cause->subject->gateway->ifindex, container, "");
-	if (!text && result->was_delivered)
-		text = cni_format("delivered to %s, no answer: its program, or its own network"
-				  " stack or firewall, is silent",
-				  cause->subject->container->text);
-	return text ? text
-		    : cni_format("translated, but not delivered: it ends in the host's IP stack"
-				 " without a word of the kernel's");
+				  uplink->name);
+	if (result->has_left && is_unanswered(cause, uplink->ifindex, cause->way->packet.source))
+		return cni_format("answered, but nobody at %s answers for %s", uplink->name,
+				  cni_address_format(cause->way->packet.source, client));
+	if (result->has_left)
+		return cni_format("answered, but the answer does not come to %s, or nobody there"
+				  " answers for its next hop",
+				  uplink->name);
+	return result->was_delivered
+		       ? cni_format("delivered to %s, no answer: its program, or its own network"
+				    " stack or firewall, is silent",
+				    cause->subject->container->text)
+		       : cni_format("translated, but not delivered: it ends in the host's IP stack"
+				    " without a word of the kernel's");
 }
 
-static char *error_cause(const struct cause *cause)
-{
-	char sender[CNI_ADDRESS_TEXT_SIZE];
-
-	return cni_format("refused: an ICMP error of %s comes back",
-			  cni_address_format(cause->result->sender, sender));
-}
-
-/* What has dropped it knows more than what came back. NULL: all is well. */
-static char *find_cause(const struct cause *cause)
+/* What has dropped it by its name; NULL: nobody is named, and a look may tell more. */
+static char *named_cause(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
-	bool refused = result->answer == ANSWER_RESET || result->answer == ANSWER_ERROR;
 
 	if (result->xdp_dropped)
 		return cni_format("dropped by the XDP program %s at %s", result->xdp_name,
 				  cause->way->entry->name);
-	if (result->answer == ANSWER_ACCEPTED)
-		return NULL;
 	if (result->rule_dropped)
 		return rule_cause(cause);
 	if (result->program_dropped)
 		return program_cause(cause);
-	if (result->answer == ANSWER_RESET)
-		return cni_format("refused: nobody listens at %s in %s", cause->target,
-				  cause->subject->container->text);
-	if (result->kernel_dropped && !refused)
-		return kernel_cause(cause);
-	return refused ? error_cause(cause) : silence_cause(cause);
+	return is_of_netfilter(cause) ? kernel_cause(cause) : NULL;
 }
 
-/* A datagram need not be answered. */
-static bool is_taken(const struct probe_way *way, const struct probe_result *result)
+/* A host without a route refuses as well as a server does. */
+static char *unnamed_cause(const struct cause *cause)
 {
-	return way->packet.protocol == PROTOCOL_UDP && result->answer == ANSWER_NONE &&
-	       result->was_delivered && !result->rule_dropped && !result->program_dropped &&
-	       !result->kernel_dropped;
+	const struct probe_result *result = cause->result;
+	bool is_error = result->answer == ANSWER_ERROR;
+	char sender[CNI_ADDRESS_TEXT_SIZE];
+
+	if (result->answer == ANSWER_RESET)
+		return cni_format("refused: %s answers with a reset: nobody listens at %s, or its"
+				  " program refuses",
+				  cause->subject->container->text, cause->target);
+	if (is_unanswered(cause, cause->subject->gateway->ifindex,
+			  cause->subject->mapping->portmap.container_address))
+		return absence_cause(cause);
+	if (is_error && local_address_exists(cause->doctor->host.socket, result->sender))
+		return is_refused_by_routing(cause) ? kernel_cause(cause) : absence_cause(cause);
+	if (is_error)
+		return cni_format("refused: an ICMP error of %s comes back",
+				  cni_address_format(result->sender, sender));
+	return result->kernel_dropped ? kernel_cause(cause) : silence_cause(cause);
+}
+
+/* What the packet has met is the way as it is, and a look says why. */
+static void look(const struct cause *cause, struct diagnosis *diagnosis)
+{
+	const struct probe_result *result = cause->result;
+
+	if (result->was_seen)
+		way_diagnose(cause->doctor, cause->subject, cause->way->entry,
+			     cause->way->packet.source, diagnosis);
+	if (diagnosis->is_not_looked_at)
+		diagnosis_release(diagnosis);
+	if (!diagnosis->text && (!result->kernel_dropped || result->answer != ANSWER_NONE) &&
+	    (result->was_delivered || result->has_left || result->answer != ANSWER_NONE))
+		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
+	if (diagnosis->is_not_looked_at)
+		diagnosis_release(diagnosis);
+}
+
+/* Who has dropped it knows more than what came back. */
+static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
+{
+	if (cause->result->answer == ANSWER_ACCEPTED) {
+		if (cause->doctor->options->port.port)
+			way_diagnose_program(cause->doctor, cause->subject, diagnosis);
+		return;
+	}
+	diagnosis->text = named_cause(cause);
+	if (diagnosis->text) {
+		diagnosis->remedy = find_remedy(cause);
+		return;
+	}
+	look(cause, diagnosis);
+	if (!diagnosis->text)
+		diagnosis->text = unnamed_cause(cause);
+}
+
+/* A datagram need not be answered, where somebody takes it. */
+static bool is_taken(const struct cause *cause)
+{
+	const struct probe_result *result = cause->result;
+	cleanup_diagnosis struct diagnosis diagnosis = {0};
+
+	if (cause->way->packet.protocol != PROTOCOL_UDP || result->answer != ANSWER_NONE ||
+	    !result->was_delivered || result->rule_dropped || result->program_dropped ||
+	    result->kernel_dropped)
+		return false;
+	way_diagnose_listener(cause->doctor, cause->subject, &diagnosis);
+	return !diagnosis.text || diagnosis.is_not_looked_at;
 }
 
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
@@ -293,15 +361,18 @@ void probe_report(struct doctor *doctor, const struct subject *subject, const st
 	struct cause cause = {doctor, subject, way, result, prober, way->entry->name, "", NULL};
 	const struct portmap *portmap = &subject->mapping->portmap;
 	char client[CNI_ADDRESS_TEXT_SIZE];
-	cleanup_free char *text = NULL;
+	cleanup_diagnosis struct diagnosis diagnosis = {0};
 
 	format_endpoint(portmap->container_address, portmap->container_port, cause.target);
 	cause.rule = rule_text(result);
-	text = is_taken(way, result) ? NULL : find_cause(&cause);
-	if (text)
-		doctor_found(doctor, VERDICT_FAIL, find_remedy(&cause), "%s [%s, from %s by %s]",
-			     text, subject->port, cni_address_format(way->packet.source, client),
-			     way->entry->name);
+	if (!is_taken(&cause))
+		find_cause(&cause, &diagnosis);
+	if (diagnosis.text) {
+		doctor_found(doctor, VERDICT_FAIL, diagnosis.remedy, "%s [%s, from %s by %s]",
+			     diagnosis.text, subject->port,
+			     cni_address_format(way->packet.source, client), way->entry->name);
+		diagnosis.remedy = NULL;
+	}
 	free(cause.rule);
 }
 

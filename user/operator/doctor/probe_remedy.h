@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "lib/address.h"
-#include "net/nft_trace.h"
+#include "operator/kernel/nft_trace.h"
 
 /* What is to be let through, and by what it was dropped. */
 struct opening {

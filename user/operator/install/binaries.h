@@ -12,22 +12,22 @@
 #define ALIAS "portmap"
 #define KEPT_REFERENCE "portmap.reference"
 
-/* Whether it is the program that is open as `self`, and can be run. */
-bool binary_is_self(const struct directory *directory, const char *name, int self);
+/* Whether it is the program `self`, and can be run. */
+bool binary_is_self(const struct directory *directory, const char *name, const struct file *self);
 
-/* Puts the program that is open as `self` under this name, where it is not there yet. Returns
- * whether it was put there, or -1 and CNI_ERROR_IO. */
-int binary_put(const struct directory *directory, const char *name, int self,
+/* Puts the program `self` under this name, where it is not there yet. Returns whether it was put
+ * there, or -1 and CNI_ERROR_IO. */
+int binary_put(const struct directory *directory, const char *name, const struct file *self,
 	       struct cni_error *err);
 
 /* Puts it in the place of the reference plugin, and that under KEPT_REFERENCE, where containers'
  * DEL finds it. `portmap` is there at any instant. Returns whether something changed; -1:
  * CNI_ERROR_IO; CNI_ERROR_INVALID_CONFIGURATION where `portmap` is a link to a program that may
  * look at its own name, as that of k3s does. */
-int alias_put(const struct directory *directory, int self, struct cni_error *err);
+int alias_put(const struct directory *directory, const struct file *self, struct cni_error *err);
 
 /* Whether it is there already. */
-bool alias_is_put(const struct directory *directory, int self);
+bool alias_is_put(const struct directory *directory, const struct file *self);
 
 /* Undoes that. Returns as above. */
 int alias_undo(const struct directory *directory, struct cni_error *err);

@@ -2,15 +2,11 @@
 /* files.c - files of a directory that other programs read at any instant. */
 #include "operator/install/files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/sendfile.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -18,11 +14,10 @@
 #include "lib/cleanup.h"
 #include "lib/io.h"
 
-#define NEW_BEGIN ".bpf-portmap-"
-#define NEW_END ".new"
-#define NEW_NAME_SIZE 40
+#define NEW_NAME ".bpf-portmap-new"
 #define LOCK_NAME ".bpf-portmap-lock"
 #define ROUNDS 100
+#define FILE_LIMIT ((size_t)64 << 20)
 
 static int fail(const struct directory *directory, const char *name, const char *what,
 		struct cni_error *err)
@@ -54,14 +49,6 @@ void directory_path(const struct directory *directory, const char *name, char pa
 		path[PATH_MAX - 1] = '\0';
 }
 
-static bool is_new_name(const char *name)
-{
-	size_t length = strlen(name), end = strlen(NEW_END);
-
-	return !strncmp(name, NEW_BEGIN, strlen(NEW_BEGIN)) && length > end &&
-	       !strcmp(name + length - end, NEW_END);
-}
-
 static bool is_inode(const struct directory *directory, const char *name, int fd)
 {
 	struct stat there, ours;
@@ -72,18 +59,7 @@ static bool is_inode(const struct directory *directory, const char *name, int fd
 
 void directory_sweep(const struct directory *directory)
 {
-	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-	struct dirent *entry;
-
-	if (!listing) {
-		cleanup_close_pointer(&fd);
-		return;
-	}
-	while ((entry = readdir(listing)))
-		if (is_new_name(entry->d_name))
-			unlinkat(directory->fd, entry->d_name, 0);
-	closedir(listing);
+	unlinkat(directory->fd, NEW_NAME, 0);
 }
 
 /* Of mode 0600, so that no other user can keep us waiting. */
@@ -135,7 +111,7 @@ int file_read(const struct directory *directory, const char *name, struct file *
 		return fail(directory, name, "open", err);
 	if (!S_ISREG(file->status.st_mode))
 		return cni_error_set(err, CNI_ERROR_IO, "%s is no regular file", path);
-	file->text = cni_read_all(file->fd, CNI_INPUT_LIMIT, path, &file->length, err);
+	file->text = cni_read_all(file->fd, FILE_LIMIT, path, &file->length, err);
 	return file->text ? 0 : -1;
 }
 
@@ -144,21 +120,6 @@ void file_release(struct file *file)
 	cleanup_close_pointer(&file->fd);
 	free(file->text);
 	*file = (struct file)FILE_NONE;
-}
-
-static int create(const struct directory *directory, char name[NEW_NAME_SIZE],
-		  struct cni_error *err)
-{
-	uint64_t number = 0;
-	int fd;
-
-	if (getrandom(&number, sizeof(number), 0) < 0)
-		return fail(directory, "", "read random bytes for a file in", err);
-	snprintf(name, NEW_NAME_SIZE, NEW_BEGIN "%016llx" NEW_END, (unsigned long long)number);
-	fd = openat(directory->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return fail(directory, name, "make", err);
-	return fd;
 }
 
 static int set_owner(int fd, const struct stat *like)
@@ -198,163 +159,64 @@ static int set_rights(int fd, const struct file *like)
 	return set_owner(fd, &like->status);
 }
 
-/* Returns the file descriptor of a new file with this text and the other one's rights, which is on
- * the disk. */
-static int create_text(const struct directory *directory, char name[NEW_NAME_SIZE],
-		       const char *text, const struct file *like, struct cni_error *err)
+int file_move(const struct directory *directory, const char *from, const char *to,
+	      struct cni_error *err)
 {
-	int fd = create(directory, name, err);
-
-	if (fd < 0)
-		return -1;
-	if (!cni_write_all(fd, text, strlen(text)) && !set_rights(fd, like) && !fsync(fd))
-		return fd;
-	fail(directory, name, "write", err);
-	unlinkat(directory->fd, name, 0);
-	close(fd);
-	return -1;
+	if (renameat(directory->fd, from, directory->fd, to))
+		return fail(directory, to, "replace", err);
+	fsync(directory->fd);
+	return 0;
 }
 
-static bool has_changed(const struct file *file)
+static bool is_as_read(const struct directory *directory, const char *name, const struct file *file)
 {
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_free char *text = NULL;
-	size_t length = 0;
-
-	if (!lseek(file->fd, 0, SEEK_SET))
-		text = cni_read_all(file->fd, CNI_INPUT_LIMIT, "it", &length, &ignored);
-	return text && (length != file->length || memcmp(text, file->text, length) != 0);
-}
-
-/* Whether this is the very file that was read, with the same text. */
-static bool is_as_seen(const struct directory *directory, const char *name, const struct file *seen)
-{
+	const struct stat *read = &file->status;
 	struct stat now;
 
 	return !fstatat(directory->fd, name, &now, AT_SYMLINK_NOFOLLOW) &&
-	       now.st_ino == seen->status.st_ino && now.st_dev == seen->status.st_dev &&
-	       !has_changed(seen);
+	       now.st_ino == read->st_ino && now.st_dev == read->st_dev &&
+	       now.st_size == read->st_size && now.st_mtim.tv_sec == read->st_mtim.tv_sec &&
+	       now.st_mtim.tv_nsec == read->st_mtim.tv_nsec;
 }
 
-/* An agent may replace or rewrite the file at any instant. So the new file is exchanged for the old
- * one, and then what came out is looked at. Old file systems cannot do that. */
-static int exchange(const struct directory *directory, const char *name, const char *new,
-		    const struct file *seen)
+static int write_new(const struct directory *directory, const char *text, size_t length,
+		     const struct file *like, struct cni_error *err)
 {
-	if (!is_as_seen(directory, name, seen))
-		return 1;
-	if (renameat2(directory->fd, new, directory->fd, name, RENAME_EXCHANGE)) {
-		if (errno == ENOENT)
-			return 1;
-		if (errno != EINVAL && errno != ENOSYS)
-			return -1;
-		return renameat(directory->fd, new, directory->fd, name);
-	}
-	if (is_as_seen(directory, new, seen))
+	cleanup_close int fd = -1;
+
+	directory_sweep(directory);
+	fd = openat(directory->fd, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail(directory, NEW_NAME, "make", err);
+	if (cni_write_all(fd, text, length) || (like ? set_rights(fd, like) : fchmod(fd, 0755)) ||
+	    fsync(fd))
+		return fail(directory, NEW_NAME, "write", err);
+	return 0;
+}
+
+int file_put(const struct directory *directory, const char *name, const struct file *content,
+	     const struct file *like, struct cni_error *err)
+{
+	if (!write_new(directory, content->text, content->length, like, err) &&
+	    !file_move(directory, NEW_NAME, name, err))
 		return 0;
-	/* An agent's version, which had to give way to ours. */
-	return renameat(directory->fd, new, directory->fd, name) ? -1 : 1;
+	directory_sweep(directory);
+	return -1;
 }
 
 int file_replace(const struct directory *directory, const char *name, const struct file *seen,
 		 const char *text, struct cni_error *err)
 {
-	char new[NEW_NAME_SIZE];
-	cleanup_close int fd = create_text(directory, new, text, seen, err);
-	int result;
-
-	if (fd < 0)
-		return -1;
-	result = exchange(directory, name, new, seen);
-	if (result < 0)
-		fail(directory, name, "replace", err);
-	unlinkat(directory->fd, new, 0);
-	fsync(directory->fd);
-	return result;
-}
-
-int file_keep(const struct directory *directory, const char *name, const struct file *seen,
-	      struct cni_error *err)
-{
-	const struct timespec times[] = {seen->status.st_atim, seen->status.st_mtim};
-	char new[NEW_NAME_SIZE];
-	cleanup_close int fd = -1;
-	int result = 0;
-
-	if (!faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW))
-		return 0;
-	fd = create_text(directory, new, seen->text, seen, err);
-	if (fd < 0)
-		return -1;
-	futimens(fd, times);
-	if (linkat(directory->fd, new, directory->fd, name, 0) && errno != EEXIST)
-		result = fail(directory, name, "write", err);
-	unlinkat(directory->fd, new, 0);
-	fsync(directory->fd);
-	return result;
-}
-
-static int copy_all(int source, int target)
-{
-	struct stat status;
-	off_t at = 0;
-
-	if (fstat(source, &status))
-		return -1;
-	while (at < status.st_size)
-		if (sendfile(target, source, &at, (size_t)(status.st_size - at)) <= 0)
-			return -1;
-	return 0;
-}
-
-int file_install(const struct directory *directory, const char *name, int source,
-		 struct cni_error *err)
-{
-	char new[NEW_NAME_SIZE];
-	int result = 0, fd = create(directory, new, err);
-
-	if (fd < 0)
-		return -1;
-	if (copy_all(source, fd) || fchmod(fd, 0755) || fsync(fd))
-		result = fail(directory, new, "write", err);
-	/* The kernel runs no file that is open for writing. */
-	close(fd);
-	if (!result && renameat(directory->fd, new, directory->fd, name))
-		result = fail(directory, name, "replace", err);
-	if (result)
-		unlinkat(directory->fd, new, 0);
-	fsync(directory->fd);
-	return result;
-}
-
-int file_move(const struct directory *directory, const char *from, const char *to,
-	      struct cni_error *err)
-{
-	struct stat one, other;
-
-	if (renameat(directory->fd, from, directory->fd, to))
-		return fail(directory, from, "rename", err);
-	/* Of two names of one file the kernel removes none. */
-	if (!fstatat(directory->fd, from, &one, AT_SYMLINK_NOFOLLOW) &&
-	    !fstatat(directory->fd, to, &other, AT_SYMLINK_NOFOLLOW) && one.st_ino == other.st_ino)
-		unlinkat(directory->fd, from, 0);
-	fsync(directory->fd);
-	return 0;
-}
-
-int file_link(const struct directory *directory, const char *from, const char *to,
-	      struct cni_error *err)
-{
-	char new[NEW_NAME_SIZE];
-	int fd = create(directory, new, err);
-
-	if (fd < 0)
-		return -1;
-	close(fd);
-	unlinkat(directory->fd, new, 0);
-	if (linkat(directory->fd, from, directory->fd, new, 0))
-		return fail(directory, from, "link", err);
-	return file_move(directory, new, to, err);
+	if (!write_new(directory, text, strlen(text), seen, err)) {
+		if (!is_as_read(directory, name, seen))
+			cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+				      "%s/%s was changed meanwhile: run it again", directory->path,
+				      name);
+		else if (!file_move(directory, NEW_NAME, name, err))
+			return 0;
+	}
+	directory_sweep(directory);
+	return -1;
 }
 
 int file_remove(const struct directory *directory, const char *name, struct cni_error *err)

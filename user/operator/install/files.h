@@ -3,9 +3,12 @@
  * files.h - files of a directory that other programs read at any instant: they are replaced as a
  * whole, and are on the disk before they have their name.
  *
- * A new file first has a name of its own in the same directory, which ends with nothing that a
- * runtime reads. It must be the same directory: containerd ignores that a file appears in its
- * directory, and looks again where one is renamed within it.
+ * A new file first has another name in the same directory, which no runtime reads. It must be the
+ * same directory: containerd ignores that a file appears in its directory, and looks again where
+ * one is renamed within it.
+ *
+ * An agent that writes a file in the very instant of the rename loses what it wrote, and has to
+ * write it again. Earlier writing is noticed (file_replace()).
  */
 #ifndef OPERATOR_INSTALL_FILES_H
 #define OPERATOR_INSTALL_FILES_H
@@ -40,7 +43,7 @@ void directory_path(const struct directory *directory, const char *name, char pa
 int directory_lock(const struct directory *directory, int *lock, struct cni_error *err);
 void directory_unlock(const struct directory *directory, int *lock);
 
-/* Removes new files that killed runs left. Call it with the lock. */
+/* Removes the new file that a killed run left. Call it with the lock. */
 void directory_sweep(const struct directory *directory);
 
 /* A file as it was read. Begins as FILE_NONE. */
@@ -62,26 +65,17 @@ int file_read(const struct directory *directory, const char *name, struct file *
 	      struct cni_error *err);
 void file_release(struct file *file);
 
-/* Puts a text in the place of a file that was read, with its owner, mode, ACL and label. Where the
- * file is another one by now, or has another text, that stays, and 1 is returned; also if it was
- * changed just before that moment. CNI_ERROR_IO. */
+/* Puts what was read in the place of what has the name, with owner, mode, ACL and label of `like`;
+ * NULL: as a program that everybody may run. Call it with the lock. CNI_ERROR_IO. */
+int file_put(const struct directory *directory, const char *name, const struct file *content,
+	     const struct file *like, struct cni_error *err);
+/* The same for a file that was read, with its rights. One that is another by now, or has another
+ * text, stays. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
 int file_replace(const struct directory *directory, const char *name, const struct file *seen,
 		 const char *text, struct cni_error *err);
 
-/* Writes a copy of what was read; a file of that name stays as it is. CNI_ERROR_IO. */
-int file_keep(const struct directory *directory, const char *name, const struct file *seen,
-	      struct cni_error *err);
-
-/* Writes what the file descriptor reads from its beginning, as a program; replaces what is there.
- * CNI_ERROR_IO. */
-int file_install(const struct directory *directory, const char *name, int source,
-		 struct cni_error *err);
-
 /* Moves within the directory, over what has the name. CNI_ERROR_IO. */
 int file_move(const struct directory *directory, const char *from, const char *to,
-	      struct cni_error *err);
-/* Gives a file a second name, over what has that. CNI_ERROR_IO. */
-int file_link(const struct directory *directory, const char *from, const char *to,
 	      struct cni_error *err);
 /* One that does not exist is no error. CNI_ERROR_IO. */
 int file_remove(const struct directory *directory, const char *name, struct cni_error *err);

@@ -13,12 +13,13 @@
 #include "cni/version.h"
 #include "datapath/load/bpffs.h"
 #include "lib/cleanup.h"
+#include "lib/io.h"
 #include "lib/memory.h"
 #include "operator/install/binaries.h"
 #include "operator/install/lists.h"
 #include "plugin/commands.h"
 
-#define TRIES 8
+#define PROGRAM_LIMIT ((size_t)64 << 20)
 
 /* "--list /etc/cni/net.d/x.conflist" says the directory as well. */
 static void choose_list(struct installer *installer, const struct options *options)
@@ -31,7 +32,7 @@ static void choose_list(struct installer *installer, const struct options *optio
 		snprintf(installer->conf_path, sizeof(installer->conf_path), "%.*s/",
 			 (int)(slash - list), list);
 	if (list)
-		installer->list = need(strdup(slash ? slash + 1 : list));
+		installer->list = or_exit(strdup(slash ? slash + 1 : list));
 }
 
 int installer_open(struct installer *installer, const struct options *options,
@@ -40,23 +41,26 @@ int installer_open(struct installer *installer, const struct options *options,
 	*installer = (struct installer){
 		.alias = options->alias,
 		.bin_path = options->bin_dir ? options->bin_dir : DEFAULT_BIN_DIR,
-		.self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+		.self = FILE_NONE,
 		.bin = DIRECTORY_CLOSED,
 		.conf = DIRECTORY_CLOSED,
 	};
 	choose_list(installer, options);
-	if (installer->self >= 0)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot open this program (/proc/self/exe): %s",
-			     strerror(errno));
+	installer->self.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (installer->self.fd < 0)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "cannot open this program (/proc/self/exe): %s",
+				     strerror(errno));
+	installer->self.text = cni_read_all(installer->self.fd, PROGRAM_LIMIT, "/proc/self/exe",
+					    &installer->self.length, err);
+	return installer->self.text ? 0 : -1;
 }
 
 void installer_close(struct installer *installer)
 {
-	cleanup_close_pointer(&installer->self);
+	file_release(&installer->self);
 	directory_close(&installer->bin);
 	directory_close(&installer->conf);
-	free(installer->checked);
 	free(installer->list);
 }
 
@@ -128,18 +132,18 @@ static int probe(const char *text, struct cni_error *err)
 }
 
 /* Before anything is changed. */
-static int check(struct installer *installer, const char *name, const struct file *file,
+static int check(const struct installer *installer, const char *name, const struct file *list,
 		 struct cni_error *err)
 {
 	cleanup_free char *text = NULL;
 	char path[PATH_MAX];
 
-	if (probe(file->text, err))
+	if (probe(list->text ? list->text : "", err))
 		return -1;
+	if (!list->text)
+		return 0;
 	directory_path(&installer->conf, name, path);
-	text = list_text_change(file->text, REFERENCE_TYPE, OUR_TYPE, path, err);
-	free(installer->checked);
-	installer->checked = need(strdup(file->text));
+	text = list_text_change(list->text, REFERENCE_TYPE, OUR_TYPE, path, err);
 	return text ? 0 : -1;
 }
 
@@ -152,93 +156,81 @@ static void say(struct installer *installer, const struct directory *directory, 
 
 static int put_binary(struct installer *installer, struct cni_error *err)
 {
-	int put = binary_put(&installer->bin, OUR_BINARY, installer->self, err);
+	int put = binary_put(&installer->bin, OUR_BINARY, &installer->self, err);
 
 	if (put > 0)
 		say(installer, &installer->bin, OUR_BINARY, "installed, version " PROGRAM_VERSION);
 	if (put < 0 || !installer->alias)
 		return put < 0 ? -1 : 0;
-	put = alias_put(&installer->bin, installer->self, err);
+	put = alias_put(&installer->bin, &installer->self, err);
 	if (put > 0)
 		say(installer, &installer->bin, ALIAS,
 		    "is " OUR_BINARY " now; the reference plugin is " KEPT_REFERENCE);
 	return put < 0 ? -1 : 0;
 }
 
-/* 1: the list was changed meanwhile. */
-static int change_list(struct installer *installer, const char *name, struct file *file,
-		       struct cni_error *err)
+/* What runtimes take by now. *name: malloc'ed, NULL where there is no list yet, which the alias
+ * does not need: it changes none. */
+static int look(struct installer *installer, char **name, struct file *list,
+		enum list_verdict *verdict, struct cni_error *err)
 {
-	int result = list_make_ours(&installer->conf, name, file, err);
+	*name = installer->list ? or_exit(strdup(installer->list)) : lists_first(&installer->conf);
+	*verdict = LIST_HAS_REFERENCE;
+	if (!*name && installer->alias)
+		return 0;
+	if (!*name)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s has no conflist yet: the node's network is not set up",
+				     installer->conf.path);
+	*verdict = list_look(&installer->conf, *name, list, err);
+	return *verdict == LIST_HAS_REFERENCE || *verdict == LIST_HAS_OURS ? 0 : -1;
+}
 
-	if (result)
-		return result;
+static bool is_in_place(const struct installer *installer, enum list_verdict verdict)
+{
+	if (!installer->had_lock || !binary_is_self(&installer->bin, OUR_BINARY, &installer->self))
+		return false;
+	return installer->alias ? alias_is_put(&installer->bin, &installer->self)
+				: verdict == LIST_HAS_OURS;
+}
+
+/* With the lock: what was seen without it may be another run's work by now. The binary first. */
+static int change(struct installer *installer, struct cni_error *err)
+{
+	cleanup_free char *name = NULL;
+	cleanup_file struct file list = FILE_NONE;
+	enum list_verdict verdict;
+
+	installer->had_lock = true;
+	directory_sweep(&installer->bin);
+	directory_sweep(&installer->conf);
+	if (put_binary(installer, err) || look(installer, &name, &list, &verdict, err))
+		return -1;
+	if (verdict == LIST_HAS_OURS || installer->alias)
+		return 0;
+	if (list_make_ours(&installer->conf, name, &list, err))
+		return -1;
 	say(installer, &installer->conf, name,
 	    "has " OUR_TYPE " in the place of " REFERENCE_TYPE "; what it was is in the file "
 	    "that ends with " KEPT_END);
 	return 0;
 }
 
-static bool is_in_place(const struct installer *installer, enum list_verdict verdict)
+int installer_run(struct installer *installer, struct cni_error *err)
 {
-	if (!installer->swept || !binary_is_self(&installer->bin, OUR_BINARY, installer->self))
-		return false;
-	return installer->alias ? alias_is_put(&installer->bin, installer->self)
-				: verdict == LIST_HAS_OURS;
-}
-
-/* With the lock. The binary first. 1: the list was changed meanwhile. */
-static int change(struct installer *installer, const char *name, struct file *file,
-		  enum list_verdict verdict, struct cni_error *err)
-{
-	directory_sweep(&installer->bin);
-	directory_sweep(&installer->conf);
-	installer->swept = true;
-	if (put_binary(installer, err))
-		return -1;
-	if (verdict == LIST_HAS_OURS || installer->alias)
-		return 0;
-	return change_list(installer, name, file, err);
-}
-
-/* Once; 1: try again. */
-static int run(struct installer *installer, int *lock, struct cni_error *err)
-{
-	cleanup_free char *name =
-		installer->list ? need(strdup(installer->list)) : lists_first(&installer->conf);
-	cleanup_file struct file file = FILE_NONE;
+	cleanup_free char *name = NULL;
+	cleanup_file struct file list = FILE_NONE;
 	enum list_verdict verdict;
+	int result, lock = -1;
 
-	if (!name)
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "%s has no conflist yet: the node's network is not set up",
-				     installer->conf.path);
-	verdict = list_look(&installer->conf, name, &file, err);
-	if (verdict != LIST_HAS_REFERENCE && verdict != LIST_HAS_OURS)
+	if (look(installer, &name, &list, &verdict, err))
 		return -1;
 	if (is_in_place(installer, verdict))
 		return 0;
-	/* With the lock the same text need not be checked again. */
-	if (verdict == LIST_HAS_REFERENCE &&
-	    !(*lock >= 0 && installer->checked && !strcmp(installer->checked, file.text)) &&
-	    check(installer, name, &file, err))
+	if ((verdict == LIST_HAS_REFERENCE && check(installer, name, &list, err)) ||
+	    directory_lock(&installer->bin, &lock, err))
 		return -1;
-	/* What was seen without the lock may be another run's work. */
-	if (*lock < 0)
-		return directory_lock(&installer->bin, lock, err) ? -1 : 1;
-	return change(installer, name, &file, verdict, err);
-}
-
-int installer_run(struct installer *installer, struct cni_error *err)
-{
-	int result = 1, lock = -1;
-
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = run(installer, &lock, err);
+	result = change(installer, err);
 	directory_unlock(&installer->bin, &lock);
-	if (result != 1)
-		return result;
-	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "the list in %s is changed by somebody again and again",
-			     installer->conf.path);
+	return result;
 }

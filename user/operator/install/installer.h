@@ -20,11 +20,10 @@ struct installer {
 	bool alias;
 	const char *bin_path;
 	char conf_path[PATH_MAX];
-	char *list; /* NULL: the one that runtimes take */
-	int self;   /* this program's file */
+	char *list;       /* NULL: the one that runtimes take */
+	struct file self; /* this program */
 	struct directory bin, conf;
-	char *checked;  /* the list's text that was; NULL: none */
-	bool swept;     /* what killed runs left is gone */
+	bool had_lock;  /* what killed runs have left is gone */
 	size_t changes; /* of files, since the beginning */
 };
 
@@ -37,9 +36,9 @@ void installer_close(struct installer *installer);
 int installer_look(struct installer *installer, struct cni_error *err);
 
 /* Makes binary and list ours where they are not; prints what it changes. The node stays as it is
- * where the kernel could not run the programs, or the list is none for us. CNI_ERROR_IO,
- * CNI_ERROR_DECODE (a list that is no JSON, half written perhaps), CNI_ERROR_INVALID_CONFIGURATION,
- * CNI_ERROR_NOT_AVAILABLE, CNI_ERROR_TRY_AGAIN. */
+ * where the kernel could not run the programs, or the list is none for us. With the alias there
+ * need not be a list yet. CNI_ERROR_IO, CNI_ERROR_DECODE (a list that is no JSON, half written
+ * perhaps), CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_NOT_AVAILABLE, CNI_ERROR_TRY_AGAIN. */
 int installer_run(struct installer *installer, struct cni_error *err);
 
 #define cleanup_installer __attribute__((cleanup(installer_close)))

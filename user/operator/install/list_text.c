@@ -82,78 +82,6 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 	return LIST_HAS_NEITHER;
 }
 
-/* --- where the word is, in a text that is valid JSON ------------------------------------- */
-
-static const char *skip_blanks(const char *at)
-{
-	return at + strspn(at, " \t\r\n");
-}
-
-static const char *skip_string(const char *at)
-{
-	for (at++; *at && *at != '"'; at++)
-		at += *at == '\\' && at[1];
-	return at + (*at == '"');
-}
-
-static const char *skip_value(const char *at)
-{
-	size_t depth = 0;
-
-	do {
-		if (*at == '"') {
-			at = skip_string(at);
-			continue;
-		}
-		depth += *at == '{' || *at == '[';
-		depth -= (*at == '}' || *at == ']') && depth;
-		at++;
-	} while (*at && (depth || !strchr(",]} \t\r\n", *at)));
-	return at;
-}
-
-/* Returns the next member's key, or element, behind one; NULL: it was the last. */
-static const char *next_of(const char *at)
-{
-	at = skip_blanks(skip_value(at));
-	return *at == ',' ? skip_blanks(at + 1) : NULL;
-}
-
-/* `quoted` has its quotes. Escapes are not undone: what is written so is not found. */
-static bool is_at(const char *at, const char *quoted)
-{
-	return !strncmp(at, quoted, strlen(quoted));
-}
-
-/* Returns the value of the last member with this key, as decoders take it; NULL: none. */
-static const char *member_of(const char *object, const char *quoted)
-{
-	const char *found = NULL, *key = skip_blanks(object + 1);
-
-	while (key && *key == '"') {
-		const char *value = skip_blanks(skip_blanks(skip_string(key)) + 1);
-
-		if (is_at(key, quoted))
-			found = value;
-		key = next_of(value);
-	}
-	return found;
-}
-
-static const char *find_type(const char *text, const char *quoted)
-{
-	const char *plugins = member_of(skip_blanks(text), "\"plugins\"");
-	const char *plugin = plugins && *plugins == '[' ? skip_blanks(plugins + 1) : NULL;
-
-	for (; plugin && *plugin == '{'; plugin = next_of(plugin)) {
-		const char *type = member_of(plugin, "\"type\"");
-
-		if (type && is_at(type, quoted))
-			return type;
-	}
-	return NULL;
-}
-
 /* What was meant, and nothing else. */
 static bool is_same_but_type(const char *text, const char *changed, const char *from,
 			     const char *to)
@@ -170,18 +98,19 @@ static bool is_same_but_type(const char *text, const char *changed, const char *
 	return before && after && json_equal(before, after);
 }
 
+/* The word may stand elsewhere, too. */
 char *list_text_change(const char *text, const char *from, const char *to, const char *path,
 		       struct cni_error *err)
 {
 	cleanup_free char *quoted = cni_format("\"%s\"", from);
-	cleanup_free char *changed = NULL;
-	const char *type = find_type(text, quoted);
 
-	if (type)
-		changed = cni_format("%.*s\"%s\"%s", (int)(type - text), text, to,
-				     type + strlen(quoted));
-	if (changed && is_same_but_type(text, changed, from, to))
-		return TAKE(changed);
+	for (const char *at = text; (at = strstr(at, quoted)); at++) {
+		cleanup_free char *changed =
+			cni_format("%.*s\"%s\"%s", (int)(at - text), text, to, at + strlen(quoted));
+
+		if (is_same_but_type(text, changed, from, to))
+			return TAKE(changed);
+	}
 	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 		      "%s names %s in a way that cannot be changed without the rest of the file:"
 		      " change the type to %s by hand",

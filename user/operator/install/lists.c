@@ -13,8 +13,6 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 
-#define TRIES 8
-
 /* As Go's filepath.Ext() has it: from the last dot on. */
 static bool has_end(const char *name, const char *end)
 {
@@ -50,7 +48,7 @@ char *lists_first(const struct directory *directory)
 		if (!is_read_by_runtimes(entry) || (first && strcmp(entry->d_name, first) >= 0))
 			continue;
 		free(first);
-		first = need(strdup(entry->d_name));
+		first = or_exit(strdup(entry->d_name));
 	}
 	if (listing)
 		closedir(listing);
@@ -76,23 +74,39 @@ static char *kept_name(const char *name)
 	return cni_format("%s" KEPT_END, name);
 }
 
-int list_make_ours(const struct directory *directory, const char *name, struct file *file,
-		   struct cni_error *err)
+bool list_was_changed(const struct directory *directory, const char *name)
 {
-	cleanup_free char *kept = kept_name(name), *text = NULL;
+	cleanup_free char *kept = kept_name(name);
+
+	return !faccessat(directory->fd, kept, F_OK, AT_SYMLINK_NOFOLLOW);
+}
+
+static int change_type(const struct directory *directory, const char *name, const struct file *file,
+		       bool to_ours, struct cni_error *err)
+{
+	cleanup_free char *text = NULL;
 	char path[PATH_MAX];
 
 	directory_path(directory, name, path);
-	text = list_text_change(file->text, REFERENCE_TYPE, OUR_TYPE, path, err);
-	if (!text || file_keep(directory, kept, file, err))
+	text = list_text_change(file->text, to_ours ? REFERENCE_TYPE : OUR_TYPE,
+				to_ours ? OUR_TYPE : REFERENCE_TYPE, path, err);
+	return text ? file_replace(directory, name, file, text, err) : -1;
+}
+
+int list_make_ours(const struct directory *directory, const char *name, struct file *file,
+		   struct cni_error *err)
+{
+	cleanup_free char *kept = kept_name(name);
+
+	if (!list_was_changed(directory, name) && file_put(directory, kept, file, file, err))
 		return -1;
-	return file_replace(directory, name, file, text, err);
+	return change_type(directory, name, file, true, err);
 }
 
 /* "a.conflist" of that and of what was kept of it; NULL: it is neither. malloc'ed. */
 static char *list_of(const char *name)
 {
-	cleanup_free char *list = need(strdup(name));
+	cleanup_free char *list = or_exit(strdup(name));
 	size_t length = strlen(list), end = strlen(KEPT_END);
 
 	if (length > end && !strcmp(list + length - end, KEPT_END))
@@ -135,28 +149,6 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 	return result;
 }
 
-bool list_was_changed(const struct directory *directory, const char *name)
-{
-	cleanup_free char *kept = kept_name(name);
-
-	return !faccessat(directory->fd, kept, F_OK, AT_SYMLINK_NOFOLLOW);
-}
-
-/* Once; 1: somebody has changed the list meanwhile. */
-static int give_back(const struct directory *directory, const char *name, struct cni_error *err)
-{
-	cleanup_file struct file list = FILE_NONE;
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_free char *text = NULL;
-	char path[PATH_MAX];
-
-	directory_path(directory, name, path);
-	if (list_look(directory, name, &list, &ignored) != LIST_HAS_OURS)
-		return 0;
-	text = list_text_change(list.text, OUR_TYPE, REFERENCE_TYPE, path, err);
-	return text ? file_replace(directory, name, &list, text, err) : -1;
-}
-
 /* Whosever it is */
 static bool is_whole(const struct directory *directory, const char *name)
 {
@@ -170,16 +162,11 @@ static bool is_whole(const struct directory *directory, const char *name)
 int list_give_back(const struct directory *directory, const char *name, struct cni_error *err)
 {
 	cleanup_free char *kept = kept_name(name);
-	int result = 1;
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_file struct file list = FILE_NONE;
 
-	for (int i = 0; i < TRIES && result == 1; i++)
-		result = give_back(directory, name, err);
-	if (result == 1)
-		return cni_error_set(
-			err, CNI_ERROR_TRY_AGAIN,
-			"%s/%s is changed by somebody again and again: try again later",
-			directory->path, name);
-	if (result)
+	if (list_look(directory, name, &list, &ignored) == LIST_HAS_OURS &&
+	    change_type(directory, name, &list, false, err))
 		return -1;
 	return is_whole(directory, name) ? file_remove(directory, kept, err) : 0;
 }

@@ -23,8 +23,8 @@ char *lists_first(const struct directory *directory);
 enum list_verdict list_look(const struct directory *directory, const char *name, struct file *file,
 			    struct cni_error *err);
 
-/* Keeps what was read, and puts the text with our type in its place. 1: somebody has changed the
- * file meanwhile. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION. */
+/* Keeps what was read, and puts the text with our type in its place. CNI_ERROR_IO,
+ * CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it meanwhile. */
 int list_make_ours(const struct directory *directory, const char *name, struct file *file,
 		   struct cni_error *err);
 

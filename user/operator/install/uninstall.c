@@ -10,13 +10,12 @@
 #include <string.h>
 
 #include "datapath/load/lock.h"
-#include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
+#include "datapath/records/owners.h"
 #include "host/ready.h"
-#include "host/removal.h"
+#include "operator/kernel/removal.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
-#include "lib/memory.h"
 #include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
@@ -165,54 +164,25 @@ static bool has_reference(const struct installer *installer)
 
 /* --- containers -------------------------------------------------------------------------- */
 
-static enum walk mark_masqueraded(const void *key, const void *value, void *context,
-				  struct cni_error *err)
-{
-	const struct endpoint *endpoint = value;
-	bool *masqueraded = context;
-
-	if (endpoint->masquerade && endpoint->owner.slot < MAX_SLOTS)
-		masqueraded[endpoint->owner.slot] = true;
-	return WALK_ON;
-}
-
-static bool has_something(const struct attachment_entry *entry, const bool *masqueraded)
-{
-	uint32_t slot = entry->attachment.owner.slot;
-
-	return entry->attachment.host_ports || (slot < MAX_SLOTS && masqueraded[slot]);
-}
-
-static void print_container(const struct mappings *mappings, struct view *view,
-			    const struct attachment_entry *entry)
-{
-	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE] = "masqueraded";
-
-	view_describe(view, entry, who);
-	if (entry->attachment.host_ports)
-		mappings_write_ports(mappings, entry->attachment.owner, ports);
-	printf("%s: %s\n", who, ports);
-}
-
 /* Prints those that live, and have ports or are masqueraded, a line for each. */
 static int print_containers(const struct host *host, struct view *view, size_t *living,
 			    struct cni_error *err)
 {
-	const struct objects *objects = &host->datapath.objects;
 	cleanup_free struct attachment_entry *entries = NULL;
-	cleanup_free bool *masqueraded = need(calloc(MAX_SLOTS, sizeof(*masqueraded)));
 	cleanup_mappings struct mappings mappings = {0};
+	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
 	size_t count;
 
-	if (map_walk(objects, MAP_ENDPOINTS, mark_masqueraded, masqueraded, err) ||
-	    mappings_read(&mappings, view, err) ||
+	if (mappings_read(&mappings, view, err) || mappings_add_masqueraded(&mappings, view, err) ||
 	    attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (!has_something(&entries[i], masqueraded) ||
-		    attachment_is_abandoned_locked(objects, host->socket, &entries[i]))
+		if (!mappings_write_ports(&mappings, entries[i].attachment.owner, ports) ||
+		    !attachment_has_veth(&host->datapath.objects, host->socket,
+					 &entries[i].attachment))
 			continue;
-		print_container(&mappings, view, &entries[i]);
+		view_describe(view, &entries[i], who);
+		printf("%s: %s\n", who, ports);
 		(*living)++;
 	}
 	return 0;
@@ -313,7 +283,7 @@ static int remove_binary_and_look(struct installer *installer, const struct opti
 	}
 	if (!removed)
 		return -1;
-	if (binary_put(&installer->bin, OUR_BINARY, installer->self, &failure) < 0)
+	if (binary_put(&installer->bin, OUR_BINARY, &installer->self, &failure) < 0)
 		return cni_error_chain(err, &failure);
 	return cni_error_wrap(err, "%s/" OUR_BINARY " stays until that is mended",
 			      installer->bin.path);

@@ -28,10 +28,8 @@
 #define SETTLE 50
 /* What fails may make files first, which is an event again. */
 #define AFTER_FAILURE 1000
-/* Somebody who undoes a change within this time is waited for, longer each time. */
+/* Somebody who undoes a change within this time is waited for. */
 #define CALM 10000
-#define SHORTEST_PAUSE 250
-#define LONGEST_PAUSE 30000
 /* Half a list is nothing to talk about while it is being written. */
 #define WRITING 5000
 
@@ -53,14 +51,15 @@ struct watch {
 	int signals;
 	int watched[2]; /* what inotify calls the two directories; -1: none */
 	int64_t look_at, not_before;
-	int64_t changed_at, pause; /* after the last change */
-	int64_t broken_since;      /* the list is no JSON; 0: it is */
-	char *said;                /* the last error, which is said once */
+	int64_t changed_at;
+	bool fights;          /* somebody has undone the last change */
+	int64_t broken_since; /* the list is no JSON; 0: it is */
+	char *said;           /* the last error, which is said once */
 	int64_t chores_at, chores_every;
 	pid_t chores;
 	enum load load;
 	int warnings;    /* what they print on stderr, in memory */
-	char *warned_of; /* the last time */
+	char *warned_of; /* what that was the last time */
 };
 
 static int64_t milliseconds(void)
@@ -111,30 +110,19 @@ static void start_chores(struct watch *watch, int64_t now)
 		watch->load = LOAD_DONE;
 }
 
-static bool has_line(const char *text, size_t size, const char *line, size_t length)
-{
-	return text && memmem(text, size, line, length);
-}
-
 /* What they warn of every time is said once. */
 static void say_warnings(struct watch *watch)
 {
 	cleanup_error struct cni_error ignored = {0};
-	const char *before = watch->warned_of;
-	char *text = NULL, *line;
+	char *text = NULL;
 	size_t length;
 
 	if (watch->warnings >= 0 && !lseek(watch->warnings, 0, SEEK_SET))
 		text = cni_read_all(watch->warnings, CNI_INPUT_LIMIT, "", &length, &ignored);
 	if (!text)
 		return;
-	for (line = text; *line; line += length) {
-		length = strcspn(line, "\n");
-		length += line[length] == '\n';
-		if (!has_line(text, (size_t)(line - text), line, length) &&
-		    !has_line(before, before ? strlen(before) : 0, line, length))
-			fprintf(stderr, "%.*s", (int)length, line);
-	}
+	if (!watch->warned_of || strcmp(watch->warned_of, text) != 0)
+		fputs(text, stderr);
 	free(watch->warned_of);
 	watch->warned_of = text;
 }
@@ -171,7 +159,7 @@ static void say_once(struct watch *watch, const struct cni_error *err)
 	if (watch->said && !strcmp(watch->said, message))
 		return;
 	free(watch->said);
-	watch->said = need(strdup(message));
+	watch->said = or_exit(strdup(message));
 	fprintf(stderr, "bpf-portmap: %s\n", message);
 }
 
@@ -204,15 +192,15 @@ static void after_success(struct watch *watch)
 /* Whoever changes it back at once must not keep the processor busy. */
 static void after_change(struct watch *watch, int64_t now)
 {
-	bool undone_at_once = watch->changed_at && now - watch->changed_at < watch->pause + CALM;
-	int64_t pause = watch->pause ? 2 * watch->pause : SHORTEST_PAUSE;
+	bool undone = watch->changed_at && now - watch->changed_at < CALM;
 
-	watch->pause = !undone_at_once ? 0 : pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE;
+	if (undone && !watch->fights)
+		printf("somebody changes it back again and again: waiting for %d seconds each"
+		       " time\n",
+		       LOOK_EVERY / 1000);
+	watch->fights = undone;
 	watch->changed_at = now;
-	watch->not_before = now + watch->pause;
-	if (watch->pause > 1000)
-		printf("somebody changes it back again and again: waiting for %lld seconds\n",
-		       (long long)watch->pause / 1000);
+	watch->not_before = now + (undone ? LOOK_EVERY : SETTLE);
 }
 
 static void look(struct watch *watch, int64_t now)

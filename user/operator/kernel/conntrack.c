@@ -86,7 +86,7 @@ int conntrack_read(conntrack_take take, void *context, struct cni_error *err)
 {
 	struct nfgenmsg header = {.nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0};
 	struct reading reading = {take, context};
-	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_NETFILTER, err);
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_NETFILTER, err);
 	cleanup_request struct nl_msg *request =
 		netlink_begin(NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, NLM_F_DUMP, &header,
 			      sizeof(header));

@@ -23,7 +23,7 @@
 
 struct reading {
 	struct namespaces *namespaces;
-	struct nl_sock *socket;
+	struct netlink *socket;
 	ino_t *seen; /* a container has many processes */
 	size_t seen_count;
 };
@@ -35,7 +35,7 @@ static void take_number(struct nlmsghdr *message, void *context)
 }
 
 /* -1: no link leads there. */
-static int number_of(struct nl_sock *socket, int fd)
+static int number_of(struct netlink *socket, int fd)
 {
 	struct rtgenmsg header = {.rtgen_family = AF_UNSPEC};
 	cleanup_request struct nl_msg *request =
@@ -115,7 +115,7 @@ static void allow_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket)
+void namespaces_read(struct namespaces *namespaces, struct netlink *socket)
 {
 	struct reading reading = {.namespaces = namespaces, .socket = socket};
 

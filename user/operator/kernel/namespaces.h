@@ -13,7 +13,7 @@
 
 #define NAMESPACE_PATH_SIZE 320
 
-struct nl_sock;
+struct netlink;
 
 struct namespace
 {
@@ -31,7 +31,7 @@ struct namespaces {
 
 /* Those with a name in /run/netns, and those of processes. What cannot be opened is left out.
  * Raises this process' limit of open files as far as it may. */
-void namespaces_read(struct namespaces *namespaces, struct nl_sock *socket);
+void namespaces_read(struct namespaces *namespaces, struct netlink *socket);
 void namespaces_release(struct namespaces *namespaces);
 
 /* NULL: it is not known. */

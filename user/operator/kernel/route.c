@@ -32,6 +32,8 @@ static void take_route(struct nlmsghdr *message, void *context)
 
 	route->exists = header->rtm_type == RTN_UNICAST || header->rtm_type == RTN_LOCAL;
 	route->is_local = header->rtm_type == RTN_LOCAL;
+	route->has_gateway = nlmsg_find_attr(message, sizeof(*header), RTA_GATEWAY) ||
+			     nlmsg_find_attr(message, sizeof(*header), RTA_VIA);
 	nla_memcpy(&route->ifindex, nlmsg_find_attr(message, sizeof(*header), RTA_OIF),
 		   sizeof(route->ifindex));
 	route->locked_mtu = locked_mtu_of(nlmsg_find_attr(message, sizeof(*header), RTA_METRICS));
@@ -46,7 +48,7 @@ static void take_route(struct nlmsghdr *message, void *context)
 	}
 }
 
-struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE])
+struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	struct rtmsg header = {0};
 	cleanup_request struct nl_msg *request = NULL;
@@ -74,7 +76,7 @@ static void take_neighbour(struct nlmsghdr *message, void *context)
 		   LINK_MAC_SIZE);
 }
 
-struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
+struct neighbour neighbour_of(struct netlink *socket, uint32_t ifindex,
 			      const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	struct ndmsg header = {.ndm_ifindex = (int)ifindex};
@@ -93,6 +95,8 @@ struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
 
 struct neighbour_search {
 	uint32_t ifindex;
+	const uint8_t *prefix;
+	unsigned int prefix_length;
 	bool found;
 	uint8_t *address;
 };
@@ -112,19 +116,21 @@ static void take_first(struct nlmsghdr *message, void *context)
 		return;
 	memcpy(read, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
 	nla_memcpy(read + (ipv4 ? 12 : 0), address, ipv4 ? 4 : CNI_ADDRESS_SIZE);
-	if (cni_address_is_link_local(read))
+	if (cni_address_is_link_local(read) ||
+	    !cni_address_has_prefix(read, search->prefix, search->prefix_length))
 		return;
 	search->found = true;
 	memcpy(search->address, read, CNI_ADDRESS_SIZE);
 }
 
-bool neighbour_first(struct nl_sock *socket, uint32_t ifindex, bool ipv4,
+bool neighbour_first(struct netlink *socket, uint32_t ifindex,
+		     const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int prefix_length,
 		     uint8_t address[CNI_ADDRESS_SIZE])
 {
-	struct ndmsg header = {.ndm_family = ipv4 ? AF_INET : AF_INET6};
+	struct ndmsg header = {.ndm_family = cni_address_is_ipv4(prefix) ? AF_INET : AF_INET6};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(RTM_GETNEIGH, NLM_F_DUMP, &header, sizeof(header));
-	struct neighbour_search search = {ifindex, false, address};
+	struct neighbour_search search = {ifindex, prefix, prefix_length, false, address};
 
 	netlink_ask(socket, request, take_first, &search);
 	return search.found;

@@ -11,11 +11,12 @@
 #include "lib/address.h"
 #include "net/link.h"
 
-struct nl_sock;
+struct netlink;
 
 struct route {
 	bool exists;
 	bool is_local;
+	bool has_gateway;
 	uint32_t ifindex;
 	uint32_t locked_mtu; /* bytes (`ip route ... mtu lock`); 0: none */
 	bool has_source;
@@ -24,7 +25,7 @@ struct route {
 
 /* Asks in the namespace of the socket. Where there is none, or the kernel cannot say, `exists` is
  * false. */
-struct route route_to(struct nl_sock *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
+struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 struct neighbour {
 	bool exists;
@@ -32,11 +33,12 @@ struct neighbour {
 	uint8_t mac[LINK_MAC_SIZE];
 };
 
-struct neighbour neighbour_of(struct nl_sock *socket, uint32_t ifindex,
+struct neighbour neighbour_of(struct netlink *socket, uint32_t ifindex,
 			      const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* Finds one that is there; false: none is known. */
-bool neighbour_first(struct nl_sock *socket, uint32_t ifindex, bool ipv4,
+/* Finds one with the prefix that is there, and writes its address; false: none is known. */
+bool neighbour_first(struct netlink *socket, uint32_t ifindex,
+		     const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int prefix_length,
 		     uint8_t address[CNI_ADDRESS_SIZE]);
 
 #endif

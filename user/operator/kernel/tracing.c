@@ -40,7 +40,7 @@ int tracing_lock(const char *directory, unsigned int seconds, struct cni_error *
 	}
 	close(fd);
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "another bpf-portmap trace --live runs on this host, or doctor: end"
+			     "another bpf-portmap trace runs on this host, or doctor: end"
 			     " that first");
 }
 

@@ -8,7 +8,7 @@
 #include "lifetime.h"
 
 #include "datapath/load/loader.h"
-#include "datapath/records/adopt.h"
+#include "operator/kernel/adopt.h"
 #include "operator/kernel/conntrack.h"
 
 /* What one reading of conntrack is for. */

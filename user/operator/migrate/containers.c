@@ -80,6 +80,7 @@ static struct migrating *container_of(struct migrating_list *containers,
 	container = ARRAY_ADD(containers->list, containers->count);
 	*container = (struct migrating){.cached = find_cached(&containers->evidence, entry)};
 	snprintf(container->id, sizeof(container->id), "%s", entry->id);
+	engine_name_write(&containers->names, entry->id, container->name);
 	snprintf(container->network, sizeof(container->network), "%s",
 		 *entry->network || !container->cached
 			 ? entry->network
@@ -180,7 +181,7 @@ static void judge_port(const struct migrating_list *containers, struct migrating
 		migrating_leave(container,
 				"an earlier rule maps %s to container %s of network %s, and gets"
 				" all packets",
-				port, earlier->id, earlier->network);
+				port, earlier->name, earlier->network);
 	else if (datapath_is_usable(&host->datapath))
 		judge_owner(container, key, host);
 }
@@ -210,5 +211,6 @@ void migrating_release(struct migrating_list *containers)
 		free(containers->list[i].ports);
 	free(containers->list);
 	portmap_evidence_release(&containers->evidence);
+	engine_names_release(&containers->names);
 	*containers = (struct migrating_list){0};
 }

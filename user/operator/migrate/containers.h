@@ -6,6 +6,7 @@
 #define OPERATOR_MIGRATE_CONTAINERS_H
 
 #include "operator/portmap_gone.h"
+#include "operator/view/engine_names.h"
 
 enum migrating_fate {
 	MIGRATING_MAP,    /* its ports are to be mapped by us, and portmap's rules removed then */
@@ -28,6 +29,7 @@ struct migrating_port {
 struct migrating {
 	char network[NAT_COMMENT_SIZE]; /* "": not known */
 	char id[NAT_COMMENT_SIZE];
+	char name[ENGINE_TEXT_SIZE]; /* "default/web-0"; without one, the ID as engines show it */
 	struct migrating_port *ports;
 	size_t port_count;
 	const json_t *cached; /* its ADD; NULL: no runtime has kept it */
@@ -40,6 +42,7 @@ struct migrating_list {
 	struct migrating *list; /* in the order in which packets come to their rules */
 	size_t count;
 	struct portmap_evidence evidence;
+	struct engine_names names;
 };
 
 /* Finds whose rules they are, and decides about each container. The host is open. */

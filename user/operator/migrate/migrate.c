@@ -20,6 +20,7 @@
 #include "operator/migrate/keeper.h"
 #include "operator/migrate/take_over.h"
 #include "operator/print/table.h"
+#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
 
@@ -60,7 +61,7 @@ static void add_row(struct table *table, const struct migrating *container,
 	table_cell(table, format_host_port(port->key.host_address, port->key.host_port, host));
 	table_cell(table, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
 	table_cell(table, container->network);
-	table_cell(table, container->id);
+	table_cell(table, container->name);
 	table_cell(table, format_endpoint(port->container_address, port->container_port, to));
 	table_cell(table, port->rules);
 	table_cell(table, format_number(port->kept, kept));
@@ -74,10 +75,11 @@ static void add_row(struct table *table, const struct migrating *container,
 static json_t *make_item(const struct migrating *container, const struct migrating_port *port,
 			 bool dry_run)
 {
-	return json_pack("{s:o, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
+	return json_pack("{s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
 			 json_endpoint(port->key.host_address, port->key.host_port), "protocol",
 			 port->key.protocol ? conf_protocol_name(port->key.protocol) : "",
-			 "network", container->network, "container_id", container->id, "to",
+			 "network", container->network, "container", container->name,
+			 "container_id", container->id, "to",
 			 json_endpoint(port->container_address, port->container_port), "rules",
 			 port->rules, "connections", (int)port->kept, "connections_not_kept",
 			 (int)port->not_kept, "result", word_of(container, dry_run), "reason",
@@ -178,9 +180,8 @@ static int print_table(const struct migrating_list *containers, unsigned int kep
 	if (!containers->count)
 		puts("Nothing to migrate: portmap has no rules here.");
 	if (containers->count) {
-		table_begin(&table, stdout, columns, sizeof(columns) / sizeof(columns[0]));
-		table.limit = terminal_width();
-		table.colors = terminal_has_color(options->color);
+		terminal_begin_table(&table, options->color, columns,
+				     sizeof(columns) / sizeof(columns[0]));
 		for (size_t i = 0; i < containers->count; i++)
 			for (size_t j = 0; j < containers->list[i].port_count; j++)
 				add_row(&table, &containers->list[i], &containers->list[i].ports[j],
@@ -250,7 +251,7 @@ static int check_removed(const struct migrating *container, struct cni_error *er
 			return cni_error_set(err, CNI_ERROR_IO,
 					     "portmap's DEL has left rules of container %s: is"
 					     " `iptables` the one that portmap has used?",
-					     container->id);
+					     container->name);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cni/json.h"
-#include "datapath/records/adopt.h"
+#include "operator/kernel/adopt.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
@@ -57,7 +57,7 @@ static int read_config(struct taking *taking, struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the list that its runtime has kept has no portmap");
 	taking->arguments = add_cache_arguments(migrating->cached);
-	taking->text = need(json_dumps(config, 0));
+	taking->text = or_exit(json_dumps(config, 0));
 	taking->environment = (struct cni_environment){
 		.command = CNI_ADD,
 		.command_name = "ADD",
@@ -65,12 +65,10 @@ static int read_config(struct taking *taking, struct cni_error *err)
 		.netns = add_cache_netns(migrating->cached),
 		.ifname = add_cache_text(migrating->cached, "ifName"),
 		.args = taking->arguments,
-		.path = "",
 	};
 	return cni_network_config_parse(&taking->config, taking->text, strlen(taking->text),
 					&taking->environment, err) ||
-			       container_open_netns(&taking->container, &taking->environment,
-						    err) ||
+			       container_refuse_own_netns(&taking->environment, err) ||
 			       container_read(&taking->container, &taking->environment,
 					      &taking->config, err)
 		       ? -1
@@ -113,9 +111,7 @@ static void release(struct taking *taking)
 
 int take_over_check(const struct migrating *container, struct cni_error *err)
 {
-	struct taking taking = {.migrating = (struct migrating *)container,
-				.container.netns = -1,
-				.keeping.program = -1};
+	struct taking taking = {.migrating = (struct migrating *)container, .keeping.program = -1};
 	int result = read_config(&taking, err) || check_claims(&taking, err) ? -1 : 0;
 
 	release(&taking);
@@ -248,8 +244,7 @@ static void mark_mapped(struct migrating *migrating)
 
 int take_over(struct migrating *container, struct cni_error *err)
 {
-	struct taking taking = {
-		.migrating = container, .container.netns = -1, .keeping.program = -1};
+	struct taking taking = {.migrating = container, .keeping.program = -1};
 	int result = -1;
 
 	if (!read_config(&taking, err) && !check_claims(&taking, err) &&

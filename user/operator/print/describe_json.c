@@ -49,6 +49,6 @@ const char *json_container_text(const struct view *view, struct container_info *
 	if (container->json)
 		return container->json;
 	json = json_container(view, container);
-	container->json = need(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
+	container->json = or_exit(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
 	return container->json;
 }

@@ -37,16 +37,6 @@ static const struct {
 
 #define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))
 
-/* The index of the word, or `count`. */
-static int find_word(const char *const words[], int count, const char *word)
-{
-	int i = 1; /* 0 has none */
-
-	while (i < count && strcmp(words[i], word) != 0)
-		i++;
-	return i;
-}
-
 static enum flow_state tcp_state_of(__u32 state)
 {
 	if (state & STATE_AWAITED)
@@ -81,11 +71,6 @@ const char *flow_state_word(enum flow_state state)
 	return state_words[state];
 }
 
-enum flow_state flow_state_parse(const char *word)
-{
-	return (enum flow_state)find_word(state_words, FLOW_STATE_COUNT, word);
-}
-
 enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way)
 {
 	bool is_reply = connection->begun_inside == (way == INWARDS);
@@ -103,11 +88,6 @@ enum flow_way_path flow_way_path_of(const struct connection *connection, enum wa
 const char *flow_way_path_word(enum flow_way_path path)
 {
 	return path_words[path];
-}
-
-enum flow_way_path flow_way_path_parse(const char *word)
-{
-	return (enum flow_way_path)find_word(path_words, WAY_PATH_COUNT, word);
 }
 
 const char *flow_kind_word(enum flow_kind kind)

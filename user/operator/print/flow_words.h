@@ -10,6 +10,7 @@
 
 #include "abi.h"
 
+/* In the order of --state. */
 enum flow_state {
 	FLOW_STATE_ANY, /* as a filter */
 	FLOW_STATE_SYN,
@@ -24,7 +25,7 @@ enum flow_state {
 	FLOW_STATE_COUNT,
 };
 
-/* How the packets of one way go. */
+/* How the packets of one way go, in the order of --path. */
 enum flow_way_path {
 	WAY_PATH_ANY, /* as a filter */
 	WAY_PATH_STACK,
@@ -39,15 +40,11 @@ enum flow_state flow_state_of(enum protocol protocol, __u32 state);
 bool flow_state_matches(enum flow_state wanted, enum protocol protocol, __u32 state);
 /* "syn-recv"; "" for FLOW_STATE_ANY */
 const char *flow_state_word(enum flow_state state);
-/* FLOW_STATE_COUNT: there is no such word. */
-enum flow_state flow_state_parse(const char *word);
 
 /* Never WAY_PATH_ANY. */
 enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way);
 /* "fast"; "-" for WAY_PATH_NONE */
 const char *flow_way_path_word(enum flow_way_path path);
-/* WAY_PATH_COUNT: there is no such word. */
-enum flow_way_path flow_way_path_parse(const char *word);
 
 /* "mapping", "masquerade", "direct", "host", "foreign", "unknown" */
 const char *flow_kind_word(enum flow_kind kind);

@@ -34,7 +34,7 @@ static int begin(struct items *items, struct cni_error *err)
 	cni_json_begin();
 	gethostname(name, sizeof(name) - 1);
 	cni_make_utf8(name);
-	host = need(json_string(name));
+	host = or_exit(json_string(name));
 	fprintf(items->file, "{\"version\":%d,\"host\":", ITEMS_VERSION);
 	if (write_value(items, host, err))
 		return -1;

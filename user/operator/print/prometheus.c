@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,24 +22,26 @@ static void write_head(FILE *file, const char *name, const char *type, const cha
 	fprintf(file, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
 }
 
-/* name="value", with what the format wants escaped */
-static void write_label(FILE *file, const char *separator, const char *name, const char *value)
+/* One series, with labels: name, value, name, value, ..., "". */
+static void write_series(FILE *file, const char *name, uint64_t number, ...)
 {
-	fprintf(file, "%s%s=\"", separator, name);
-	for (; *value; value++) {
-		if (*value == '"' || *value == '\\')
-			putc('\\', file);
-		putc(*value, file);
-	}
-	putc('"', file);
-}
+	char separator = '{';
+	const char *label;
+	va_list labels;
 
-static void write_one(FILE *file, const char *name, const char *label, const char *value,
-		      uint64_t number)
-{
 	fprintf(file, PREFIX "%s", name);
-	write_label(file, "{", label, value);
-	fprintf(file, "} %" PRIu64 "\n", number);
+	va_start(labels, number);
+	for (; *(label = va_arg(labels, const char *)); separator = ',') {
+		fprintf(file, "%c%s=\"", separator, label);
+		for (const char *value = va_arg(labels, const char *); *value; value++) {
+			if (*value == '"' || *value == '\\')
+				putc('\\', file);
+			putc(*value, file);
+		}
+		putc('"', file);
+	}
+	va_end(labels);
+	fprintf(file, "%s %" PRIu64 "\n", separator == ',' ? "}" : "", number);
 }
 
 static void write_info(FILE *file, const struct statistics *statistics)
@@ -51,80 +54,67 @@ static void write_info(FILE *file, const struct statistics *statistics)
 	snprintf(layout, sizeof(layout), "%d", LAYOUT);
 	write_head(file, "info", "gauge",
 		   "Version of the programs that are loaded, layout of their maps, kernel.");
-	fputs(PREFIX "info", file);
-	write_label(file, "{", "version",
-		    *statistics->version ? statistics->version : PROGRAM_VERSION);
-	write_label(file, ",", "layout", layout);
-	write_label(file, ",", "kernel", kernel.release);
-	fputs("} 1\n", file);
+	write_series(file, "info", 1, "version",
+		     *statistics->version ? statistics->version : PROGRAM_VERSION, "layout", layout,
+		     "kernel", kernel.release, "");
 }
 
-static void write_tally(FILE *file, const char *name, const char *label, const struct tally *tally)
+static void write_tally(FILE *file, const char *name, const char *label, json_t *counts)
 {
-	for (size_t i = 0; i < tally->count; i++) {
-		fprintf(file, PREFIX "%s", name);
-		write_label(file, "{", "network", tally->entries[i].network);
-		write_label(file, ",", label, tally->entries[i].word);
-		fprintf(file, "} %" PRIu64 "\n", tally->entries[i].count);
-	}
+	const char *network, *word;
+	json_t *words, *count;
+
+	json_object_foreach (counts, network, words)
+		json_object_foreach (words, word, count)
+			write_series(file, name, (uint64_t)json_integer_value(count), "network",
+				     network, label, word, "");
 }
 
 static void write_state(FILE *file, const struct statistics *statistics)
 {
 	write_head(file, "ports", "gauge", "Mapped ports.");
-	write_tally(file, "ports", "protocol", &statistics->ports);
+	write_tally(file, "ports", "protocol", statistics->ports);
 	write_head(file, "attachments", "gauge",
 		   "Attachments of containers; adding: ADD is under way, or did not finish.");
-	write_tally(file, "attachments", "state", &statistics->attachments);
+	write_tally(file, "attachments", "state", statistics->attachments);
 	write_head(file, "flows", "gauge", "Connections now.");
-	write_one(file, "flows", "state", "established", statistics->flows.established);
-	write_one(file, "flows", "state", "half_open", statistics->flows.half_open);
+	write_series(file, "flows", statistics->flows.established, "state", "established", "");
+	write_series(file, "flows", statistics->flows.half_open, "state", "half_open", "");
 	write_head(file, "interface_attached", "gauge",
 		   "Whether the program that belongs at the hook of an interface of the host is"
 		   " there.");
-	for (size_t i = 0; i < statistics->hook_count; i++) {
-		fputs(PREFIX "interface_attached", file);
-		write_label(file, "{", "interface", statistics->hooks[i].interface);
-		write_label(file, ",", "hook", statistics->hooks[i].hook);
-		fprintf(file, "} %d\n", statistics->hooks[i].attached);
-	}
+	for (size_t i = 0; i < statistics->hook_count; i++)
+		write_series(file, "interface_attached", statistics->hooks[i].attached, "interface",
+			     statistics->hooks[i].interface, "hook", statistics->hooks[i].hook, "");
 }
 
 static void write_tables(FILE *file, const struct statistics *statistics)
 {
 	write_head(file, "table_entries", "gauge", "Entries in use in a table.");
 	for (size_t i = 0; i < statistics->table_count; i++)
-		write_one(file, "table_entries", "table", statistics->tables[i].name,
-			  statistics->tables[i].entries);
+		write_series(file, "table_entries", statistics->tables[i].entries, "table",
+			     statistics->tables[i].name, "");
 	write_head(file, "table_max_entries", "gauge", "Entries that a table can have.");
 	for (size_t i = 0; i < statistics->table_count; i++)
-		write_one(file, "table_max_entries", "table", statistics->tables[i].name,
-			  statistics->tables[i].max_entries);
+		write_series(file, "table_max_entries", statistics->tables[i].max_entries, "table",
+			     statistics->tables[i].name, "");
 	write_head(file, "map_memory_bytes", "gauge", "Memory of all maps.");
-	fprintf(file, PREFIX "map_memory_bytes %" PRIu64 "\n", statistics->memory);
+	write_series(file, "map_memory_bytes", statistics->memory, "");
 }
 
 static void write_packets(FILE *file, const struct counters *counters)
 {
-	const struct {
-		const char *direction, *path;
-		uint64_t count;
-	} rows[] = {
-		{"in", "stack", counters->rewritten_destination},
-		{"in", "fast", counters->fast_into_container},
-		{"out", "stack", counters->rewritten_source},
-		{"out", "fast", counters->fast_out},
-	};
-
 	write_head(
 		file, "packets_total", "counter",
 		"Translated packets into and out of containers, through the IP stack or past it.");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		fputs(PREFIX "packets_total", file);
-		write_label(file, "{", "direction", rows[i].direction);
-		write_label(file, ",", "path", rows[i].path);
-		fprintf(file, "} %" PRIu64 "\n", rows[i].count);
-	}
+	write_series(file, "packets_total", counters->rewritten_destination, "direction", "in",
+		     "path", "stack", "");
+	write_series(file, "packets_total", counters->fast_into_container, "direction", "in",
+		     "path", "fast", "");
+	write_series(file, "packets_total", counters->rewritten_source, "direction", "out", "path",
+		     "stack", "");
+	write_series(file, "packets_total", counters->fast_out, "direction", "out", "path", "fast",
+		     "");
 }
 
 /* Counters with this prefix, by what follows it. */
@@ -135,18 +125,19 @@ static void write_family(FILE *file, const struct counters *counters, const char
 		const struct counter_word *word = &counter_words[i];
 
 		if (!strncmp(word->name, prefix, strlen(prefix)))
-			write_one(file, name, label, word->name + strlen(prefix),
-				  counter_of(counters, word));
+			write_series(file, name, counter_of(counters, word), label,
+				     word->name + strlen(prefix), "");
 	}
 }
 
 static void write_created(FILE *file, const struct counters *counters)
 {
 	write_head(file, "flows_created_total", "counter", "Connections that have begun.");
-	write_one(file, "flows_created_total", "kind", "mapping", counters->flow_mapping);
-	write_one(file, "flows_created_total", "kind", "masquerade", counters->flow_masquerade);
-	write_one(file, "flows_created_total", "kind", "direct", counters->flow_direct);
-	write_one(file, "flows_created_total", "kind", "host", counters->flow_host);
+	write_series(file, "flows_created_total", counters->flow_mapping, "kind", "mapping", "");
+	write_series(file, "flows_created_total", counters->flow_masquerade, "kind", "masquerade",
+		     "");
+	write_series(file, "flows_created_total", counters->flow_direct, "kind", "direct", "");
+	write_series(file, "flows_created_total", counters->flow_host, "kind", "host", "");
 }
 
 /* What has no series of its own, so that nothing is counted twice in a sum. */
@@ -174,8 +165,8 @@ static void write_events(FILE *file, const struct counters *counters)
 		for (size_t j = 0; j < sizeof(elsewhere) / sizeof(elsewhere[0]); j++)
 			is_elsewhere |= !strncmp(word->name, elsewhere[j], strlen(elsewhere[j]));
 		if (!is_elsewhere)
-			write_one(file, "events_total", "event", word->name,
-				  counter_of(counters, word));
+			write_series(file, "events_total", counter_of(counters, word), "event",
+				     word->name, "");
 	}
 }
 
@@ -196,8 +187,8 @@ static void write_checks(FILE *file, const struct statistics *statistics)
 	write_head(file, "check_status", "gauge",
 		   "What the checks of bpf-portmap doctor say: 0 fine, 1 a warning, 2 a failure.");
 	for (size_t i = 0; i < statistics->check_count; i++)
-		write_one(file, "check_status", "check", statistics->checks[i].check,
-			  (uint64_t)statistics->checks[i].status);
+		write_series(file, "check_status", (uint64_t)statistics->checks[i].status, "check",
+			     statistics->checks[i].check, "");
 }
 
 static void write_port(FILE *file, const struct mapping *mapping,
@@ -207,15 +198,12 @@ static void write_port(FILE *file, const struct mapping *mapping,
 	char address[CNI_ADDRESS_TEXT_SIZE], port[8], word[PROTOCOL_WORD_SIZE];
 
 	snprintf(port, sizeof(port), "%u", mapping->key.host_port);
-	fputs(PREFIX "port_flows_total", file);
-	write_label(file, "{", "address", cni_address_format(mapping->key.host_address, address));
-	write_label(file, ",", "port", port);
-	write_label(file, ",", "protocol", protocol_word(mapping->key.protocol, word));
-	write_label(file, ",", "namespace", workload ? workload->namespace : "");
-	write_label(file, ",", "pod",
-		    workload && workload->kind != WORKLOAD_NONE ? workload->name : "");
-	write_label(file, ",", "container", container ? container->name.container_id : "");
-	fprintf(file, "} %llu\n", (unsigned long long)mapping->portmap.flows);
+	write_series(file, "port_flows_total", mapping->portmap.flows, "address",
+		     cni_address_format(mapping->key.host_address, address), "port", port,
+		     "protocol", protocol_word(mapping->key.protocol, word), "namespace",
+		     workload ? workload->namespace : "", "pod",
+		     workload && workload->kind != WORKLOAD_NONE ? workload->name : "", "container",
+		     container ? container->name.container_id : "", "");
 }
 
 void prometheus_write(FILE *file, const struct statistics *statistics, struct view *view,

@@ -245,7 +245,7 @@ static void make_room(struct table *table, size_t size)
 		capacity *= 2;
 	if (capacity == table->capacity)
 		return;
-	table->cells = need(realloc(table->cells, capacity));
+	table->cells = or_exit(realloc(table->cells, capacity));
 	table->capacity = capacity;
 }
 

@@ -21,7 +21,7 @@ bool terminal_has_color(enum color color)
 {
 	const char *disabled = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
-	if (color != COLOR_AUTO)
+	if (color == COLOR_ALWAYS || color == COLOR_NEVER)
 		return color == COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(disabled && *disabled) && terminal &&
 	       strcmp(terminal, "dumb") != 0;
@@ -35,4 +35,12 @@ void terminal_begin_warning(enum color color)
 void terminal_end_warning(enum color color)
 {
 	fputs(terminal_has_color(color) ? "\033[0m" : "", stdout);
+}
+
+void terminal_begin_table(struct table *table, enum color color, const struct table_column *columns,
+			  size_t column_count)
+{
+	table_begin(table, stdout, columns, column_count);
+	table->limit = terminal_width();
+	table->colors = terminal_has_color(color);
 }

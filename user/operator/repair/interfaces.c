@@ -10,33 +10,9 @@
 #include "host/interfaces.h"
 #include "lib/cleanup.h"
 #include "net/bridge_entry.h"
+#include "net/link.h"
 #include "net/port_ranges.h"
 #include "operator/repair/repair.h"
-
-/* Of containers that live: the others' are gone by now. */
-static void restore_macs(const struct host *host)
-{
-	cleanup_free struct attachment_entry *entries = NULL;
-	cleanup_error struct cni_error ignored = {0};
-	size_t count;
-
-	if (attachment_list(&host->datapath, &entries, &count, &ignored))
-		return;
-	for (size_t i = 0; i < count; i++)
-		bridge_entry_add(host->socket, entries[i].attachment.ifindex,
-				 entries[i].attachment.container_mac);
-}
-
-static int refresh_port_ranges(const struct objects *objects, struct cni_error *err)
-{
-	cleanup_lock int lock = lock_take_claims(err);
-	struct meta meta;
-
-	if (lock < 0 || (meta_read(objects, &meta) && port_ranges_follow(&meta) &&
-			 meta_write(objects, &meta, err)))
-		return -1;
-	return 0;
-}
 
 void repair_say_interface(const char *interface, const char *what, void *context)
 {
@@ -54,13 +30,78 @@ void repair_say_interface(const char *interface, const char *what, void *context
 		       what);
 }
 
-static int plan_interfaces(struct repair *repair, char *const *names, struct cni_error *err)
+/* Of containers that live: the others' are gone by now. */
+static void repair_macs(struct repair *repair)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_error struct cni_error ignored = {0};
+	struct netlink *socket = repair->host.socket;
+	char name[IF_NAMESIZE];
+	size_t count;
+
+	if (attachment_list(&repair->host.datapath, &entries, &count, &ignored))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *record = &entries[i].attachment;
+
+		if (link_name(socket, record->ifindex, name) &&
+		    bridge_entry_is_missing(socket, record->ifindex, record->container_mac) &&
+		    (repair->options->dry_run ||
+		     !bridge_entry_add(socket, record->ifindex, record->container_mac)))
+			repair_say_interface(name, "its MAC in the bridge's table", repair);
+	}
+}
+
+static int repair_port_ranges(struct repair *repair, struct cni_error *err)
+{
+	const struct objects *objects = &repair->host.datapath.objects;
+	cleanup_lock int lock = lock_take_claims(err);
+	struct meta meta;
+
+	if (lock < 0)
+		return -1;
+	if (!meta_read(objects, &meta) || !port_ranges_follow(&meta))
+		return 0;
+	if (!repair->options->dry_run && meta_write(objects, &meta, err))
+		return -1;
+	repair_say_interface("masquerade", "ports by net.ipv4.ip_local_port_range", repair);
+	return 0;
+}
+
+static int repair_sockets(struct repair *repair, struct cni_error *err)
+{
+	struct datapath *datapath = &repair->host.datapath;
+	bool missing[SOCKET_PURPOSES], dry_run = repair->options->dry_run;
+
+	for (int i = 0; i < SOCKET_PURPOSES; i++)
+		missing[i] = socket_hooks_need_repair(datapath, (enum socket_purpose)i);
+	if (!dry_run && socket_hooks_repair(datapath, err))
+		return -1;
+	for (int i = 0; i < SOCKET_PURPOSES; i++)
+		if (missing[i] &&
+		    (dry_run || !socket_hooks_need_repair(datapath, (enum socket_purpose)i)))
+			repair_say_interface("sockets",
+					     i == SOCKETS_REACH_PORTS
+						     ? "programs of \"localhost\" attached"
+						     : "programs of \"reserveHostPorts\" attached",
+					     repair);
+	return 0;
+}
+
+/* Every interface, containers' veths too, and uplinks of those that an administrator names. */
+static int settle_all(struct repair *repair, char *const *names, struct cni_error *err)
 {
 	const struct look_at all = {
 		.named = names, .entries = true, .veths = true, .veth_hooks = true};
 	cleanup_look struct host_look look = {0};
 	cleanup_plan struct plan plan = {0};
+	int result;
 
+	if (!repair->options->dry_run) {
+		result = host_settle(&repair->host, &all, &plan, err);
+		plan_warn(&plan);
+		return result;
+	}
 	if (host_plan(&look, &plan, &repair->host, &all, err))
 		return -1;
 	for (size_t i = 0; i < plan.count; i++) {
@@ -75,17 +116,14 @@ static int plan_interfaces(struct repair *repair, char *const *names, struct cni
 
 int repair_interfaces(struct repair *repair, char *const *names, struct cni_error *err)
 {
-	struct host *host = &repair->host;
 	struct cni_error failure = {0};
-	int result = 0;
+	int result;
 
-	if (repair->options->dry_run)
-		return plan_interfaces(repair, names, err);
-	restore_macs(host);
-	if (host_settle_all(host, names, err))
-		result = -1;
-	if (refresh_port_ranges(&host->datapath.objects, &failure) ||
-	    socket_hooks_repair(&host->datapath, &failure))
+	repair_macs(repair);
+	result = settle_all(repair, names, err);
+	if (repair_port_ranges(repair, &failure))
+		result = cni_error_chain(err, &failure);
+	if (repair_sockets(repair, &failure))
 		result = cni_error_chain(err, &failure);
 	return result;
 }

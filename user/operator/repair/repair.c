@@ -9,7 +9,28 @@
 #include "host/interfaces.h"
 #include "host/ready.h"
 #include "operator/verbs.h"
+#include "plan/uplinks.h"
 #include "operator/view/view.h"
+
+/* Checks whether one that an administrator names can be attached to. */
+static int check_name(struct host *host, const char *name, struct cni_error *err)
+{
+	struct interface_look interface = {0};
+	char why_not[WHY_NOT_SIZE];
+	bool is_possible;
+
+	if (link_get(host->socket, 0, name, &interface.link, err) ||
+	    link_get(host->socket, interface.link.master, NULL, &interface.master, err))
+		return -1;
+	if (interface.link.ifindex)
+		hooks_look(&interface.hooks, interface.link.ifindex, &host->datapath.objects);
+	is_possible = uplink_is_possible(&interface, why_not);
+	hooks_look_release(&interface.hooks);
+	if (is_possible)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "interface %s cannot be attached to: it %s", name, why_not);
+}
 
 /* A failure at one does not keep the others from it; *err has all of them. */
 static int check_names(struct host *host, char *const *names, struct cni_error *err)
@@ -18,7 +39,7 @@ static int check_names(struct host *host, char *const *names, struct cni_error *
 	int result = 0;
 
 	for (; *names; names++)
-		if (host_check_name(host, *names, &failure))
+		if (check_name(host, *names, &failure))
 			result = cni_error_chain(err, &failure);
 	return result;
 }

@@ -27,7 +27,8 @@ int repair_abandoned(struct repair *repair, struct cni_error *err);
 /* Removes portmap's rules of containers that are gone. Codes of portmap_gone.h. */
 int repair_rules_of_portmap(struct repair *repair, struct cni_error *err);
 
-/* Attaches what is missing, and at interfaces with these names. Codes of host_settle(). */
+/* Attaches what is missing, at the host's sockets too, and at interfaces with these names; follows
+ * the host's ephemeral ports. Codes of host_settle(). */
 int repair_interfaces(struct repair *repair, char *const *names, struct cni_error *err);
 
 /* For struct host: says what was changed at an interface; `context` is the repair. */

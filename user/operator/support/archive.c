@@ -17,7 +17,8 @@ void archive_begin(struct archive *archive, int fd, const char *directory)
 {
 	*archive = (struct archive){.fd = fd};
 	snprintf(archive->directory, sizeof(archive->directory), "%s", directory);
-	archive->manifest = need(open_memstream(&archive->manifest_text, &archive->manifest_size));
+	archive->manifest =
+		or_exit(open_memstream(&archive->manifest_text, &archive->manifest_size));
 }
 
 static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
@@ -48,11 +49,11 @@ static char *join(const char *const *words)
 {
 	char *joined = NULL;
 	size_t size;
-	FILE *stream = need(open_memstream(&joined, &size));
+	FILE *stream = or_exit(open_memstream(&joined, &size));
 
 	for (size_t i = 0; words[i]; i++)
 		fprintf(stream, "%s%s", i ? " " : "", words[i]);
-	need(fclose(stream) ? NULL : joined);
+	or_exit(fclose(stream) ? NULL : joined);
 	cni_printable(joined, "");
 	return joined;
 }
@@ -136,11 +137,11 @@ bool archive_end(struct archive *archive, const char *preface)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *whole = need(open_memstream(&text, &size));
+	FILE *whole = or_exit(open_memstream(&text, &size));
 
-	need(fclose(archive->manifest) ? NULL : archive->manifest_text);
+	or_exit(fclose(archive->manifest) ? NULL : archive->manifest_text);
 	fprintf(whole, "%s%s", preface, archive->manifest_text);
-	need(fclose(whole) ? NULL : text);
+	or_exit(fclose(whole) ? NULL : text);
 	add_file(archive, "MANIFEST", text, size);
 	free(text);
 	free(archive->manifest_text);

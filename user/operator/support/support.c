@@ -142,7 +142,7 @@ static void add_system(struct archive *archive)
 	char text[4096] = "", *written = NULL;
 	struct utsname system;
 	size_t size;
-	FILE *stream = need(open_memstream(&written, &size));
+	FILE *stream = or_exit(open_memstream(&written, &size));
 
 	if (!uname(&system))
 		fprintf(stream, "%s %s %s %s\n", system.sysname, system.release, system.version,
@@ -150,7 +150,7 @@ static void add_system(struct archive *archive)
 	fprintf(stream, "bpf-portmap " PROGRAM_VERSION "\n\n");
 	text_file_read("/etc/os-release", text, sizeof(text) - 1);
 	fputs(text, stream);
-	need(fclose(stream) ? NULL : written);
+	or_exit(fclose(stream) ? NULL : written);
 	archive_add(archive, "versions/system", "uname, /etc/os-release", written, size);
 	free(written);
 }
@@ -307,7 +307,7 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 		return -1;
 	}
 	if (is_file)
-		printf("%s: %u things; %u could not be had, see MANIFEST in it\n", output,
+		printf("%s: %u files; %u could not be collected, see MANIFEST in it\n", output,
 		       archive.count, archive.failed);
 	return EXIT_SUCCESS;
 }

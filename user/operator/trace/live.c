@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * live.c - `bpf-portmap trace --live`: packets as the programs meet them, and those that the kernel
+ * live.c - `bpf-portmap trace`: packets as the programs meet them, and those that the kernel
  * drops.
  *
  * Nothing is left when it is killed: the programs tell for ten seconds at a time, their events'

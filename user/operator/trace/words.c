@@ -43,7 +43,8 @@ static const char *const outcome_words[] = {
 	[OUTCOME_HELD] = "held_fragment", [OUTCOME_RELEASED] = "sent_again",
 };
 
-const char *trace_outcome_word(enum trace_outcome outcome)
+/* "dropped", "fast_path", ... */
+static const char *outcome_word(enum trace_outcome outcome)
 {
 	return outcome_words[outcome];
 }
@@ -159,7 +160,8 @@ static void print_end(FILE *file, bool with_port, const uint8_t *address, uint16
 	      file);
 }
 
-void trace_print_tuple(FILE *file, enum protocol protocol, const struct trace_tuple *tuple)
+/* "192.0.2.10:51514 > 192.0.2.1:8080"; without ports where the protocol has none */
+static void print_tuple(FILE *file, enum protocol protocol, const struct trace_tuple *tuple)
 {
 	bool with_ports = has_ports(protocol, tuple);
 
@@ -211,7 +213,7 @@ void trace_print_packet(FILE *file, const struct trace_event *event)
 	print_flags(file, event->tcp_flags);
 	if (event->fragment)
 		fputs(event->fragment == 1 ? "first fragment " : "fragment ", file);
-	trace_print_tuple(file, event->protocol, &before);
+	print_tuple(file, event->protocol, &before);
 	if (!is_changed(event) || event->action == TC_ACT_SHOT)
 		return;
 	fputs(" => ", file);
@@ -219,7 +221,7 @@ void trace_print_packet(FILE *file, const struct trace_event *event)
 		print_end(file, has_ports(event->protocol, &after), after.destination,
 			  after.destination_port);
 	else
-		trace_print_tuple(file, event->protocol, &after);
+		print_tuple(file, event->protocol, &after);
 }
 
 static void print_outcome(FILE *file, const struct trace_words *words)
@@ -289,7 +291,7 @@ void trace_print_drop(FILE *file, struct kernel_names *names, const struct trace
 
 	fprintf(file, "%s ", protocol_word(drop->protocol, protocol));
 	print_flags(file, drop->tcp_flags);
-	trace_print_tuple(file, drop->protocol, &drop->tuple);
+	print_tuple(file, drop->protocol, &drop->tuple);
 	fputs("  DROPPED", file);
 	if (reason)
 		fprintf(file, ": %s", reason);
@@ -332,7 +334,7 @@ json_t *trace_event_json(const struct view *view, const struct trace_event *even
 			 "tcp_flags", (int)event->tcp_flags, "length", (int)event->length, "error",
 			 (int)event->error, "fragment", (int)event->fragment, "before",
 			 tuple_json(&before), "after", tuple_json(&after), "outcome",
-			 trace_outcome_word(words->outcome), "reason", words->reason, "meaning",
+			 outcome_word(words->outcome), "reason", words->reason, "meaning",
 			 words->meaning, "kind", words->kind, "new", (int)words->is_new, "out",
 			 *words->out ? words->out : NULL, "container",
 			 json_container(view, words->container));

@@ -42,8 +42,6 @@ struct trace_words {
 };
 
 void trace_words_of(struct view *view, const struct trace_event *event, struct trace_words *words);
-/* "dropped", "fast_path", ... */
-const char *trace_outcome_word(enum trace_outcome outcome);
 /* "from_uplink" */
 const char *trace_program_name(enum trace_hook hook);
 bool trace_is_ingress(enum trace_hook hook);
@@ -53,8 +51,6 @@ bool trace_find_connection(const struct view *view, enum protocol protocol,
 			   const struct trace_tuple *tuple, enum way way,
 			   struct trace_connection *found);
 
-/* "192.0.2.10:51514 > 192.0.2.1:8080"; without ports where the protocol has none */
-void trace_print_tuple(FILE *file, enum protocol protocol, const struct trace_tuple *tuple);
 /* "tcp S 192.0.2.10:51514 > 192.0.2.1:8080 => 10.88.0.2:80" */
 void trace_print_packet(FILE *file, const struct trace_event *event);
 /* "mapping, new, default/web-0, fast path into vethb3f2d6e2", "dropped: source_range: ..." */

@@ -53,7 +53,7 @@ json_t *add_cache_read(bool *incomplete)
 	json_t *all;
 
 	cni_json_begin();
-	all = need(json_array());
+	all = or_exit(json_array());
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
 		read_directory(all, directories[i], incomplete);
 	return all;
@@ -106,7 +106,7 @@ static json_t *decode_list(const json_t *cached)
 {
 	const char *text = add_cache_text(cached, "config");
 	size_t length = BASE64_DECODE_LENGTH(strlen(text));
-	cleanup_free uint8_t *list = need(malloc(length + 1));
+	cleanup_free uint8_t *list = or_exit(malloc(length + 1));
 	struct base64_decode_ctx decoding;
 
 	base64_decode_init(&decoding);
@@ -164,7 +164,7 @@ char *add_cache_arguments(const json_t *cached)
 	const json_t *pair;
 	char *joined = NULL;
 	size_t size, i;
-	FILE *stream = need(open_memstream(&joined, &size));
+	FILE *stream = or_exit(open_memstream(&joined, &size));
 
 	json_array_foreach (json_object_get(cached, "cniArgs"), i, pair) {
 		const char *key = json_string_value(json_array_get(pair, 0));
@@ -174,5 +174,5 @@ char *add_cache_arguments(const json_t *cached)
 			fprintf(stream, "%s%s=%s", i ? ";" : "", key, value);
 	}
 	fclose(stream);
-	return need(joined);
+	return or_exit(joined);
 }

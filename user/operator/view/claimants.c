@@ -50,7 +50,7 @@ static void find_holders(struct claimants *claimants)
 
 	if (!sockets->count)
 		return;
-	claimants->holders = need(calloc(sockets->count, sizeof(*claimants->holders)));
+	claimants->holders = or_exit(calloc(sockets->count, sizeof(*claimants->holders)));
 	for (size_t i = 0; i < sockets->count; i++)
 		claimants->holders[i].inode = sockets->sockets[i].inode;
 	processes_find(claimants->holders, sockets->count, NULL);
@@ -60,7 +60,7 @@ int claimants_find_sockets(struct claimants *claimants, const struct port_questi
 			   struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-	cleanup_netlink struct nl_sock *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	struct socket_list *found = &claimants->sockets;
 	size_t kept = 0;
 

@@ -11,7 +11,7 @@
 #include "abi.h"
 #include "lib/error.h"
 #include "net/address_list.h"
-#include "net/nat_rules.h"
+#include "nat/nat_rules.h"
 #include "net/processes.h"
 #include "net/sockets.h"
 

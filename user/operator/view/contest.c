@@ -84,8 +84,6 @@ static void judge_origin(struct contestant *contestants, size_t count,
 			score->won++;
 		} else if (score->claimed == score->won) {
 			memcpy(score->lost_at, place->address, CNI_ADDRESS_SIZE);
-			if (!contestants[i].winner)
-				contestants[i].winner = winner;
 		}
 		score->claimed++;
 	}

@@ -17,7 +17,7 @@
 
 #include "abi.h"
 #include "lib/address.h"
-#include "net/nat_rule.h"
+#include "nat/nat_rule.h"
 #include "net/sockets.h"
 
 enum contestant_kind {
@@ -48,7 +48,6 @@ struct contestant {
 	const struct nat_rule *rule;      /* CONTESTANT_RULE */
 	const struct host_socket *socket; /* CONTESTANT_SOCKET */
 	struct contest_score scores[ORIGIN_COUNT];
-	const struct contestant *winner; /* NULL, or one that it loses to */
 };
 
 /* An address of the host. */
@@ -57,7 +56,7 @@ struct contest_place {
 	bool is_mapped; /* bpf-portmap maps ports at it, unless a policy says otherwise */
 };
 
-/* Fills in the scores and winners. Rules must stand in the order in which packets meet them. */
+/* Fills in the scores. Rules must stand in the order in which packets meet them. */
 void contest_judge(struct contestant *contestants, size_t count, const struct contest_place *place,
 		   enum protocol protocol, uint16_t port);
 

@@ -19,6 +19,7 @@
 
 #define MAX_FILE_SIZE (16 << 20)
 #define MAX_NAMES 65536
+#define ID_CHARACTERS 12 /* as engines show a container ID */
 
 /* Of nerdctl: the file's name is the container's, its content the ID. */
 #define NERDCTL_NAMES "/var/lib/nerdctl/*/names/*/*"
@@ -50,7 +51,7 @@ static char *read_file(const char *path)
 	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
 	    status.st_size > MAX_FILE_SIZE)
 		return NULL;
-	text = need(malloc((size_t)status.st_size + 1));
+	text = or_exit(malloc((size_t)status.st_size + 1));
 	length = read(fd, text, (size_t)status.st_size);
 	if (length < 0) {
 		free(text);
@@ -149,6 +150,32 @@ const struct engine_name *engine_name_of(struct engine_names *names, const char 
 		if (!strcmp(names->list[i].id, container_id))
 			return &names->list[i];
 	return NULL;
+}
+
+/* Engines name containers by 64 hexadecimal digits, and show the first ones; nerdctl puts its
+ * namespace and a hyphen before them. The ID itself where it is none of an engine. */
+const char *engine_id(const char *container_id)
+{
+	const char *hyphen = strrchr(container_id, '-');
+	const char *digits = hyphen ? hyphen + 1 : container_id;
+	bool is_engines = strlen(digits) == 64 && strspn(digits, "0123456789abcdef") == 64;
+
+	return is_engines ? digits : container_id;
+}
+
+const char *engine_name_write(struct engine_names *names, const char *container_id,
+			      char text[ENGINE_TEXT_SIZE])
+{
+	const struct engine_name *name = engine_name_of(names, container_id);
+	const char *id = engine_id(container_id);
+
+	if (name)
+		snprintf(text, ENGINE_TEXT_SIZE, "%s%s%s", name->namespace,
+			 *name->namespace ? "/" : "", name->name);
+	else
+		snprintf(text, ENGINE_TEXT_SIZE, "%.*s",
+			 strlen(id) == 64 ? ID_CHARACTERS : ENGINE_NAME_SIZE, id);
+	return text;
 }
 
 void engine_names_release(struct engine_names *names)

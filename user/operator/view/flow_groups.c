@@ -22,9 +22,9 @@ static struct flow_group *find(struct flow_groups *groups, const struct flow_gro
 
 	if (found)
 		return *found;
-	copy = need(malloc(sizeof(*copy)));
+	copy = or_exit(malloc(sizeof(*copy)));
 	*copy = *wanted;
-	need(tsearch(copy, &groups->tree, compare));
+	or_exit(tsearch(copy, &groups->tree, compare));
 	groups->count++;
 	return copy;
 }
@@ -58,7 +58,7 @@ static int compare_flows(const void *one, const void *other)
 
 void flow_groups_sort(struct flow_groups *groups)
 {
-	groups->list = need(calloc(groups->count + 1, sizeof(*groups->list)));
+	groups->list = or_exit(calloc(groups->count + 1, sizeof(*groups->list)));
 	for (size_t i = 0; i < groups->count; i++) {
 		groups->list[i] = *(struct flow_group **)groups->tree;
 		tdelete(groups->list[i], &groups->tree, compare);

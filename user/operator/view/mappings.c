@@ -26,6 +26,7 @@ static enum walk add_mapping(const void *key, const void *value, void *context,
 	*mapping = (struct mapping){0};
 	memcpy(&mapping->key, key, sizeof(mapping->key));
 	memcpy(&mapping->portmap, value, sizeof(mapping->portmap));
+	mapping->last_port = mapping->key.host_port;
 	return WALK_ON;
 }
 
@@ -55,6 +56,47 @@ int mappings_read(struct mappings *mappings, const struct view *view, struct cni
 	return 0;
 }
 
+/* Those of one range follow one another. */
+static int compare_ranges(const void *one, const void *other)
+{
+	const struct portmap_key *a = one, *b = other;
+	int order = memcmp(a->host_address, b->host_address, sizeof(a->host_address));
+
+	if (!order && a->protocol != b->protocol)
+		order = a->protocol < b->protocol ? -1 : 1;
+	return order ? order : compare(one, other);
+}
+
+static bool continues(const struct mapping *range, const struct mapping *next)
+{
+	const struct portmap *a = &range->portmap, *b = &next->portmap;
+
+	return range->last_port + 1 == next->key.host_port &&
+	       range->key.protocol == next->key.protocol &&
+	       !memcmp(range->key.host_address, next->key.host_address, CNI_ADDRESS_SIZE) &&
+	       owner_is(a->owner, b->owner) &&
+	       !memcmp(a->container_address, b->container_address, CNI_ADDRESS_SIZE) &&
+	       next->key.host_port - range->key.host_port == b->container_port - a->container_port;
+}
+
+void mappings_join_ranges(struct mappings *mappings)
+{
+	struct mapping *list = mappings->list;
+	size_t kept = 0;
+
+	if (!mappings->count)
+		return;
+	qsort(list, mappings->count, sizeof(*list), compare_ranges);
+	for (size_t i = 1; i < mappings->count; i++) {
+		if (continues(&list[kept], &list[i]))
+			list[kept].last_port = list[i].last_port;
+		else
+			list[++kept] = list[i];
+	}
+	mappings->count = kept + 1;
+	qsort(list, mappings->count, sizeof(*list), compare);
+}
+
 struct masqueraded {
 	struct mappings *mappings;
 	bool *has_port; /* by slot */
@@ -82,7 +124,7 @@ static enum walk add_masqueraded(const void *key, const void *value, void *conte
 int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err)
 {
-	cleanup_free bool *has_port = need(calloc(MAX_SLOTS, sizeof(*has_port)));
+	cleanup_free bool *has_port = or_exit(calloc(MAX_SLOTS, sizeof(*has_port)));
 	struct masqueraded masqueraded = {mappings, has_port};
 
 	for (size_t i = 0; i < mappings->count; i++)
@@ -95,28 +137,28 @@ int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 	return 0;
 }
 
-void mappings_write_ports(const struct mappings *mappings, struct owner owner,
-			  char text[PORTS_TEXT_SIZE])
+size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
+			    char text[PORTS_TEXT_SIZE])
 {
 	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 	size_t length = 0, count = 0;
 
-	*text = '\0';
+	snprintf(text, PORTS_TEXT_SIZE, "no port");
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct portmap_key *key = &mappings->list[i].key;
 
 		if (!owner_is(mappings->list[i].portmap.owner, owner) || count++ >= SHOWN_PORTS)
 			continue;
+		format_host_port(key->host_address, key->host_port, endpoint);
 		length += (size_t)snprintf(
-			text + length, PORTS_TEXT_SIZE - length, "%s%s/%s", length ? ", " : "",
-			format_host_port(key->host_address, key->host_port, endpoint),
-			protocol_word(key->protocol, word));
+			text + length, PORTS_TEXT_SIZE - length, "%s%s%s%s", length ? ", " : "",
+			key->host_port ? endpoint : "masqueraded", key->host_port ? "/" : "",
+			key->host_port ? protocol_word(key->protocol, word) : "");
 	}
 	if (count > SHOWN_PORTS)
 		snprintf(text + length, PORTS_TEXT_SIZE - length, " and %zu more",
 			 count - SHOWN_PORTS);
-	if (!count)
-		snprintf(text, PORTS_TEXT_SIZE, "no port");
+	return count;
 }
 
 void mappings_release(struct mappings *mappings)

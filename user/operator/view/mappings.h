@@ -14,6 +14,7 @@
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
+	uint16_t last_port; /* of a range; else key.host_port */
 	uint32_t flows;     /* that are not closed */
 	uint32_t half_open; /* of these, those that are not assured */
 };
@@ -31,14 +32,17 @@ int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err);
 /* Reads all connections. CNI_ERROR_KERNEL_REFUSED. */
 int mappings_count_flows(struct mappings *mappings, struct view *view, struct cni_error *err);
+/* Makes one mapping of those that follow one another as a container's range of ports does. */
+void mappings_join_ranges(struct mappings *mappings);
 void mappings_release(struct mappings *mappings);
 
 #define SHOWN_PORTS 4
 #define PORTS_TEXT_SIZE (SHOWN_PORTS * (ENDPOINT_TEXT_SIZE + 16) + 32)
 
-/* Writes "*:8080/tcp, *:8081/tcp and 7 more", or "no port". */
-void mappings_write_ports(const struct mappings *mappings, struct owner owner,
-			  char text[PORTS_TEXT_SIZE]);
+/* Writes "*:8080/tcp, *:8081/tcp and 7 more", "masqueraded", or "no port", and returns how many of
+ * these mappings the owner has. */
+size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
+			    char text[PORTS_TEXT_SIZE]);
 
 /* Whether list shows it: `container` may be NULL. */
 bool mapping_matches(const struct mapping *mapping, const struct container_info *container,

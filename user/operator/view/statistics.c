@@ -2,6 +2,7 @@
 /* statistics.c - everything that `bpf-portmap stats` shows, read once. */
 #include "operator/view/statistics.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +24,6 @@ const size_t counter_word_count = sizeof(counter_words) / sizeof(counter_words[0
 uint64_t counter_of(const struct counters *counters, const struct counter_word *word)
 {
 	return *(const __u64 *)((const char *)counters + word->offset);
-}
-
-const char *counter_drop_reason(const struct counter_word *word)
-{
-	static const char prefix[] = "drop_";
-
-	return strncmp(word->name, prefix, sizeof(prefix) - 1) ? NULL
-							       : word->name + sizeof(prefix) - 1;
 }
 
 static enum walk count_entry(const void *key, const void *value, void *context,
@@ -93,6 +86,19 @@ static int read_tables(struct statistics *statistics, const struct objects *obje
 	return 0;
 }
 
+/* Names of networks need not be UTF-8. */
+static void tally(json_t **counts, const char *network, const char *word)
+{
+	json_t *words;
+
+	*counts = *counts ? *counts : or_exit(json_object());
+	words = json_object_get(*counts, network);
+	if (!words)
+		json_object_set_new_nocheck(*counts, network, words = or_exit(json_object()));
+	json_object_set_new_nocheck(
+		words, word, json_integer(json_integer_value(json_object_get(words, word)) + 1));
+}
+
 static void count_ports(struct statistics *statistics, struct view *view,
 			const struct mappings *mappings)
 {
@@ -104,8 +110,8 @@ static void count_ports(struct statistics *statistics, struct view *view,
 			view_container(view, mapping->portmap.owner);
 		const char *protocol = protocol_word(mapping->key.protocol, unknown);
 
-		tally_add(&statistics->ports, container ? container->name.network : "",
-			  protocol == unknown ? "unknown" : protocol);
+		tally(&statistics->ports, container ? container->name.network : "",
+		      protocol == unknown ? "unknown" : protocol);
 	}
 }
 
@@ -120,8 +126,8 @@ static enum walk add_attachment(const void *key, const void *value, void *contex
 		name.network = "";
 	else
 		cni_printable((char *)name.network, "");
-	tally_add(&statistics->attachments, name.network,
-		  record->state == ATTACHMENT_READY ? "ready" : "adding");
+	tally(&statistics->attachments, name.network,
+	      record->state == ATTACHMENT_READY ? "ready" : "adding");
 	return WALK_ON;
 }
 
@@ -129,17 +135,6 @@ struct hook_walk {
 	struct statistics *statistics;
 	const struct view *view;
 };
-
-static bool is_attached(uint32_t ifindex, enum hook hook, enum program_number program)
-{
-	struct attached_programs found;
-
-	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++)
-		if (found.list[i].program == program)
-			return true;
-	return false;
-}
 
 /* Containers' veths are left out: there are many, and they come and go. */
 static enum walk add_hooks(const void *key, const void *value, void *context, struct cni_error *err)
@@ -161,7 +156,7 @@ static enum walk add_hooks(const void *key, const void *value, void *context, st
 			continue;
 		use = ARRAY_ADD(statistics->hooks, statistics->hook_count);
 		use->hook = hook_name(hook);
-		use->attached = is_attached(ifindex, hook, program);
+		use->attached = hook_has_program(ifindex, hook, program);
 		memcpy(use->interface, name, sizeof(name));
 	}
 	return WALK_ON;
@@ -184,12 +179,12 @@ static uint64_t memory_of(int fd)
 	return bytes;
 }
 
-uint64_t statistics_memory(const struct objects *objects)
+static uint64_t memory_of_all(const struct objects *objects)
 {
 	uint64_t bytes = 0;
 
 	for (int map = 0; map < MAP_COUNT; map++)
-		bytes += memory_of(objects->maps[map]);
+		bytes += memory_of(map_fd(objects, map));
 	return bytes;
 }
 
@@ -204,7 +199,7 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	cni_printable(statistics->version, "");
 	if (view->is_empty)
 		return 0;
-	statistics->memory = statistics_memory(objects);
+	statistics->memory = memory_of_all(objects);
 	if (counters_read(objects, &statistics->counters, err) ||
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;
@@ -218,7 +213,7 @@ void statistics_release(struct statistics *statistics)
 {
 	free(statistics->checks);
 	free(statistics->hooks);
-	tally_release(&statistics->ports);
-	tally_release(&statistics->attachments);
+	json_decref(statistics->ports);
+	json_decref(statistics->attachments);
 	*statistics = (struct statistics){0};
 }

@@ -7,7 +7,6 @@
 
 #include "operator/view/flow_counts.h"
 #include "operator/view/mappings.h"
-#include "operator/view/tally.h"
 #include "operator/view/view.h"
 
 struct counter_word {
@@ -20,8 +19,6 @@ extern const struct counter_word counter_words[];
 extern const size_t counter_word_count;
 
 uint64_t counter_of(const struct counters *counters, const struct counter_word *word);
-/* "no_tuple" of "drop_no_tuple"; NULL: it does not count drops. */
-const char *counter_drop_reason(const struct counter_word *word);
 
 #define TABLE_COUNT 12
 
@@ -54,17 +51,15 @@ struct statistics {
 	size_t table_count;
 	struct hook_use *hooks;
 	size_t hook_count;
-	struct tally ports;       /* by network and protocol */
-	struct tally attachments; /* by network and state */
-	uint64_t memory;          /* bytes, of all maps */
+	json_t *ports;       /* {network: {protocol: count}}; NULL: none */
+	json_t *attachments; /* {network: {state: count}} */
+	uint64_t memory;     /* bytes, of all maps */
 	char version[PROGRAM_VERSION_SIZE];
 };
 
 /* Of an empty view all is 0. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err);
-/* Of all maps, as the kernel charges it. */
-uint64_t statistics_memory(const struct objects *objects);
 void statistics_release(struct statistics *statistics);
 
 #define cleanup_statistics __attribute__((cleanup(statistics_release)))

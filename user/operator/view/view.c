@@ -21,7 +21,6 @@
 #include "net/link.h"
 #include "net/netlink.h"
 
-#define ID_CHARACTERS 12 /* as engines show a container ID */
 #define MIN_ID_CHARACTERS 4
 
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
@@ -73,7 +72,7 @@ int view_open(struct view *view, struct cni_error *err)
 		return -1;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	view->now = (uint32_t)now.tv_sec;
-	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
 	return 0;
 }
 
@@ -86,7 +85,7 @@ void view_of_host(struct view *view, const struct host *host)
 	view->is_hosts = true;
 	view->datapath = host->datapath;
 	view->socket = host->socket;
-	view->containers = need(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
 }
 
 void view_close(struct view *view)
@@ -99,7 +98,7 @@ void view_close(struct view *view)
 	free(view->containers);
 	engine_names_release(&view->names);
 	if (!view->is_hosts)
-		netlink_cleanup_socket(&view->socket);
+		netlink_close(&view->socket);
 	if (view->opened)
 		datapath_close(&view->datapath);
 	*view = (struct view){0};
@@ -119,64 +118,37 @@ static void read_name(struct container_info *container, const char key[ATTACHMEN
 	cni_printable((char *)name->ifname, "");
 }
 
-/* Engines name containers by 64 hexadecimal digits, and show the first ones; nerdctl puts its
- * namespace and a hyphen before them. The ID itself where it is none of an engine. */
-const char *view_engines_id(const char *container_id)
-{
-	const char *hyphen = strrchr(container_id, '-');
-	const char *digits = hyphen ? hyphen + 1 : container_id;
-	bool is_engines = strlen(digits) == 64 && strspn(digits, "0123456789abcdef") == 64;
-
-	return is_engines ? digits : container_id;
-}
-
-static int shown_length(const char *container_id)
-{
-	return strlen(view_engines_id(container_id)) == 64 ? ID_CHARACTERS
-							   : (int)strlen(container_id);
-}
-
-/* For a record without a name, as those of containers that were adopted are. */
-static void take_name(struct container_info *container, struct engine_names *names)
-{
-	struct workload *workload = &container->record.workload;
-	const char *id = container->name.container_id;
-	const struct engine_name *name = *id ? engine_name_of(names, id) : NULL;
-
-	if (!name)
-		return;
-	workload->kind = *name->namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
-	snprintf(workload->namespace, sizeof(workload->namespace), "%.*s",
-		 WORKLOAD_NAMESPACE_SIZE - 1, name->namespace);
-	snprintf(workload->name, sizeof(workload->name), "%.*s", WORKLOAD_NAME_SIZE - 1,
-		 name->name);
-}
-
+/* A record of a container that was adopted has no name. */
 static void write_text(struct container_info *container, struct engine_names *names)
 {
 	struct workload *workload = &container->record.workload;
 	const char *id = container->name.container_id;
+	const struct engine_name *name;
 
 	workload->namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
 	workload->name[WORKLOAD_NAME_SIZE - 1] = '\0';
 	cni_printable(workload->namespace, "");
 	cni_printable(workload->name, "");
-	if (workload->kind == WORKLOAD_NONE || !*workload->name)
-		take_name(container, names);
-	if (workload->kind == WORKLOAD_NONE || !*workload->name)
-		snprintf(container->text, sizeof(container->text), "%.*s", shown_length(id),
-			 view_engines_id(id));
-	else
+	if (workload->kind != WORKLOAD_NONE && *workload->name) {
 		snprintf(container->text, sizeof(container->text), "%s%s%s", workload->namespace,
 			 *workload->namespace ? "/" : "", workload->name);
-	if (!*container->text)
-		snprintf(container->text, sizeof(container->text), "unnamed");
+		return;
+	}
+	name = engine_name_of(names, id);
+	if (name) {
+		workload->kind = *name->namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
+		snprintf(workload->namespace, sizeof(workload->namespace), "%.*s",
+			 WORKLOAD_NAMESPACE_SIZE - 1, name->namespace);
+		snprintf(workload->name, sizeof(workload->name), "%.*s", WORKLOAD_NAME_SIZE - 1,
+			 name->name);
+	}
+	engine_name_write(names, *id ? id : "unnamed", container->text);
 }
 
 static struct container_info *read_container(const struct objects *objects, uint32_t number,
 					     struct engine_names *names)
 {
-	struct container_info *container = need(calloc(1, sizeof(*container)));
+	struct container_info *container = or_exit(calloc(1, sizeof(*container)));
 	struct slot slot;
 
 	if (!slot_read(objects, number, &slot))
@@ -245,5 +217,5 @@ bool container_matches(const struct container_info *container, const char *wante
 	    (slash && !strcmp(slash + 1, wanted)))
 		return true;
 	return length >= MIN_ID_CHARACTERS &&
-	       (!strncmp(id, wanted, length) || !strncmp(view_engines_id(id), wanted, length));
+	       (!strncmp(id, wanted, length) || !strncmp(engine_id(id), wanted, length));
 }

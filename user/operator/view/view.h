@@ -17,7 +17,7 @@
 #include "operator/view/engine_names.h"
 
 /* Pod, job or container: both names of a workload, and what stands between them. */
-#define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ATTACHMENT_KEY_SIZE)
+#define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ENGINE_TEXT_SIZE)
 
 /* Whose a slot is. All texts are printable. */
 struct container_info {
@@ -32,7 +32,7 @@ struct container_info {
 };
 
 struct host;
-struct nl_sock;
+struct netlink;
 
 /* Begins as {0}. */
 struct view {
@@ -41,7 +41,7 @@ struct view {
 	bool is_quiet; /* set before it is opened: no note where it is empty */
 	bool is_empty; /* nothing was ever added: there are no maps */
 	struct datapath datapath;
-	struct nl_sock *socket;
+	struct netlink *socket;
 	uint32_t now;                       /* CLOCK_MONOTONIC, seconds, as programs read it */
 	struct container_info **containers; /* by slot; read when they are asked for */
 	struct engine_names names;
@@ -67,9 +67,6 @@ struct container_info *view_container(struct view *view, struct owner owner);
  * Printable. */
 void view_describe(struct view *view, const struct attachment_entry *entry,
 		   char text[DESCRIBED_ATTACHMENT_SIZE]);
-
-/* Without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
-const char *view_engines_id(const char *container_id);
 
 /* Whether the programs take it for a connection that goes on. */
 bool view_is_alive(struct view *view, const struct connection_key *key,

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
+#
+# test_doctor_faults.sh - faults of hosts and containers, one after the other in one world: the port is
+# dead, `bpf-portmap doctor PORT` fails, and its first line has the cause.
+
+# shellcheck source=tests/net/doctor.sh
+. "$project/tests/net/doctor.sh"
+# shellcheck source=tests/net/operator.sh
+. "$project/tests/net/operator.sh"
+
+# sick_host: a healthy host; the addresses of its container are $web4 and $web6, its veth is $veth
+sick_host() {
+	healthy_host
+	web4=$(address4 web) web6=$(address6 web) veth=$(host_veth web)
+}
+
+# dead WORDS [ARGUMENT...]: doctor's first line has the words, and the client that is named gets no
+# answer; by default the one of IPv4
+dead() {
+	local words=$1 address=$host4
+	shift
+	[ $# -gt 0 ] || set -- --from "$client4" 8080/tcp
+	case $2 in *:*) address=$host6 ;; esac
+	by_hand 2 doctor "$@"
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
+	expect_contains "$(head -n 1 /run/out)" "$words"
+	expect_no_answer client tcp "$address" 8080
+}
+
+# alive [ARGUMENT...]: doctor finds nothing
+alive() { by_hand 0 doctor "${@:-8080/tcp}"; }
+
+# the host's IP stack: forwarding, routes and rules, neighbours, links
+# limit 120 s
+test_doctor_faults_host() {
+	sick_host
+	sysctl -qw net.ipv4.ip_forward=0
+	dead 'the host does not forward IPv4 packets that come in by eth0'
+	sysctl -qw net.ipv4.ip_forward=1
+	sysctl -qw net.ipv6.conf.all.forwarding=0
+	dead 'the host does not forward IPv6' --from "$client6" 8080/tcp
+	sysctl -qw net.ipv6.conf.all.forwarding=1
+	sysctl -qw net.ipv4.conf.cni0.forwarding=0
+	dead 'the host does not forward IPv4 packets that come in by cni0'
+	sysctl -qw net.ipv4.conf.cni0.forwarding=1
+	ip route add "$web4/32" dev eth1
+	dead "the host's route to $web4 leads to eth1, not to cni0"
+	ip route del "$web4/32" dev eth1
+	ip route add blackhole "$web4/32"
+	dead "the host's route to $web4 leads to nowhere"
+	ip route del blackhole "$web4/32"
+	ip rule add iif eth0 to "$web4" prohibit pref 100
+	dead 'by the kernel: no route leads on, or one that refuses (ip rule'
+	ip rule del pref 100
+	ip -6 rule add iif cni0 unreachable pref 100
+	dead 'the answer is dropped by the kernel: no route leads on' --from "$client6" 8080/tcp
+	ip -6 rule del pref 100
+	# Routing would answer by eth1 what comes in by eth0.
+	ip route add default via "$server4" dev eth1 table 100
+	ip rule add from 10.88.0.0/16 lookup 100 pref 100
+	dead 'dropped by the host: the reverse path filter at eth0'
+	ip rule del pref 100
+	ip neighbour replace "$web4" lladdr 02:00:00:00:00:99 dev cni0 nud permanent
+	dead "at cni0 another MAC than the container's is known for $web4"
+	ip neighbour del "$web4" dev cni0
+	ip link set "$veth" nomaster
+	dead "$veth is no port of cni0 any more"
+	ip link set "$veth" master cni0
+	ip link set "$veth" down
+	dead "$veth is down"
+	ip link set "$veth" up
+	wait_until 5 alive_again
+}
+alive_again() { "$build/bpf-portmap" doctor 8080/tcp >/run/out; }
+
+# programs and queues of others
+# limit 120 s
+test_doctor_faults_programs() {
+	sick_host
+	# They drop what asks for the container's MAC, too.
+	ip neighbour replace "$web4" lladdr "$(mac_in web eth0)" dev cni0 nud permanent
+	"$build/tests/xdp" drop "$veth" native
+	dead 'the answer is dropped by the kernel: an XDP program of others at the veth'
+	"$build/tests/xdp" end "$veth" native
+	in_namespace web "$build/tests/xdp" drop eth0 native
+	dead 'dropped by the kernel in the container: an XDP program of others at the veth'
+	in_namespace web "$build/tests/xdp" end eth0 native
+	tc qdisc replace dev "$veth" root tbf rate 8bit burst 10 limit 10
+	dead 'dropped by the kernel: a queue has no room (tc qdisc)'
+	tc qdisc del dev "$veth" root
+	if tcx_is_there; then
+		"$build/tests/tcx" drop "$veth" egress /sys/fs/bpf/filter
+		dead 'dropped by the kernel: a tc program of others'
+		"$build/tests/tcx" detach "$veth" egress somebody_elses
+		rm /sys/fs/bpf/filter
+		in_namespace web "$build/tests/tcx" drop eth0 ingress /sys/fs/bpf/filter
+		dead 'dropped by the kernel in the container: a tc program of others'
+		in_namespace web "$build/tests/tcx" detach eth0 ingress somebody_elses
+	fi
+	alive
+}
+tcx_is_there() { [ "$(kernel_or 6.6)" = 6.6 ]; }
+
+# rules of nftables in all families and at all hooks, on the host and in the container
+# limit 120 s
+test_doctor_faults_rules() {
+	sick_host
+	nft "table inet f { chain c { type filter hook prerouting priority raw; tcp dport 80 reject with tcp reset; }; }"
+	dead 'dropped by the host: nft inet f, chain c, rule handle 2 (tcp dport 80 reject with tcp reset)'
+	nft delete table inet f
+	nft "table inet f { chain c { type filter hook postrouting priority 0; oifname eth0 drop; }; }"
+	dead 'the answer is dropped by the host: nft inet f, chain c, rule handle 2 (oifname "eth0" drop)'
+	nft delete table inet f
+	nft "table ip6 f { chain c { type filter hook forward priority 0; policy drop; }; }"
+	dead 'dropped by the host: nft ip6 f, chain c, policy drop' --from "$client6" 8080/tcp
+	alive --from "$client4" 8080/tcp
+	nft delete table ip6 f
+	nft "table netdev n { chain c { type filter hook ingress device eth0 priority 0; policy drop; }; }"
+	dead 'dropped by the host: nft netdev n, chain c, policy drop'
+	# A filter of one's own in front of everything is not for us to open.
+	closed_stays_closed
+	nft delete table netdev n
+	nft "table netdev n { chain c { type filter hook egress device eth0 priority 0; policy drop; }; }"
+	dead 'the answer is dropped by the host: nft netdev n, chain c, policy drop'
+	closed_stays_closed
+	nft delete table netdev n
+	nft "table netdev n { chain c { type filter hook ingress device $veth priority 0; policy drop; }; }"
+	dead 'the answer is dropped by the host: nft netdev n, chain c, policy drop'
+	nft delete table netdev n
+	in_namespace web nft "table netdev n { chain c { type filter hook ingress device eth0 priority 0; policy drop; }; }"
+	dead "dropped in the container's own firewall: nft netdev n, chain c, policy drop"
+	in_namespace web nft delete table netdev n
+	in_namespace web nft "table inet f { chain o { type filter hook output priority 0; policy drop; }; }"
+	dead "the answer is dropped in the container's own firewall: nft inet f, chain o, policy drop"
+	closed_stays_closed
+	in_namespace web nft delete table inet f
+	nft "table inet f { set s { type ipv4_addr . inet_service; elements = { $client4 . 80 }; };
+		chain c { type filter hook forward priority 0; ip saddr . tcp dport @s drop; }; }"
+	dead 'dropped by the host: nft inet f, chain c, rule handle'
+	closed_stays_closed
+	nft delete table inet f
+	alive
+}
+closed_stays_closed() {
+	! grep -E 'remedy|accept|ACCEPT' /run/out || fail "a remedy opens it: $(cat /run/out)"
+}
+
+# a program that was stopped, or whose container is paused: the kernel connects, and nobody answers
+test_doctor_faults_paused() {
+	local pid
+	sick_host
+	pid=$(in_namespace web ss -Hltnp 'sport = 80' | sed -n 's/.*pid=\([0-9]*\).*/\1/p' | head -n 1)
+	kill -STOP "$pid"
+	dead "(pid $pid) is stopped"
+	kill -CONT "$pid"
+	alive
+	needs_cgroup
+	mkdir "$cgroup/paused"
+	echo "$pid" >"$cgroup/paused/cgroup.procs"
+	echo 1 >"$cgroup/paused/cgroup.freeze"
+	dead "(pid $pid) is frozen: its container is paused"
+	echo 0 >"$cgroup/paused/cgroup.freeze"
+	alive
+	echo "$pid" >"$cgroup/cgroup.procs"
+	rmdir "$cgroup/paused"
+}
+
+# the container: its interface, address, routes, neighbours, families, and its server
+# limit 120 s
+test_doctor_faults_container() {
+	sick_host
+	ip -n web route del default
+	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
+	ip -n web route add default via "$bridge4"
+	ip -n web rule add to "$client4" blackhole pref 100
+	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
+	ip -n web rule del pref 100
+	# As with a netmask that is too short.
+	ip -n web route add "$client4/32" dev eth0
+	dead "shop/web-0 takes $client4 for a neighbour at its eth0 (a netmask"
+	ip -n web route del "$client4/32" dev eth0
+	end_processes web
+	in_namespace web "$peer" serve tcp 127.0.0.1 80 --name web --background
+	dead 'refused: shop/web-0 listens at tcp port 127.0.0.1:80 only'
+	end_processes web
+	in_namespace web "$peer" serve tcp "$web6" 80 --name web --background
+	dead "refused: shop/web-0 listens at tcp port [$web6]:80 only, not at $web4:80"
+	alive --from "$client6" 8080/tcp
+	end_processes web
+	serve_in web 80
+	ip -n web address del "$web4/16" dev eth0
+	ip neighbour flush dev cni0
+	dead "nobody at cni0 answers for $web4: shop/web-0 does not have that address"
+	ip -n web address add "$web4/16" dev eth0
+	ip -n web route add default via "$bridge4"
+	in_namespace web sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+	dead "nobody at cni0 answers for $web6: shop/web-0 does not have that address" --from "$client6" 8080/tcp
+	ip -n web link set eth0 down
+	dead 'eth0 in shop/web-0 is down'
+}

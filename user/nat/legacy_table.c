@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* legacy_table.c - a table of iptables-legacy, which the kernel hands out whole. */
+#include "nat/legacy_table.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/netfilter_ipv4/ip_tables.h>
+#include <linux/netfilter_ipv6/ip6_tables.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "net/text_file.h"
+#include "nat/xt_rule.h"
+
+#define TRIES 3
+
+/* The structures and numbers of both families are the same. */
+_Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo), "getinfo");
+_Static_assert(sizeof(struct ipt_get_entries) == sizeof(struct ip6t_get_entries), "get_entries");
+_Static_assert(IPT_SO_GET_INFO == IP6T_SO_GET_INFO, "get info");
+_Static_assert(IPT_SO_GET_ENTRIES == IP6T_SO_GET_ENTRIES, "get entries");
+
+static int read_entries(struct legacy_table *table, int socket)
+{
+	struct ipt_getinfo info = {0};
+	cleanup_free struct ipt_get_entries *entries = NULL;
+	socklen_t length = sizeof(info);
+	int level = table->ipv4 ? SOL_IP : SOL_IPV6;
+
+	snprintf(info.name, sizeof(info.name), "%s", table->name);
+	if (getsockopt(socket, level, IPT_SO_GET_INFO, &info, &length))
+		return -1;
+	length = (socklen_t)(sizeof(*entries) + info.size);
+	entries = or_exit(calloc(1, length));
+	memcpy(entries->name, info.name, sizeof(entries->name));
+	entries->size = info.size;
+	if (getsockopt(socket, level, IPT_SO_GET_ENTRIES, entries, &length))
+		return -1;
+	memcpy(table->hooks.begin, info.hook_entry, sizeof(table->hooks.begin));
+	table->hooks.valid = info.valid_hooks;
+	table->size = info.size;
+	memmove(entries, entries->entrytable, info.size);
+	table->entries = (const uint8_t *)TAKE(entries);
+	return 0;
+}
+
+/* Asking for a table that is not there would make it. */
+bool legacy_table_exists(bool ipv4, const char *name)
+{
+	char names[256] = "\n", line[XT_TABLE_MAXNAMELEN + 2]; /* one a line */
+
+	text_file_read(ipv4 ? "/proc/net/ip_tables_names" : "/proc/net/ip6_tables_names", names + 1,
+		       sizeof(names) - 1);
+	snprintf(line, sizeof(line), "\n%s\n", name);
+	return strstr(names, line);
+}
+
+int legacy_table_read(bool ipv4, const char *name, struct legacy_table *table)
+{
+	cleanup_close int fd = -1;
+	int result = -1;
+
+	*table = (struct legacy_table){.name = name, .ipv4 = ipv4};
+	/* Any kind serves, and this one needs no right. */
+	fd = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	/* EAGAIN: it changed between the two questions. */
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++)
+		result = read_entries(table, fd);
+	return result;
+}
+
+bool legacy_may_have_portmap(void)
+{
+	char users[16];
+
+	if (text_file_read("/sys/module/xt_multiport/refcnt", users, sizeof(users)))
+		return strcmp(users, "0\n") != 0;
+	/* Not built in, and not loaded either. */
+	return access("/sys/module/nf_conntrack/initstate", F_OK) != 0;
+}
+
+/* An entry: addresses, then matches, then one target. */
+struct layout {
+	size_t entry_size, target_offset, next_offset, address, mask, source_mask, interfaces,
+		address_size, protocol, inverted;
+};
+
+static const struct layout layouts[] = {
+	[false] = {sizeof(struct ip6t_entry), offsetof(struct ip6t_entry, target_offset),
+		   offsetof(struct ip6t_entry, next_offset), offsetof(struct ip6t_entry, ipv6.dst),
+		   offsetof(struct ip6t_entry, ipv6.dmsk), offsetof(struct ip6t_entry, ipv6.smsk),
+		   offsetof(struct ip6t_entry, ipv6.iniface), 16,
+		   offsetof(struct ip6t_entry, ipv6.proto),
+		   offsetof(struct ip6t_entry, ipv6.invflags)},
+	[true] = {sizeof(struct ipt_entry), offsetof(struct ipt_entry, target_offset),
+		  offsetof(struct ipt_entry, next_offset), offsetof(struct ipt_entry, ip.dst),
+		  offsetof(struct ipt_entry, ip.dmsk), offsetof(struct ipt_entry, ip.smsk),
+		  offsetof(struct ipt_entry, ip.iniface), 4, offsetof(struct ipt_entry, ip.proto),
+		  offsetof(struct ipt_entry, ip.invflags)},
+};
+
+/* The same numbers in both families. */
+_Static_assert(IPT_INV_DSTIP == IP6T_INV_DSTIP, "inverted destination");
+
+static uint16_t number_at(const uint8_t *entry, size_t offset)
+{
+	uint16_t number;
+
+	memcpy(&number, entry + offset, sizeof(number));
+	return number;
+}
+
+/* Matches and targets begin alike: size, name, revision. */
+struct part {
+	char name[XT_EXTENSION_MAXNAMELEN + 1];
+	unsigned int revision;
+	size_t size;
+	struct bytes info;
+};
+
+static bool part_read(struct part *part, const uint8_t *at, size_t left)
+{
+	struct xt_entry_match header;
+
+	if (left < sizeof(header))
+		return false;
+	memcpy(&header, at, sizeof(header));
+	part->size = header.u.user.match_size;
+	if (part->size < sizeof(header) || part->size > left)
+		return false;
+	memcpy(part->name, header.u.user.name, sizeof(header.u.user.name));
+	part->name[sizeof(header.u.user.name)] = '\0';
+	part->revision = header.u.user.revision;
+	part->info = (struct bytes){at + sizeof(header), part->size - sizeof(header)};
+	return true;
+}
+
+/* The entry's size; 0: there is no whole one. */
+static size_t entry_size(const struct legacy_table *table, size_t offset)
+{
+	const struct layout *layout = &layouts[table->ipv4];
+	size_t size;
+
+	if (offset > table->size || table->size - offset < layout->entry_size)
+		return 0;
+	size = number_at(table->entries + offset, layout->next_offset);
+	return size >= layout->entry_size && size <= table->size - offset ? size : 0;
+}
+
+static bool target_read(const struct legacy_table *table, size_t offset, size_t size,
+			struct part *target)
+{
+	const struct layout *layout = &layouts[table->ipv4];
+	size_t target_offset = number_at(table->entries + offset, layout->target_offset);
+
+	return target_offset >= layout->entry_size && target_offset <= size &&
+	       part_read(target, table->entries + offset + target_offset, size - target_offset);
+}
+
+/* The hook whose chain begins there, or NULL. */
+static const char *hook_name(const struct legacy_table *table, size_t offset)
+{
+	static const char *const names[LEGACY_HOOKS] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT",
+							"POSTROUTING"};
+
+	for (unsigned int i = 0; i < LEGACY_HOOKS; i++)
+		if (table->hooks.valid & 1U << i && table->hooks.begin[i] == offset)
+			return names[i];
+	return NULL;
+}
+
+/* Other chains begin behind an entry whose target is ERROR and has their name. */
+static void chain_name(const struct legacy_table *table, size_t offset, char *name, size_t room)
+{
+	size_t head = layouts[table->ipv4].entry_size + sizeof(struct xt_error_target);
+	const char *hook = hook_name(table, offset);
+	struct part target;
+
+	*name = '\0';
+	if (hook)
+		snprintf(name, room, "%s", hook);
+	else if (offset >= head && entry_size(table, offset - head) == head &&
+		 target_read(table, offset - head, head, &target) &&
+		 !strcmp(target.name, XT_ERROR_TARGET))
+		nat_text_copy(name, room, target.info);
+}
+
+bool legacy_chain_find(const struct legacy_table *table, const char *name, size_t *offset)
+{
+	char found[NAT_NAME_SIZE];
+	struct part target;
+	size_t size;
+
+	for (size_t at = 0; (size = entry_size(table, at)); at += size) {
+		if (!target_read(table, at, size, &target) ||
+		    strcmp(target.name, XT_ERROR_TARGET) != 0)
+			continue;
+		nat_text_copy(found, sizeof(found), target.info);
+		*offset = at + size;
+		if (!strcmp(found, name))
+			return true;
+	}
+	return false;
+}
+
+static void parse_entry(const struct legacy_table *table, size_t offset, const struct part *target,
+			struct nat_rule *rule)
+{
+	static const uint8_t any[2 * IFNAMSIZ];
+	const struct layout *layout = &layouts[table->ipv4];
+	const uint8_t *entry = table->entries + offset, *at = entry + layout->entry_size;
+	size_t left = number_at(entry, layout->target_offset) - layout->entry_size;
+	uint8_t inverted = entry[layout->inverted];
+	struct part part;
+	int verdict;
+
+	nat_rule_begin(rule, table->ipv4, !table->ipv4);
+	rule->legacy = true;
+	snprintf(rule->table, sizeof(rule->table), "%s", table->name);
+	rule->family = table->ipv4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
+	rule->restricted = inverted ||
+			   memcmp(entry + layout->source_mask, any, layout->address_size) != 0 ||
+			   memcmp(entry + layout->interfaces, any, sizeof(any)) != 0;
+	if (!(inverted & XT_INV_PROTO))
+		rule->protocol = (uint8_t)number_at(entry, layout->protocol);
+	if (!(inverted & IPT_INV_DSTIP) &&
+	    memcmp(entry + layout->mask, any, layout->address_size) != 0)
+		nat_rule_limit_address(rule, table->ipv4, entry + layout->address,
+				       entry + layout->mask, layout->address_size);
+	for (; part_read(&part, at, left); at += part.size, left -= part.size)
+		xt_rule_take_match(rule, part.name, part.revision, part.info);
+	if (*target->name) {
+		xt_rule_take_target(rule, target->name, target->revision, target->info);
+	} else if (bytes_copy_front(&verdict, sizeof(verdict), target->info)) {
+		/* Where it leads: a chain's first entry, or a negative verdict. */
+		rule->jumps = verdict >= 0;
+		rule->target_offset = rule->jumps ? (size_t)verdict : 0;
+		if (rule->jumps)
+			chain_name(table, rule->target_offset, rule->target, sizeof(rule->target));
+	}
+}
+
+static bool begins_chain(const struct legacy_table *table, size_t offset)
+{
+	size_t size = entry_size(table, offset);
+	struct part target;
+
+	return !size || hook_name(table, offset) || !target_read(table, offset, size, &target) ||
+	       !strcmp(target.name, XT_ERROR_TARGET);
+}
+
+/* The last entry of a chain is none of its rules: it is the policy, or the end. */
+void legacy_chain_parse(const struct legacy_table *table, size_t offset,
+			void (*take)(void *context, const struct nat_rule *rule), void *context)
+{
+	char name[NAT_NAME_SIZE];
+	struct nat_rule rule;
+	struct part target;
+	size_t size;
+
+	chain_name(table, offset, name, sizeof(name));
+	for (size_t at = offset; (size = entry_size(table, at)); at += size) {
+		if (!target_read(table, at, size, &target) || begins_chain(table, at + size))
+			return;
+		parse_entry(table, at, &target, &rule);
+		memcpy(rule.chain_name, name, sizeof(name));
+		take(context, &rule);
+	}
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * legacy_table.h - a table of iptables-legacy, which the kernel hands out whole.
+ */
+#ifndef NAT_LEGACY_TABLE_H
+#define NAT_LEGACY_TABLE_H
+
+#include "nat/nat_rule.h"
+
+#define LEGACY_HOOKS 5
+
+/* Where the kernel says that each hook's chain begins. */
+struct legacy_hooks {
+	uint32_t begin[LEGACY_HOOKS];
+	uint32_t valid; /* a bit for each hook that has one */
+};
+
+struct legacy_table {
+	const char *name;
+	bool ipv4;
+	struct legacy_hooks hooks;
+	const uint8_t *entries;
+	size_t size;
+};
+
+bool legacy_table_exists(bool ipv4, const char *name);
+
+/* Reads one that exists. 0; -1 and errno. `entries` is malloc'ed. */
+int legacy_table_read(bool ipv4, const char *name, struct legacy_table *table);
+
+/* Whether the match that portmap's rules have is in use: reading a table of 10,000 rules takes
+ * 20 ms. */
+bool legacy_may_have_portmap(void);
+
+/* Finds where the chain begins that somebody has made with this name. */
+bool legacy_chain_find(const struct legacy_table *table, const char *name, size_t *offset);
+
+/* Calls `take` for each rule of the chain that begins there. */
+void legacy_chain_parse(const struct legacy_table *table, size_t offset,
+			void (*take)(void *context, const struct nat_rule *rule), void *context);
+
+#endif

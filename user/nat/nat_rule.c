@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nat_rule.c - what one rule of a NAT table says about the destination of packets. */
+#include "nat/nat_rule.h"
+
+#include <string.h>
+
+#include "lib/text.h"
+
+#define LAST_PORT 65535
+
+void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6)
+{
+	*rule = (struct nat_rule){
+		.ipv4 = ipv4,
+		.ipv6 = ipv6,
+		.ports = {{0, LAST_PORT}},
+		.range_count = 1,
+	};
+}
+
+/* What both have. More ranges than fit are left out. */
+static void intersect(struct nat_rule *rule, const struct port_range *ranges, size_t count)
+{
+	struct port_range kept[NAT_RULE_RANGES] = {0};
+	size_t kept_count = 0;
+
+	for (size_t i = 0; i < rule->range_count * count && kept_count < NAT_RULE_RANGES; i++) {
+		const struct port_range *own = &rule->ports[i / count], *other = &ranges[i % count];
+		struct port_range both = {
+			.first = own->first > other->first ? own->first : other->first,
+			.last = own->last < other->last ? own->last : other->last,
+		};
+
+		if (both.first <= both.last)
+			kept[kept_count++] = both;
+	}
+	memcpy(rule->ports, kept, kept_count * sizeof(*kept));
+	rule->range_count = kept_count;
+}
+
+void nat_rule_limit_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count)
+{
+	intersect(rule, ranges, count);
+	rule->names_port = true;
+}
+
+void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *range)
+{
+	struct port_range others[2];
+	size_t count = 0;
+
+	if (range->first > range->last)
+		return;
+	if (range->first > 0)
+		others[count++] = (struct port_range){0, (__u16)(range->first - 1)};
+	if (range->last < LAST_PORT)
+		others[count++] = (struct port_range){(__u16)(range->last + 1), LAST_PORT};
+	intersect(rule, others, count);
+}
+
+void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
+			    const uint8_t *mask, size_t size)
+{
+	size_t begin = ipv4 ? 12 : 0;
+
+	if (size > CNI_ADDRESS_SIZE - begin)
+		return;
+	*(ipv4 ? &rule->ipv6 : &rule->ipv4) = false;
+	if (ipv4)
+		memcpy(rule->address, cni_address_any_ipv4, begin);
+	for (size_t i = 0; i < size; i++) {
+		rule->mask[begin + i] = mask ? mask[i] : 0xff;
+		rule->address[begin + i] = bytes[i] & rule->mask[begin + i];
+	}
+}
+
+void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size)
+{
+	memcpy(rule->new_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	if (size == 4)
+		memcpy(rule->new_address + 12, address, size);
+	else if (size == CNI_ADDRESS_SIZE)
+		memcpy(rule->new_address, address, size);
+}
+
+bool bytes_copy_front(void *to, size_t size, struct bytes bytes)
+{
+	if (bytes.size < size)
+		return false;
+	memcpy(to, bytes.data, size);
+	return true;
+}
+
+void nat_text_copy(char *to, size_t room, struct bytes text)
+{
+	size_t length = text.size ? strnlen((const char *)text.data, text.size) : 0;
+
+	if (length >= room)
+		length = room - 1;
+	if (length)
+		memcpy(to, text.data, length);
+	to[length] = '\0';
+	cni_printable(to, "");
+}
+
+bool nat_rule_has_any_address(const struct nat_rule *rule)
+{
+	static const uint8_t any[CNI_ADDRESS_SIZE];
+
+	return !memcmp(rule->mask, any, sizeof(any));
+}
+
+bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address) ? !rule->ipv4 : !rule->ipv6)
+		return false;
+	for (size_t i = 0; i < CNI_ADDRESS_SIZE; i++)
+		if ((address[i] & rule->mask[i]) != (rule->address[i] & rule->mask[i]))
+			return false;
+	return true;
+}
+
+bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
+			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	if (rule->protocol && rule->protocol != protocol)
+		return false;
+	if (cni_address_is_ipv4(address) ? !rule->ipv4 : !rule->ipv6)
+		return false;
+	if (!cni_address_is_any(address) && !nat_rule_holds_address(rule, address))
+		return false;
+	for (size_t i = 0; i < rule->range_count; i++)
+		if (rule->ports[i].first <= port && port <= rule->ports[i].last)
+			return true;
+	return false;
+}

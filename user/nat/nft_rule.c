@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nft_rule.c - rules and chains as nf_tables tells them. */
+#include "nat/nft_rule.h"
+
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nf_tables_compat.h>
+#include <string.h>
+
+#include "nat/nft_attributes.h"
+#include "nat/xt_rule.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The register file, in units of four bytes. */
+#define REGISTERS NFT_REG32_COUNT
+#define REGISTER_BYTES (REGISTERS * NFT_REG32_SIZE)
+
+#define COMMENT_OF_RULE 0 /* the type of a comment in a rule's user data */
+
+enum field_kind {
+	FIELD_OTHER,
+	FIELD_FAMILY,
+	FIELD_PROTOCOL,
+	FIELD_ADDRESS,
+	FIELD_PORT,
+};
+
+/* A field of the packet that was loaded into registers from one on. */
+struct field {
+	enum field_kind kind;
+	bool ipv4;         /* FIELD_ADDRESS */
+	unsigned int skip; /* bytes of something else before it */
+	unsigned int size;
+	uint8_t mask[CNI_ADDRESS_SIZE];
+	bool masked;
+};
+
+struct reader {
+	struct nat_rule *rule;
+	struct field fields[REGISTERS];
+	uint8_t values[REGISTER_BYTES]; /* constants */
+	bool known[REGISTERS];
+};
+
+bool nft_chain_is_prerouting(struct bytes attributes)
+{
+	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+
+	return nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
+}
+
+int32_t nft_chain_priority(struct bytes attributes)
+{
+	return (int32_t)nft_number_at(nft_find(attributes, NFTA_CHAIN_HOOK), NFTA_HOOK_PRIORITY, 0);
+}
+
+/* Which of the registers; REGISTERS: none that holds data. */
+static unsigned int register_at(struct bytes expression, int type)
+{
+	uint32_t number = nft_number_at(expression, type, NFT_REG_VERDICT);
+
+	if (number >= NFT_REG_1 && number <= NFT_REG_4)
+		return (number - NFT_REG_1) * (NFT_REG_SIZE / NFT_REG32_SIZE);
+	if (number >= NFT_REG32_00 && number <= NFT_REG32_15)
+		return number - NFT_REG32_00;
+	return REGISTERS;
+}
+
+static void forget(struct reader *reader, unsigned int first, unsigned int bytes)
+{
+	for (unsigned int i = first; i < REGISTERS && (i == first || bytes > (i - first) * 4);
+	     i++) {
+		reader->fields[i] = (struct field){.kind = FIELD_OTHER};
+		reader->known[i] = false;
+	}
+}
+
+static void load_field(struct reader *reader, unsigned int first, enum field_kind kind,
+		       unsigned int size)
+{
+	if (first == REGISTERS)
+		return;
+	forget(reader, first, size);
+	reader->fields[first] = (struct field){.kind = kind, .size = size};
+}
+
+/* Where the fields are that matter here. */
+struct place {
+	uint32_t base, offset, size;
+	enum field_kind kind;
+	bool ipv4, ipv6;
+};
+
+static const struct place places[] = {
+	{NFT_PAYLOAD_NETWORK_HEADER, 9, 1, FIELD_PROTOCOL, .ipv4 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 16, 4, FIELD_ADDRESS, .ipv4 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 6, 1, FIELD_PROTOCOL, .ipv6 = true},
+	{NFT_PAYLOAD_NETWORK_HEADER, 24, 16, FIELD_ADDRESS, .ipv6 = true},
+	{NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2, FIELD_PORT, .ipv4 = true, .ipv6 = true},
+};
+
+/* Several fields may be loaded at once: of those that matter here two never stand side by side. The
+ * end of an address may be missing. */
+static void take_payload(struct reader *reader, struct bytes expression)
+{
+	unsigned int to = register_at(expression, NFTA_PAYLOAD_DREG);
+	uint32_t base = nft_number_at(expression, NFTA_PAYLOAD_BASE, UINT32_MAX);
+	uint32_t offset = nft_number_at(expression, NFTA_PAYLOAD_OFFSET, UINT32_MAX);
+	uint32_t size = nft_number_at(expression, NFTA_PAYLOAD_LEN, 0);
+
+	if (to == REGISTERS || size > REGISTER_BYTES)
+		return;
+	forget(reader, to, size);
+	for (size_t i = 0; i < COUNT(places); i++) {
+		const struct place *place = &places[i];
+		struct field *field = &reader->fields[to];
+
+		if (place->base != base || (reader->rule->ipv4 && !place->ipv4) ||
+		    (reader->rule->ipv6 && !place->ipv6) || offset > place->offset ||
+		    place->offset - offset >= size)
+			continue;
+		*field = (struct field){
+			.kind = place->kind,
+			.ipv4 = place->ipv4,
+			.skip = place->offset - offset,
+			.size = size - (place->offset - offset),
+		};
+		if (field->size > place->size)
+			field->size = place->size;
+		if (field->kind == FIELD_PORT && field->size < place->size)
+			field->kind = FIELD_OTHER;
+	}
+}
+
+static void take_meta(struct reader *reader, struct bytes expression)
+{
+	uint32_t key = nft_number_at(expression, NFTA_META_KEY, UINT32_MAX);
+	unsigned int to = register_at(expression, NFTA_META_DREG);
+
+	if (key == NFT_META_NFPROTO)
+		load_field(reader, to, FIELD_FAMILY, 1);
+	else if (key == NFT_META_L4PROTO)
+		load_field(reader, to, FIELD_PROTOCOL, 1);
+	else
+		load_field(reader, to, FIELD_OTHER, REGISTER_BYTES);
+}
+
+static void take_bitwise(struct reader *reader, struct bytes expression)
+{
+	unsigned int from = register_at(expression, NFTA_BITWISE_SREG);
+	unsigned int to = register_at(expression, NFTA_BITWISE_DREG);
+	struct bytes mask = nft_value_at(expression, NFTA_BITWISE_MASK);
+	struct field field;
+
+	if (from == REGISTERS || to == REGISTERS)
+		return;
+	field = reader->fields[from];
+	forget(reader, to, nft_number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
+	if (field.kind != FIELD_ADDRESS || mask.size < (size_t)field.skip + field.size ||
+	    nft_number_at(expression, NFTA_BITWISE_OP, 0))
+		return;
+	memcpy(field.mask, mask.data + field.skip, field.size);
+	field.masked = true;
+	reader->fields[to] = field;
+}
+
+static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t port)
+{
+	struct port_range range = {port, port};
+
+	if (operation == NFT_CMP_NEQ) {
+		nat_rule_exclude_ports(rule, &range);
+		return;
+	}
+	if (operation == NFT_CMP_LT || operation == NFT_CMP_LTE)
+		range.first = 0;
+	else if (operation != NFT_CMP_EQ)
+		range.last = UINT16_MAX;
+	nat_rule_limit_ports(rule, &range, 1);
+	range = (struct port_range){port, port};
+	if (operation == NFT_CMP_LT || operation == NFT_CMP_GT)
+		nat_rule_exclude_ports(rule, &range);
+}
+
+static void compare(struct nat_rule *rule, const struct field *field, uint32_t operation,
+		    const uint8_t *value)
+{
+	if (field->kind == FIELD_PORT)
+		compare_port(rule, operation, nft_port_in(value));
+	else if (operation != NFT_CMP_EQ)
+		rule->restricted = true;
+	else if (field->kind == FIELD_PROTOCOL)
+		rule->protocol = *value;
+	else if (field->kind == FIELD_ADDRESS)
+		nat_rule_limit_address(rule, field->ipv4, value, field->masked ? field->mask : NULL,
+				       field->size);
+	else if (field->kind == FIELD_FAMILY && *value == NFPROTO_IPV4)
+		rule->ipv6 = false;
+	else if (field->kind == FIELD_FAMILY && *value == NFPROTO_IPV6)
+		rule->ipv4 = false;
+}
+
+/* A field that the expression reads, and enough bytes to compare it with; else NULL. */
+static const struct field *field_at(const struct reader *reader, struct bytes expression, int type,
+				    struct bytes value)
+{
+	unsigned int from = register_at(expression, type);
+
+	if (from == REGISTERS || reader->fields[from].kind == FIELD_OTHER ||
+	    value.size < (size_t)reader->fields[from].skip + reader->fields[from].size)
+		return NULL;
+	return &reader->fields[from];
+}
+
+static void take_cmp(struct reader *reader, struct bytes expression)
+{
+	struct bytes value = nft_value_at(expression, NFTA_CMP_DATA);
+	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
+
+	if (field)
+		compare(reader->rule, field, nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
+			value.data + field->skip);
+	else
+		reader->rule->restricted = true;
+}
+
+static void take_range(struct reader *reader, struct bytes expression)
+{
+	struct bytes from = nft_value_at(expression, NFTA_RANGE_FROM_DATA);
+	struct bytes to = nft_value_at(expression, NFTA_RANGE_TO_DATA);
+	const struct field *field = field_at(reader, expression, NFTA_RANGE_SREG, from);
+	struct port_range range;
+
+	if (!field || field->kind != FIELD_PORT || to.size < (size_t)field->skip + field->size) {
+		reader->rule->restricted = true;
+		return;
+	}
+	range = (struct port_range){nft_port_in(from.data + field->skip),
+				    nft_port_in(to.data + field->skip)};
+	if (nft_number_at(expression, NFTA_RANGE_OP, NFT_RANGE_NEQ) == NFT_RANGE_EQ)
+		nat_rule_limit_ports(reader->rule, &range, 1);
+	else
+		nat_rule_exclude_ports(reader->rule, &range);
+}
+
+static int place_in_key(const struct reader *reader, unsigned int first, enum field_kind kind)
+{
+	for (unsigned int i = first; i < REGISTERS; i++)
+		if (reader->fields[i].kind == kind)
+			return (int)((i - first) * NFT_REG32_SIZE + reader->fields[i].skip);
+	return -1;
+}
+
+/* The services' addresses are in a map, too, which may have tens of thousands of elements: those
+ * with an address are left out. */
+static bool is_verdict_map(const struct reader *reader, struct bytes expression, unsigned int first)
+{
+	return nft_number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT &&
+	       place_in_key(reader, first, FIELD_ADDRESS) < 0;
+}
+
+/* A port in a set, or a verdict map; a protocol or an address in a set is no condition here. */
+static void take_lookup(struct reader *reader, struct bytes expression)
+{
+	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
+	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
+	struct bytes set = nft_find(expression, NFTA_LOOKUP_SET);
+	struct nat_lookup *lookup = &reader->rule->lookup;
+	bool is_verdict = is_verdict_map(reader, expression, first);
+
+	if (first < REGISTERS &&
+	    !(nft_number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
+	    (place_in_key(reader, first, FIELD_PORT) >= 0 || is_verdict) && set.size &&
+	    set.size < sizeof(lookup->set)) {
+		lookup->is_verdict = is_verdict;
+		reader->rule->jumps |= is_verdict;
+		/* As it is, for it is asked for again. */
+		memcpy(lookup->set, set.data, set.size);
+		lookup->set[set.size] = '\0';
+		lookup->port_at = place_in_key(reader, first, FIELD_PORT);
+		lookup->protocol_at = place_in_key(reader, first, FIELD_PROTOCOL);
+		lookup->address_at = place_in_key(reader, first, FIELD_ADDRESS);
+	} else {
+		reader->rule->restricted = true;
+	}
+	if (to < REGISTERS)
+		forget(reader, to, REGISTER_BYTES);
+}
+
+static void take_immediate(struct reader *reader, struct bytes expression)
+{
+	struct bytes data = nft_find(expression, NFTA_IMMEDIATE_DATA);
+	struct bytes verdict = nft_find(data, NFTA_DATA_VERDICT);
+	struct bytes value = nft_find(data, NFTA_DATA_VALUE);
+	struct bytes chain = nft_find(verdict, NFTA_VERDICT_CHAIN);
+	unsigned int to = register_at(expression, NFTA_IMMEDIATE_DREG);
+	struct nat_rule *rule = reader->rule;
+
+	if (to == REGISTERS && chain.size && chain.size < sizeof(rule->target)) {
+		rule->jumps = true;
+		/* As it is, for the chain is asked for. */
+		memcpy(rule->target, chain.data, chain.size);
+		rule->target[chain.size] = '\0';
+	}
+	if (to == REGISTERS)
+		return;
+	forget(reader, to, (unsigned int)value.size);
+	if (!value.size || value.size > NFT_REG_SIZE || value.size > (REGISTERS - to) * 4)
+		return;
+	memcpy(reader->values + (size_t)to * 4, value.data, value.size);
+	for (unsigned int i = to; i < to + (value.size + 3) / 4; i++)
+		reader->known[i] = true;
+}
+
+static void take_new_port(struct reader *reader, struct bytes expression, int type)
+{
+	unsigned int port = register_at(expression, type);
+
+	if (port < REGISTERS && reader->known[port])
+		reader->rule->new_port = nft_port_in(reader->values + (size_t)port * 4);
+}
+
+static void take_new_address(struct reader *reader, struct bytes expression, int type, bool ipv4)
+{
+	unsigned int address = register_at(expression, type);
+	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+
+	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
+	    reader->known[address + (size - 1) / 4])
+		nat_rule_set_destination(reader->rule, reader->values + (size_t)address * 4, size);
+}
+
+static void take_nat(struct reader *reader, struct bytes expression)
+{
+	bool ipv4 = nft_number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+
+	if (nft_number_at(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
+		return;
+	reader->rule->verdict = "dnat";
+	take_new_address(reader, expression, NFTA_NAT_REG_ADDR_MIN, ipv4);
+	take_new_port(reader, expression, NFTA_NAT_REG_PROTO_MIN);
+}
+
+static void take_redirect(struct reader *reader, struct bytes expression)
+{
+	reader->rule->verdict = "redirect";
+	take_new_port(reader, expression, NFTA_REDIR_REG_PROTO_MIN);
+}
+
+static void take_tproxy(struct reader *reader, struct bytes expression)
+{
+	bool ipv4 = nft_number_at(expression, NFTA_TPROXY_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+
+	reader->rule->verdict = "tproxy";
+	take_new_address(reader, expression, NFTA_TPROXY_REG_ADDR, ipv4);
+	take_new_port(reader, expression, NFTA_TPROXY_REG_PORT);
+}
+
+static void take_compat(struct reader *reader, struct bytes expression, bool is_match)
+{
+	struct bytes info = nft_find(expression, is_match ? NFTA_MATCH_INFO : NFTA_TARGET_INFO);
+	struct bytes named = nft_find(expression, is_match ? NFTA_MATCH_NAME : NFTA_TARGET_NAME);
+	uint32_t revision =
+		nft_number_at(expression, is_match ? NFTA_MATCH_REV : NFTA_TARGET_REV, 0);
+	char name[NAT_NAME_SIZE];
+
+	nat_text_copy(name, sizeof(name), named);
+	if (is_match)
+		xt_rule_take_match(reader->rule, name, revision, info);
+	else
+		xt_rule_take_target(reader->rule, name, revision, info);
+}
+
+static void take_expression(struct reader *reader, struct bytes element)
+{
+	static const struct {
+		const char *name;
+		void (*take)(struct reader *reader, struct bytes expression);
+	} kinds[] = {
+		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
+		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
+		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
+		{"tproxy", take_tproxy},
+	};
+	struct bytes name = nft_find(element, NFTA_EXPR_NAME);
+	struct bytes expression = nft_find(element, NFTA_EXPR_DATA);
+
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		if (nft_is(name, kinds[i].name)) {
+			kinds[i].take(reader, expression);
+			return;
+		}
+	if (nft_is(name, "match") || nft_is(name, "target")) {
+		take_compat(reader, expression, nft_is(name, "match"));
+	} else if (!nft_is(name, "counter")) {
+		reader->rule->restricted = true;
+		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
+	}
+}
+
+void nft_rule_parse(uint8_t family, struct bytes attributes, struct nat_rule *rule)
+{
+	struct bytes expressions = nft_find(attributes, NFTA_RULE_EXPRESSIONS);
+	struct bytes data = nft_find(attributes, NFTA_RULE_USERDATA);
+	struct reader reader = {.rule = rule};
+	const struct nlattr *element;
+	uint64_t handle;
+	int rest;
+
+	nat_rule_begin(rule, family != NFPROTO_IPV6, family != NFPROTO_IPV4);
+	rule->family = family;
+	if (bytes_copy_front(&handle, sizeof(handle), nft_find(attributes, NFTA_RULE_HANDLE)))
+		rule->handle = be64toh(handle);
+	nat_text_copy(rule->table, sizeof(rule->table), nft_find(attributes, NFTA_RULE_TABLE));
+	nat_text_copy(rule->chain_name, sizeof(rule->chain_name),
+		      nft_find(attributes, NFTA_RULE_CHAIN));
+	nla_for_each_attr(element, nft_first_of(expressions), (int)expressions.size, rest)
+		take_expression(&reader, nft_value_of(element));
+	/* Type, length, value; a byte each but the last. */
+	while (data.size >= 2 && data.data[1] <= data.size - 2) {
+		if (data.data[0] == COMMENT_OF_RULE)
+			nat_text_copy(rule->comment, sizeof(rule->comment),
+				      (struct bytes){data.data + 2, data.data[1]});
+		data.size -= 2U + data.data[1];
+		data.data += 2U + data.data[1];
+	}
+}

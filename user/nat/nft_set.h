@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nft_set.h - the elements of sets and maps, as nf_tables tells them. Without any I/O.
+ */
+#ifndef NAT_NFT_SET_H
+#define NAT_NFT_SET_H
+
+#include <linux/netfilter/nf_tables.h>
+
+#include "nat/nat_rule.h"
+
+/* One element of the set that the rule looks packets up in. */
+struct nft_element {
+	uint8_t key[64];
+	size_t size;
+	uint8_t key_end[64];         /* of a range; else the same as key */
+	char chain[NFT_NAME_MAXLEN]; /* of a verdict map: the one to jump to; "": none */
+	bool ends_interval;          /* no element: the interval before it ends before this key */
+};
+
+/* Calls `take` for each element in NFT_MSG_NEWSETELEM. */
+void nft_elements_parse(struct bytes attributes,
+			void (*take)(void *context, const struct nft_element *element),
+			void *context);
+
+/* Sorts them and leaves those that are elements, with the ends of their ranges. Returns how many.
+ */
+size_t nft_elements_close(struct nft_element *elements, size_t count);
+
+/* Makes the rule as if it had this element's conditions, and its jump, in place of the look-up.
+ * False: the key has no port, or the element no chain. */
+bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
+			 struct nat_rule *narrowed);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portmap_rules.c - the rules by which the reference plugin portmap sends packets to containers. */
+#include "nat/portmap_rules.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nf_tables.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "net/netlink.h"
+
+#define CHAIN_OF_CONTAINER "CNI-DN-"
+#define CHAIN_OF_MARKS "CNI-HOSTPORT-SETMARK"
+#define CHAIN_OF_MARKS_OF_KUBE "KUBE-MARK-MASQ"
+#define ANSWER_SECONDS 5
+
+/* From: dnat name: "NETWORK" id: "ID". False: it is not there whole. */
+static bool take_quoted(const char *comment, const char *before, char name[NAT_COMMENT_SIZE])
+{
+	const char *begin = strstr(comment, before), *end;
+
+	if (!begin)
+		return false;
+	begin += strlen(before);
+	end = strchr(begin, '"');
+	if (!end)
+		return false;
+	snprintf(name, NAT_COMMENT_SIZE, "%.*s", (int)(end - begin), begin);
+	return true;
+}
+
+/* In iptables a rule that jumps to the container's chain, in nftables any has its ID. */
+static bool take_names(struct portmap_entry *entry)
+{
+	const struct nat_rule *rule = &entry->rule;
+
+	if (!strcmp(rule->table, NAT_TABLE_OF_PORTMAP))
+		snprintf(entry->id, sizeof(entry->id), "%s", rule->comment);
+	else if (strcmp(rule->chain_name, NAT_CHAIN_OF_PORTMAP) != 0 || !rule->jumps ||
+		 !take_quoted(rule->comment, "name: \"", entry->network) ||
+		 !take_quoted(rule->comment, "id: \"", entry->id))
+		return false;
+	return *entry->id;
+}
+
+static bool is_containers_chain(const char *name)
+{
+	return !strncmp(name, CHAIN_OF_CONTAINER, strlen(CHAIN_OF_CONTAINER));
+}
+
+static bool concerns(const void *id, const struct nat_rule *rule)
+{
+	struct portmap_entry entry = {.rule = *rule};
+
+	return !id || is_containers_chain(rule->chain_name) ||
+	       (take_names(&entry) && !strcmp(entry.id, id));
+}
+
+/* While they are read. */
+struct reading {
+	struct portmap_entries *entries;
+	const struct nat_rule *rules; /* all that were found */
+	size_t first; /* of those that were read since the last one of a container */
+	bool barred;  /* before it came a rule that is nobody's */
+};
+
+/* A port, and nothing else. In a container's chain other rules mark what is to be masqueraded. */
+static bool is_as_written(const struct nat_rule *rule)
+{
+	if (!rule->verdict)
+		return !strcmp(rule->target, CHAIN_OF_MARKS) ||
+		       !strcmp(rule->target, CHAIN_OF_MARKS_OF_KUBE);
+	return !rule->restricted && rule->protocol && rule->new_port && rule->range_count == 1 &&
+	       rule->ports[0].first == rule->ports[0].last;
+}
+
+static void add_entry(struct reading *reading, const struct nat_rule *rule,
+		      struct portmap_entry entry)
+{
+	static const uint8_t none[CNI_ADDRESS_SIZE];
+
+	entry.rule = *rule;
+	entry.legacy = rule->legacy;
+	entry.is_address = memcmp(rule->new_address, none, sizeof(none)) != 0;
+	entry.is_port = rule->verdict && !rule->jumps;
+	entry.changed |= entry.is_port && !is_as_written(rule);
+	*ARRAY_ADD(reading->entries->list, reading->entries->count) = entry;
+}
+
+/* The rules of the chain that it jumps to are the container's, too: those for its protocol. */
+static void add_jump(struct reading *reading, size_t number, struct portmap_entry entry)
+{
+	const struct nat_rule *jump = &reading->rules[number];
+
+	entry.changed |= jump->restricted;
+	for (size_t i = reading->first; i < number; i++)
+		entry.changed |= is_containers_chain(reading->rules[i].chain_name) &&
+				 !is_as_written(&reading->rules[i]);
+	for (size_t i = reading->first; i < number; i++)
+		if (reading->rules[i].verdict &&
+		    (!jump->protocol || reading->rules[i].protocol == jump->protocol))
+			add_entry(reading, &reading->rules[i], entry);
+	add_entry(reading, jump, entry);
+}
+
+static void take_rule(struct reading *reading, size_t number)
+{
+	const struct nat_rule *rule = &reading->rules[number];
+	const struct nat_rule *last = number ? rule - 1 : rule;
+	struct portmap_entry entry = {.rule = *rule};
+
+	if (last->legacy != rule->legacy || last->family != rule->family ||
+	    strcmp(last->table, rule->table) != 0)
+		reading->barred = false;
+	if (is_containers_chain(rule->chain_name))
+		return;
+	entry.changed = reading->barred;
+	if (!take_names(&entry))
+		reading->barred |= !is_containers_chain(rule->target);
+	else if (rule->jumps)
+		add_jump(reading, number, entry);
+	else
+		add_entry(reading, rule, entry);
+	reading->first = number + 1;
+}
+
+int portmap_entries_read(struct portmap_entries *entries, const char *id, struct cni_error *err)
+{
+	const struct nat_question question = {NAT_OF_PORTMAP, concerns, id};
+	cleanup_nat_rules struct nat_rule_list found = {0};
+	struct reading reading = {.entries = entries};
+
+	if (nat_rules_find(&found, &question, err))
+		return -1;
+	reading.rules = found.rules;
+	for (size_t i = 0; i < found.count; i++)
+		take_rule(&reading, i);
+	return 0;
+}
+
+void portmap_entries_release(struct portmap_entries *entries)
+{
+	free(entries->list);
+	*entries = (struct portmap_entries){0};
+}
+
+bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network, const char *id)
+{
+	return !strcmp(entry->id, id) && (!*entry->network || !strcmp(entry->network, network));
+}
+
+/* --- removal ------------------------------------------------------------------------------ */
+
+/* Requests that the kernel carries out all or none. */
+struct batch {
+	char *text;
+	size_t size;
+	FILE *stream;
+	uint32_t number; /* of its requests */
+};
+
+static void batch_put(struct batch *batch, struct nl_msg *request)
+{
+	static const char padding[NLMSG_ALIGNTO] = {0};
+	struct nlmsghdr *header = nlmsg_hdr(request);
+
+	header->nlmsg_seq = ++batch->number;
+	header->nlmsg_pid = 0;
+	fwrite(header, header->nlmsg_len, 1, batch->stream);
+	fwrite(padding, 1, NLMSG_ALIGN(header->nlmsg_len) - header->nlmsg_len, batch->stream);
+	nlmsg_free(request);
+}
+
+static void batch_mark(struct batch *batch, int type)
+{
+	struct nfgenmsg fixed = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
+
+	batch_put(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
+}
+
+/* handle 0: all of the chain's. */
+static void batch_delete_rule(struct batch *batch, const struct portmap_entry *entry,
+			      const char *chain, uint64_t handle)
+{
+	struct nl_msg *request = nft_request_begin(NFT_MSG_DELRULE, entry->rule.family, NLM_F_ACK);
+
+	nla_put_string(request, NFTA_RULE_TABLE, entry->rule.table);
+	nla_put_string(request, NFTA_RULE_CHAIN, chain);
+	if (handle)
+		nla_put_u64(request, NFTA_RULE_HANDLE, htobe64(handle));
+	batch_put(batch, request);
+}
+
+static void batch_delete_chain(struct batch *batch, const struct portmap_entry *entry)
+{
+	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, NLM_F_ACK);
+
+	batch_delete_rule(batch, entry, entry->rule.target, 0);
+	nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
+	nla_put_string(request, NFTA_CHAIN_NAME, entry->rule.target);
+	batch_put(batch, request);
+}
+
+/* 0, or the errno of the first request that fails. Each deletion is answered, or the batch, by the
+ * number of its first request. */
+static int batch_answer(struct netlink *socket, uint32_t last)
+{
+	_Alignas(struct nlmsghdr) char text[8192];
+	int error = 0;
+
+	for (;;) {
+		ssize_t got = recv(socket->fd, text, sizeof(text), 0);
+		struct nlmsghdr *header = (struct nlmsghdr *)text;
+		int left = (int)got;
+
+		if (got < 0)
+			return errno;
+		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
+			const struct nlmsgerr *said = nlmsg_data(header);
+
+			if (header->nlmsg_type != NLMSG_ERROR)
+				continue;
+			if (!error)
+				error = -said->error;
+			if (header->nlmsg_seq == last || (header->nlmsg_seq == 1 && said->error))
+				return error;
+		}
+	}
+}
+
+static int batch_send(struct batch *batch)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	cleanup_error struct cni_error none = {0};
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_NETFILTER, &none);
+
+	if (!socket)
+		return EPROTONOSUPPORT;
+	setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (send(socket->fd, batch->text, batch->size, 0) < 0)
+		return EIO;
+	return batch_answer(socket, batch->number - 1);
+}
+
+/* Of one container more than one rule may jump to its chain. */
+static bool is_last_to_chain(const struct portmap_entries *entries, size_t number)
+{
+	const struct portmap_entry *entry = &entries->list[number];
+
+	if (!is_containers_chain(entry->rule.target))
+		return false;
+	for (size_t i = number + 1; i < entries->count; i++)
+		if (!entries->list[i].legacy &&
+		    entries->list[i].rule.family == entry->rule.family &&
+		    !strcmp(entries->list[i].rule.target, entry->rule.target))
+			return false;
+	return true;
+}
+
+static bool write_batch(struct batch *batch, const struct portmap_entries *entries,
+			const char *network, const char *id)
+{
+	bool any = false;
+
+	batch_mark(batch, NFNL_MSG_BATCH_BEGIN);
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct portmap_entry *entry = &entries->list[i];
+
+		if (entry->legacy || is_containers_chain(entry->rule.chain_name) ||
+		    !portmap_entry_is_of(entry, network, id))
+			continue;
+		any = true;
+		/* Of a rule with a set of ports each port is an entry. */
+		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].legacy &&
+		    entry[-1].rule.family == entry->rule.family)
+			continue;
+		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
+		if (is_last_to_chain(entries, i))
+			batch_delete_chain(batch, entry);
+	}
+	batch_mark(batch, NFNL_MSG_BATCH_END);
+	return any;
+}
+
+int portmap_entries_remove(const struct portmap_entries *entries, const char *network,
+			   const char *id, struct cni_error *err)
+{
+	struct batch batch = {0};
+	int error = 0;
+
+	batch.stream = or_exit(open_memstream(&batch.text, &batch.size));
+	if (write_batch(&batch, entries, network, id)) {
+		or_exit(fflush(batch.stream) ? NULL : batch.text);
+		error = batch_send(&batch);
+	}
+	fclose(batch.stream);
+	free(batch.text);
+	return error ? cni_error_set(err,
+				     error == ENOENT ? CNI_ERROR_TRY_AGAIN
+						     : CNI_ERROR_KERNEL_REFUSED,
+				     "cannot remove the rules of portmap: %s", strerror(error))
+		     : 0;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* way.c - what a look tells about the way from an uplink into a container, and back. */
+#include "operator/doctor/way.h"
+
+#include <linux/neighbour.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "net/forwarding.h"
+#include "net/netlink.h"
+#include "net/netns.h"
+#include "net/processes.h"
+#include "net/text_file.h"
+#include "operator/doctor/listening.h"
+#include "operator/doctor/remedy_word.h"
+#include "operator/kernel/route.h"
+#include "operator/print/format.h"
+
+struct passage {
+	struct doctor *doctor;
+	const struct subject *subject;
+	const struct link *uplink; /* may be NULL */
+	const uint8_t *client, *container;
+	struct diagnosis *diagnosis;
+};
+
+void diagnosis_release(struct diagnosis *diagnosis)
+{
+	free(diagnosis->text);
+	free(diagnosis->remedy);
+	*diagnosis = (struct diagnosis){0};
+}
+
+/* The remedy goes with it; NULL: there is none. */
+static void __attribute__((format(printf, 3, 4)))
+say(const struct passage *way, char *remedy, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	way->diagnosis->text = cni_format_list(format, arguments);
+	way->diagnosis->remedy = remedy;
+	va_end(arguments);
+}
+
+/* --- on the host -------------------------------------------------------------------------- */
+
+static void look_at_forwarding_from(const struct passage *way, const char *interface)
+{
+	bool ipv4 = way->subject->ipv4;
+	char key[64];
+
+	/* IPv6 has one switch for the host. */
+	if (ipv4 ? forwarding_is_on(true, interface) : forwarding_is_on(false, "all"))
+		return;
+	if (!forwarding_is_on(ipv4, "all"))
+		snprintf(key, sizeof(key), "%s",
+			 ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
+	else
+		snprintf(key, sizeof(key), "net/ipv4/conf/%s/forwarding", interface);
+	say(way, cni_format("sysctl -w %s=1", remedy_word(key).text),
+	    "the host does not forward IPv%c packets that come in by %s", ipv4 ? '4' : '6',
+	    interface);
+}
+
+static void look_at_forwarding(const struct passage *way)
+{
+	if (way->uplink)
+		look_at_forwarding_from(way, way->uplink->name);
+	if (way->uplink && !way->diagnosis->text)
+		look_at_forwarding_from(way, way->subject->gateway->link.name);
+}
+
+static void look_at_links(const struct passage *way)
+{
+	const struct link *links[] = {way->uplink, &way->subject->gateway->link,
+				      &way->subject->veth->link};
+
+	for (size_t i = 0; i < sizeof(links) / sizeof(links[0]) && !way->diagnosis->text; i++)
+		if (links[i] && !(links[i]->flags & IFF_UP))
+			say(way,
+			    cni_format("ip link set dev %s up", remedy_word(links[i]->name).text),
+			    "%s is down", links[i]->name);
+}
+
+static void look_at_bridge(const struct passage *way)
+{
+	const struct link *veth = &way->subject->veth->link;
+	const struct known_interface *bridge = way->subject->gateway;
+
+	if (bridge != way->subject->veth && veth->master != bridge->ifindex)
+		say(way,
+		    cni_format("ip link set dev %s master %s", remedy_word(veth->name).text,
+			       remedy_word(bridge->link.name).text),
+		    "%s is no port of %s any more", veth->name, bridge->link.name);
+}
+
+static void look_at_route(const struct passage *way)
+{
+	struct route route = route_to(way->doctor->host.socket, way->container);
+	const struct link *gateway = &way->subject->gateway->link;
+	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
+
+	if (route.exists && !route.is_local && route.ifindex == gateway->ifindex)
+		return;
+	if (!route.exists || !link_name(way->doctor->host.socket, route.ifindex, name))
+		snprintf(name, sizeof(name), "nowhere");
+	cni_address_format(way->container, address);
+	say(way,
+	    cni_format("ip route replace %s/%d dev %s", address, way->subject->ipv4 ? 32 : 128,
+		       remedy_word(gateway->name).text),
+	    "the host's route to %s leads to %s, not to %s", address, name, gateway->name);
+}
+
+static void look_at_other_mac(const struct passage *way)
+{
+	const struct link *gateway = &way->subject->gateway->link;
+	const struct link *inside = doctor_inside(way->doctor, way->subject);
+	struct neighbour neighbour =
+		neighbour_of(way->doctor->host.socket, gateway->ifindex, way->container);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (!inside->ifindex || !neighbour.exists ||
+	    !(neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP)) ||
+	    !memcmp(neighbour.mac, inside->mac, LINK_MAC_SIZE))
+		return;
+	cni_address_format(way->container, address);
+	say(way, cni_format("ip neighbour del %s dev %s", address, remedy_word(gateway->name).text),
+	    "at %s another MAC than the container's is known for %s", gateway->name, address);
+}
+
+/* --- in the container --------------------------------------------------------------------- */
+
+/* gVisor takes the addresses of the interface into a network stack of its own, and Kata Containers
+ * hand its frames to a virtual machine. The namespace then tells nothing about routes and sockets.
+ */
+static bool has_own_stack(struct netlink *inside, const uint8_t *container)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct link tap = {0};
+
+	return !local_address_exists(inside, container) ||
+	       (!link_get(inside, 0, "tap0_kata", &tap, &ignored) && tap.ifindex);
+}
+
+static void say_own_stack(const struct passage *way)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	cni_address_format(way->container, address);
+	say(way, NULL,
+	    "the network namespace of %s does not show routes and sockets: it has a network stack"
+	    " of its own (gVisor, Kata Containers), or its address %s was removed",
+	    way->subject->container->text, address);
+	way->diagnosis->is_not_looked_at = true;
+}
+
+static const char *path_inside(const struct passage *way)
+{
+	return namespaces_find(&way->doctor->namespaces, way->subject->veth->link.peer_netns_id)
+		->path;
+}
+
+static char *route_remedy(const struct passage *way, const char *interface)
+{
+	const struct addressed_interface *gateway =
+		address_list_find(&way->doctor->host.addresses, way->subject->gateway->ifindex);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (!gateway)
+		return NULL;
+	cni_address_format(way->subject->ipv4 ? gateway->address4 : gateway->address6, address);
+	return cni_format("nsenter --net=%s ip route replace default via %s dev %s",
+			  remedy_word(path_inside(way)).text, address, remedy_word(interface).text);
+}
+
+/* Somebody whom the container takes for a neighbour, and who does not answer there. */
+static void look_at_netmask(const struct passage *way, struct netlink *inside,
+			    const struct link *link)
+{
+	struct neighbour neighbour = neighbour_of(inside, link->ifindex, way->client);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED))
+		say(way, NULL,
+		    "%s takes %s for a neighbour at its %s (a netmask, or a route without gateway),"
+		    " and nobody answers there",
+		    way->subject->container->text, cni_address_format(way->client, address),
+		    link->name);
+}
+
+static void look_at_route_back(const struct passage *way, struct netlink *inside,
+			       const struct link *link)
+{
+	struct route route = route_to(inside, way->client);
+
+	if (!route.exists || route.ifindex != link->ifindex)
+		say(way, route_remedy(way, link->name),
+		    "%s has no IPv%c route to clients by its %s", way->subject->container->text,
+		    way->subject->ipv4 ? '4' : '6', link->name);
+	else if (!route.has_gateway)
+		look_at_netmask(way, inside, link);
+}
+
+static void look_inside(const struct passage *way)
+{
+	const struct link *link = doctor_inside(way->doctor, way->subject);
+	const char *who = way->subject->container->text;
+	cleanup_netlink struct netlink *inside = NULL;
+
+	if (!link->ifindex) {
+		say(way, NULL, "the network namespace of %s is not found", who);
+		way->diagnosis->is_not_looked_at = true;
+		return;
+	}
+	if (!(link->flags & IFF_UP)) {
+		say(way,
+		    cni_format("nsenter --net=%s ip link set dev %s up",
+			       remedy_word(path_inside(way)).text, remedy_word(link->name).text),
+		    "%s in %s is down", link->name, who);
+		return;
+	}
+	inside = doctor_enter(way->doctor, way->subject);
+	if (!inside || has_own_stack(inside, way->container))
+		say_own_stack(way);
+	else
+		look_at_route_back(way, inside, link);
+}
+
+void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
+		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis)
+{
+	static void (*const looks[])(const struct passage *) = {
+		look_at_forwarding, look_at_links,     look_at_bridge,
+		look_at_route,      look_at_other_mac, look_inside,
+	};
+	const struct passage way = {
+		doctor,   subject, uplink, client, subject->mapping->portmap.container_address,
+		diagnosis};
+
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]) && !diagnosis->text; i++)
+		looks[i](&way);
+}
+
+/* --- who takes it ------------------------------------------------------------------------- */
+
+static int find_sockets(void *context, struct cni_error *err)
+{
+	struct inside_sockets *inside = context;
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+
+	return socket ? sockets_find(&inside->list, socket, inside->protocol, SOCKET_BOUND, err)
+		      : -1;
+}
+
+/* Mappings that follow one another often ask for the same. */
+static int read_sockets(const struct passage *way, const struct namespace *namespace,
+			struct cni_error *err)
+{
+	struct inside_sockets *inside = &way->doctor->inside_sockets;
+	enum protocol protocol = way->subject->mapping->key.protocol;
+
+	if (inside->namespace == namespace && inside->protocol == protocol)
+		return 0;
+	sockets_release(&inside->list);
+	*inside = (struct inside_sockets){.namespace = namespace, .protocol = protocol};
+	return netns_call(namespace->fd, find_sockets, inside, err);
+}
+
+/* The socket that has the most waiting: several may share a port. */
+static void look_at_backlog(const struct passage *way, const struct socket_list *sockets)
+{
+	const struct host_socket *full = NULL;
+
+	for (size_t i = 0; i < sockets->count; i++) {
+		const struct host_socket *socket = &sockets->sockets[i];
+
+		if (socket->port == way->subject->mapping->portmap.container_port &&
+		    socket->backlog && socket->waiting > socket->backlog &&
+		    (!full || socket->waiting > full->waiting))
+			full = socket;
+	}
+	if (full)
+		say(way, NULL,
+		    "delivered, no answer: the accept queue of %s is full (%u of %u): its program"
+		    " accepts no connections",
+		    way->subject->container->text, full->waiting, full->backlog);
+}
+
+static void say_listening(const struct passage *way, enum listening listening, const uint8_t *where)
+{
+	uint16_t port = way->subject->mapping->portmap.container_port;
+	const char *who = way->subject->container->text;
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+
+	if (where)
+		format_endpoint(where, port, at);
+	format_endpoint(way->container, port, wanted);
+	if (listening == LISTENING_NOT)
+		say(way,
+		    cni_format("# start the program in %s, or map the port that it listens at",
+			       remedy_word(who).text),
+		    "refused: nobody listens at %s port %s in %s",
+		    protocol_word(way->subject->mapping->key.protocol, word), wanted, who);
+	else
+		say(way,
+		    cni_format("# let the program in %s listen at %s", remedy_word(who).text,
+			       way->subject->ipv4 ? "0.0.0.0" : "::"),
+		    "refused: %s listens at %s port %s only, not at %s", who,
+		    protocol_word(way->subject->mapping->key.protocol, word), at, wanted);
+}
+
+/* A range of ports is asked about by its first one. */
+void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
+			   struct diagnosis *diagnosis)
+{
+	const struct portmap *portmap = &subject->mapping->portmap;
+	const struct passage way = {doctor,   subject, NULL, NULL, portmap->container_address,
+				    diagnosis};
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	cleanup_netlink struct netlink *inside = NULL;
+	cleanup_error struct cni_error err = {0};
+	enum listening listening;
+	const uint8_t *where;
+
+	if (!namespace || subject->mapping->key.protocol == PROTOCOL_SCTP)
+		return;
+	if (read_sockets(&way, namespace, &err)) {
+		say(&way, NULL, "%s", cni_error_message(&err));
+		diagnosis->is_not_looked_at = true;
+		return;
+	}
+	listening = listening_at(&doctor->inside_sockets.list, subject->mapping->key.protocol,
+				 portmap->container_address, portmap->container_port, &where);
+	if (listening == LISTENING) {
+		look_at_backlog(&way, &doctor->inside_sockets.list);
+		return;
+	}
+	inside = doctor_enter(doctor, subject);
+	if (inside && !has_own_stack(inside, portmap->container_address))
+		say_listening(&way, listening, where);
+}
+
+/* "0::/system.slice/docker-1a2b.scope" */
+static bool is_frozen(pid_t pid)
+{
+	char path[512], groups[4096], events[128];
+	const char *group;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	text_file_read(path, groups, sizeof(groups));
+	group = strstr(groups, "0::/");
+	if (!group)
+		return false;
+	group += strlen("0::");
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/cgroup.events", (int)strcspn(group, "\n"),
+		 group);
+	text_file_read(path, events, sizeof(events));
+	return strstr(events, "frozen 1");
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char path[64], status[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	text_file_read(path, status, sizeof(status));
+	return strstr(status, "\nState:\tT");
+}
+
+void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
+			  struct diagnosis *diagnosis)
+{
+	const struct portmap *portmap = &subject->mapping->portmap;
+	const struct passage way = {doctor,   subject, NULL, NULL, portmap->container_address,
+				    diagnosis};
+	const struct namespace *namespace =
+		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct socket_list *list = &doctor->inside_sockets.list;
+	cleanup_error struct cni_error ignored = {0};
+	struct socket_process holder = {0};
+
+	if (!namespace || read_sockets(&way, namespace, &ignored))
+		return;
+	for (size_t i = 0; i < list->count && !holder.inode; i++)
+		if (list->sockets[i].port == portmap->container_port)
+			holder.inode = list->sockets[i].inode;
+	if (holder.inode)
+		processes_find(&holder, 1, NULL);
+	if (holder.pid && (is_stopped(holder.pid) || is_frozen(holder.pid)))
+		say(&way, NULL, "connected, but no answer will come: %s of %s (pid %d) is %s",
+		    holder.name, subject->container->text, (int)holder.pid,
+		    is_stopped(holder.pid) ? "stopped" : "frozen: its container is paused");
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * way.h - what a look tells about the way from an uplink into a container, and back.
+ *
+ * A packet that was sent (probe.h) tells whether the way is open and where it ends; a look tells
+ * why, and what mends it. Where no packet is sent it is all that is known.
+ */
+#ifndef OPERATOR_DOCTOR_WAY_H
+#define OPERATOR_DOCTOR_WAY_H
+
+#include "operator/doctor/doctor.h"
+
+/* The first thing that is wrong. Begins as {0}. */
+struct diagnosis {
+	char *text;            /* malloc'ed; NULL: nothing is wrong as far as one sees */
+	char *remedy;          /* malloc'ed; NULL: none */
+	bool is_not_looked_at; /* the text says what could not be looked at */
+};
+
+void diagnosis_release(struct diagnosis *diagnosis);
+
+#define cleanup_diagnosis __attribute__((cleanup(diagnosis_release)))
+
+/* From the uplink, in the order in which a packet gets there, to the container's route back to the
+ * client. `uplink` NULL: the packet comes from this host. */
+void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
+		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
+
+/* Who takes the packet in the container. Nothing is wrong with SCTP as far as one sees: programs
+ * may have it in user space. */
+void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
+			   struct diagnosis *diagnosis);
+
+/* Whether that program runs: the kernel makes connections for one that was stopped or frozen. Reads
+ * the open files of every process. */
+void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
+			  struct diagnosis *diagnosis);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nft_trace.c - which rule or policy of nftables drops the packets of one connection. */
+#include "operator/kernel/nft_trace.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/if_ether.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "nat/nat_rules.h"
+#include "net/netlink.h"
+#include "nat/nft_attributes.h"
+
+#define TABLE "bpf-portmap-doctor"
+#define OWNED 2        /* NFT_TABLE_F_OWNER, since Linux 5.12 */
+#define INET_INGRESS 5 /* NF_INET_INGRESS, since Linux 5.10 */
+#define BATCH_SIZE 8192
+#define ANSWER_SIZE 32768
+#define ANSWER_SECONDS 2
+
+const char *nft_family_word(uint8_t family)
+{
+	static const char *const words[NFPROTO_NUMPROTO] = {
+		[NFPROTO_INET] = "inet",     [NFPROTO_IPV4] = "ip",       [NFPROTO_ARP] = "arp",
+		[NFPROTO_NETDEV] = "netdev", [NFPROTO_BRIDGE] = "bridge", [NFPROTO_IPV6] = "ip6",
+	};
+
+	return family < NFPROTO_NUMPROTO && words[family] ? words[family] : "?";
+}
+
+/* --- the table -------------------------------------------------------------------------- */
+
+/* Requests that the kernel takes together or not at all. */
+struct batch {
+	uint8_t bytes[BATCH_SIZE];
+	size_t size;
+	unsigned int requests; /* that are acknowledged */
+};
+
+static void batch_add(struct batch *batch, struct nl_msg *request)
+{
+	struct nlmsghdr *header = nlmsg_hdr(request);
+	size_t length = NLMSG_ALIGN(header->nlmsg_len);
+
+	if (batch->size + length <= sizeof(batch->bytes)) {
+		header->nlmsg_seq = (uint32_t)batch->requests;
+		batch->requests += header->nlmsg_flags & NLM_F_ACK ? 1 : 0;
+		memcpy(batch->bytes + batch->size, header, header->nlmsg_len);
+		batch->size += length;
+	}
+	nlmsg_free(request);
+}
+
+static void batch_mark(struct batch *batch, int type)
+{
+	struct nfgenmsg fixed = {.nfgen_family = AF_UNSPEC,
+				 .version = NFNETLINK_V0,
+				 .res_id = htons(NFNL_SUBSYS_NFTABLES)};
+
+	batch_add(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
+}
+
+static void put_number(struct nl_msg *request, int type, uint32_t number)
+{
+	nla_put_u32(request, type, htonl(number));
+}
+
+static struct nlattr *begin_expression(struct nl_msg *request, const char *name,
+				       struct nlattr **element)
+{
+	*element = nla_nest_start(request, NFTA_LIST_ELEM);
+	nla_put_string(request, NFTA_EXPR_NAME, name);
+	return nla_nest_start(request, NFTA_EXPR_DATA);
+}
+
+static void end_expression(struct nl_msg *request, struct nlattr *data, struct nlattr *element)
+{
+	nla_nest_end(request, data);
+	nla_nest_end(request, element);
+}
+
+/* Ends the expression that has loaded register 1. */
+static void put_compare(struct nl_msg *request, const void *value, int size)
+{
+	struct nlattr *element, *data = begin_expression(request, "cmp", &element), *nest;
+
+	put_number(request, NFTA_CMP_SREG, NFT_REG_1);
+	put_number(request, NFTA_CMP_OP, NFT_CMP_EQ);
+	nest = nla_nest_start(request, NFTA_CMP_DATA);
+	nla_put(request, NFTA_DATA_VALUE, size, value);
+	nla_nest_end(request, nest);
+	end_expression(request, data, element);
+}
+
+static void put_meta(struct nl_msg *request, enum nft_meta_keys key, const void *value, int size)
+{
+	struct nlattr *element, *data = begin_expression(request, "meta", &element);
+
+	put_number(request, NFTA_META_DREG, NFT_REG_1);
+	put_number(request, NFTA_META_KEY, key);
+	end_expression(request, data, element);
+	put_compare(request, value, size);
+}
+
+static void put_payload(struct nl_msg *request, enum nft_payload_bases base, uint32_t offset,
+			const void *value, int size)
+{
+	struct nlattr *element, *data = begin_expression(request, "payload", &element);
+
+	put_number(request, NFTA_PAYLOAD_DREG, NFT_REG_1);
+	put_number(request, NFTA_PAYLOAD_BASE, base);
+	put_number(request, NFTA_PAYLOAD_OFFSET, offset);
+	put_number(request, NFTA_PAYLOAD_LEN, (uint32_t)size);
+	end_expression(request, data, element);
+	put_compare(request, value, size);
+}
+
+static void put_nftrace(struct nl_msg *request)
+{
+	static const uint8_t on = 1;
+	struct nlattr *element, *data = begin_expression(request, "immediate", &element), *nest;
+
+	put_number(request, NFTA_IMMEDIATE_DREG, NFT_REG_1);
+	nest = nla_nest_start(request, NFTA_IMMEDIATE_DATA);
+	nla_put(request, NFTA_DATA_VALUE, sizeof(on), &on);
+	nla_nest_end(request, nest);
+	end_expression(request, data, element);
+	data = begin_expression(request, "meta", &element);
+	put_number(request, NFTA_META_KEY, NFT_META_NFTRACE);
+	put_number(request, NFTA_META_SREG, NFT_REG_1);
+	end_expression(request, data, element);
+}
+
+/* The client's own packets, or those that go to it. */
+static void add_rule(struct batch *batch, uint8_t family, const char *chain,
+		     const struct nft_traced *traced, bool is_answer)
+{
+	struct nl_msg *request =
+		nft_request_begin(NFT_MSG_NEWRULE, family, NLM_F_CREATE | NLM_F_APPEND | NLM_F_ACK);
+	bool ipv4 = cni_address_is_ipv4(traced->client);
+	uint16_t ethertype = htons(ipv4 ? ETH_P_IP : ETH_P_IPV6), port = htons(traced->client_port);
+	uint8_t protocol = traced->protocol;
+	uint32_t address = ipv4 ? (is_answer ? 16 : 12) : (is_answer ? 24 : 8);
+	struct nlattr *list;
+
+	nla_put_string(request, NFTA_RULE_TABLE, TABLE);
+	nla_put_string(request, NFTA_RULE_CHAIN, chain);
+	list = nla_nest_start(request, NFTA_RULE_EXPRESSIONS);
+	put_meta(request, NFT_META_PROTOCOL, &ethertype, sizeof(ethertype));
+	put_meta(request, NFT_META_L4PROTO, &protocol, sizeof(protocol));
+	put_payload(request, NFT_PAYLOAD_NETWORK_HEADER, address, traced->client + (ipv4 ? 12 : 0),
+		    ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	put_payload(request, NFT_PAYLOAD_TRANSPORT_HEADER, is_answer ? 2 : 0, &port, sizeof(port));
+	put_nftrace(request);
+	nla_nest_end(request, list);
+	batch_add(batch, request);
+}
+
+/* Before all others at the hook. `device`: NULL where the hook is not one device's. */
+static void add_chain(struct batch *batch, uint8_t family, uint32_t hook, const char *device,
+		      const struct nft_traced *traced)
+{
+	struct nl_msg *request =
+		nft_request_begin(NFT_MSG_NEWCHAIN, family, NLM_F_CREATE | NLM_F_ACK);
+	char name[32];
+	struct nlattr *nest;
+
+	snprintf(name, sizeof(name), "hook%u%s", hook, device ? device : "");
+
+	nla_put_string(request, NFTA_CHAIN_TABLE, TABLE);
+	nla_put_string(request, NFTA_CHAIN_NAME, name);
+	nest = nla_nest_start(request, NFTA_CHAIN_HOOK);
+	put_number(request, NFTA_HOOK_HOOKNUM, hook);
+	put_number(request, NFTA_HOOK_PRIORITY, (uint32_t)INT_MIN);
+	if (device)
+		nla_put_string(request, NFTA_HOOK_DEV, device);
+	nla_nest_end(request, nest);
+	nla_put_string(request, NFTA_CHAIN_TYPE, "filter");
+	batch_add(batch, request);
+	add_rule(batch, family, name, traced, false);
+	add_rule(batch, family, name, traced, true);
+}
+
+static void add_table(struct batch *batch, uint8_t family)
+{
+	struct nl_msg *request =
+		nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE | NLM_F_ACK);
+
+	nla_put_string(request, NFTA_TABLE_NAME, TABLE);
+	put_number(request, NFTA_TABLE_FLAGS, OWNED);
+	batch_add(batch, request);
+}
+
+/* 0, or the first error that the kernel tells. */
+static int read_acknowledgements(int socket, unsigned int wanted)
+{
+	uint8_t answer[ANSWER_SIZE];
+	unsigned int count = 0;
+
+	while (count < wanted) {
+		ssize_t length = recv(socket, answer, sizeof(answer), 0);
+		struct nlmsghdr *message = (struct nlmsghdr *)answer;
+		int rest = (int)length;
+
+		if (length <= 0)
+			return length ? errno : EIO;
+		for (; nlmsg_ok(message, rest); message = nlmsg_next(message, &rest)) {
+			const struct nlmsgerr *said = nlmsg_data(message);
+
+			if (message->nlmsg_type == NLMSG_ERROR && said->error)
+				return -said->error;
+			count += message->nlmsg_type == NLMSG_ERROR;
+		}
+	}
+	return 0;
+}
+
+/* 0, or errno. */
+static int make_table(const struct nft_trace *trace, uint8_t family, bool with_devices)
+{
+	struct batch batch = {.size = 0};
+
+	batch_mark(&batch, NFNL_MSG_BATCH_BEGIN);
+	add_table(&batch, family);
+	for (size_t i = 0; i < 2 && with_devices && trace->traced.devices[i]; i++)
+		add_chain(&batch, family, INET_INGRESS, trace->traced.devices[i], &trace->traced);
+	add_chain(&batch, family, NF_INET_PRE_ROUTING, NULL, &trace->traced);
+	add_chain(&batch, family, NF_INET_LOCAL_OUT, NULL, &trace->traced);
+	batch_mark(&batch, NFNL_MSG_BATCH_END);
+	if (send(trace->tables, batch.bytes, batch.size, 0) < 0)
+		return errno;
+	return read_acknowledgements(trace->tables, batch.requests);
+}
+
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* To ask for nf_tables would load it. A kernel that has nf_conntrack built in shows its parameters,
+ * and has nf_tables built in, too. */
+static bool is_loaded(void)
+{
+	return !is_there("/sys/module") || is_there("/sys/module/nf_tables") ||
+	       (is_there("/sys/module/nf_conntrack") &&
+		!is_there("/sys/module/nf_conntrack/initstate"));
+}
+
+static int open_socket(void)
+{
+	struct timeval most = {.tv_sec = ANSWER_SECONDS};
+	struct sockaddr_nl anywhere = {.nl_family = AF_NETLINK};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+
+	if (fd >= 0 && (bind(fd, (struct sockaddr *)&anywhere, sizeof(anywhere)) ||
+			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err)
+{
+	int group = NFNLGRP_NFTRACE, failed;
+
+	*trace = (struct nft_trace){.traced = *traced, .tables = -1, .events = -1};
+	if (!is_loaded())
+		return 0;
+	trace->tables = open_socket();
+	trace->events = trace->tables < 0 ? -1 : open_socket();
+	if (trace->events < 0 ||
+	    setsockopt(trace->events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot listen to what nftables traces: %s", strerror(errno));
+	failed = make_table(trace, NFPROTO_INET, true);
+	if (failed)
+		failed = make_table(trace, NFPROTO_INET, false);
+	/* A kernel without tables for bridges has no rules there. */
+	if (traced->with_bridges)
+		make_table(trace, NFPROTO_BRIDGE, false);
+	return failed ? cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				      "cannot have nftables trace packets: %s", strerror(failed))
+		      : 0;
+}
+
+void nft_trace_close(struct nft_trace *trace)
+{
+	if (trace->tables >= 0)
+		close(trace->tables);
+	if (trace->events >= 0)
+		close(trace->events);
+	trace->tables = trace->events = -1;
+}
+
+/* --- what it tells ---------------------------------------------------------------------- */
+
+static bool has_bytes(struct bytes header, size_t offset, const void *wanted, size_t size)
+{
+	return header.size >= offset + size && !memcmp(header.data + offset, wanted, size);
+}
+
+/* The first message of each chain has the packet's headers, and others may have theirs traced. */
+static bool is_wanted(const struct nft_traced *traced, struct bytes attributes, bool *is_answer)
+{
+	bool ipv4 = cni_address_is_ipv4(traced->client);
+	const uint8_t *client = traced->client + (ipv4 ? 12 : 0);
+	size_t size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+	struct bytes ip = nft_find(attributes, NFTA_TRACE_NETWORK_HEADER);
+	struct bytes ports = nft_find(attributes, NFTA_TRACE_TRANSPORT_HEADER);
+	uint16_t port = htons(traced->client_port);
+
+	*is_answer = has_bytes(ip, ipv4 ? 16 : 24, client, size) &&
+		     has_bytes(ports, 2, &port, sizeof(port));
+	return *is_answer || (has_bytes(ip, ipv4 ? 12 : 8, client, size) &&
+			      has_bytes(ports, 0, &port, sizeof(port)));
+}
+
+static bool drops(struct bytes attributes)
+{
+	struct bytes verdict = nft_find(attributes, NFTA_TRACE_VERDICT);
+
+	switch (nft_number_at(attributes, NFTA_TRACE_TYPE, NFT_TRACETYPE_UNSPEC)) {
+	case NFT_TRACETYPE_POLICY:
+		return nft_number_at(attributes, NFTA_TRACE_POLICY, NF_ACCEPT) == NF_DROP;
+	case NFT_TRACETYPE_RULE:
+		return nft_number_at(verdict, NFTA_VERDICT_CODE, NF_ACCEPT) == NF_DROP;
+	default:
+		return false;
+	}
+}
+
+static uint8_t message_family(const struct nlmsghdr *message)
+{
+	const struct nfgenmsg *fixed = nlmsg_data(message);
+
+	return fixed->nfgen_family;
+}
+
+static void take_drop(const struct nlmsghdr *message, struct bytes attributes,
+		      struct nft_drop *drop)
+{
+	uint64_t handle;
+
+	drop->family = message_family(message);
+	if (bytes_copy_front(&handle, sizeof(handle), nft_find(attributes, NFTA_TRACE_RULE_HANDLE)))
+		drop->handle = be64toh(handle);
+	nat_text_copy(drop->table, sizeof(drop->table), nft_find(attributes, NFTA_TRACE_TABLE));
+	nat_text_copy(drop->chain, sizeof(drop->chain), nft_find(attributes, NFTA_TRACE_CHAIN));
+}
+
+/* Remembers whose packet the messages are about that have no headers. */
+struct telling {
+	uint32_t id;
+	bool wanted, is_answer, is_forward;
+};
+
+static bool take_message(const struct nft_traced *traced, const struct nlmsghdr *message,
+			 struct telling *telling, struct nft_drop *drop)
+{
+	struct bytes attributes = {(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
+				   (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
+	uint32_t id = nft_number_at(attributes, NFTA_TRACE_ID, 0);
+
+	if (message->nlmsg_type != (NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_TRACE))
+		return false;
+	if (nft_find(attributes, NFTA_TRACE_NETWORK_HEADER).size) {
+		telling->id = id;
+		telling->wanted = is_wanted(traced, attributes, &telling->is_answer);
+		/* That hook alone knows both interfaces. */
+		telling->is_forward = message_family(message) != NFPROTO_BRIDGE &&
+				      nft_find(attributes, NFTA_TRACE_IIF).size &&
+				      nft_find(attributes, NFTA_TRACE_OIF).size;
+	}
+	if (telling->id != id || !telling->wanted || !drops(attributes))
+		return false;
+	*drop = (struct nft_drop){.is_answer = telling->is_answer,
+				  .is_forward = telling->is_forward};
+	take_drop(message, attributes, drop);
+	return true;
+}
+
+bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop)
+{
+	uint8_t bytes[ANSWER_SIZE];
+	struct telling telling = {0};
+	ssize_t length;
+
+	while (trace->events >= 0 &&
+	       (length = recv(trace->events, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+		struct nlmsghdr *message = (struct nlmsghdr *)bytes;
+		int rest = (int)length;
+
+		for (; nlmsg_ok(message, rest); message = nlmsg_next(message, &rest))
+			if (take_message(&trace->traced, message, &telling, drop))
+				return true;
+	}
+	return false;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nft_trace.h - which rule or policy of nftables, or of iptables-nft, drops the packets of one
+ * connection.
+ *
+ * A table of our own has the kernel tell each chain and rule that they meet. The table belongs to
+ * its netlink socket, with which it goes, however this process ends.
+ */
+#ifndef OPERATOR_KERNEL_NFT_TRACE_H
+#define OPERATOR_KERNEL_NFT_TRACE_H
+
+#include <linux/netfilter/nf_tables.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi.h"
+#include "lib/address.h"
+#include "lib/error.h"
+
+/* What a client's packets and the answers to it have. */
+struct nft_traced {
+	enum protocol protocol;
+	uint8_t client[CNI_ADDRESS_SIZE];
+	uint16_t client_port;
+	const char *devices[2]; /* where they come in; NULL: no more */
+	bool with_bridges;      /* and by ports of bridges */
+};
+
+struct nft_trace {
+	struct nft_traced traced;
+	int tables; /* netlink sockets; -1: there is none */
+	int events;
+};
+
+/* Where a packet was dropped. */
+struct nft_drop {
+	uint8_t family;
+	char table[NFT_TABLE_MAXNAMELEN];
+	char chain[NFT_CHAIN_MAXNAMELEN];
+	uint64_t handle; /* of the rule; 0: by the chain's policy */
+	bool is_answer, is_forward;
+};
+
+/* "inet" */
+const char *nft_family_word(uint8_t family);
+
+/* Begins it in the namespace that this process is in. No kernel module is loaded by it.
+ * CNI_ERROR_KERNEL_REFUSED. Close it also after a failure. */
+int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err);
+void nft_trace_close(struct nft_trace *trace);
+
+/* Reads what was told by now. Returns whether one was dropped. */
+bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop);
+
+#endif
