@@ -118,6 +118,8 @@ test_fastpath_allowed_outlives_conntrack() {
 	expect_no_invalid
 }
 
+no_process() { [ -z "$(ip netns pids "$1")" ]; }
+
 # clients notice the death of a container's process although conntrack has forgotten the connections
 test_fastpath_allowed_server_dies() {
 	local pid
@@ -128,6 +130,7 @@ test_fastpath_allowed_server_dies() {
 	expect_fast talk web tcp
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 	for pid in $(ip netns pids web); do kill -9 "$pid"; done
+	wait_until 5 no_process web || fail "the server's process has not ended"
 	expect_contains "$(say talk)" closed
 	wait_until 5 no_connection client web || fail "one side has not ended"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
