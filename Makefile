@@ -54,7 +54,7 @@ endif
 
 LIBRARIES := libbpf jansson nettle libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
-STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a)),-lzstd)
+STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)),-lzstd)
 ifdef DYNAMIC
 LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)

@@ -30,7 +30,7 @@ else
 fi
 bench_nice=${BENCH_NICE:--10}
 
-all_contenders='plain portmap nftables established off always'
+all_contenders="plain portmap nftables ${BEFORE:+before }established off always"
 contenders=${CONTENDERS:-$all_contenders}
 everyone=plain,portmap,nftables,established,off,always
 translators=portmap,nftables,established,off,always
@@ -48,7 +48,7 @@ rows=()
 measures=()
 budgets=()
 row() { rows+=("$1"$'\t'"$2"$'\t'"$3"$'\t'"$4"); }
-measure() { measures+=("$*"); }
+measure() { measures+=("$1 ${2/established/${BEFORE:+before,}established} ${*:3}"); }
 budget() { budgets+=("$*"); }
 
 each_family() {

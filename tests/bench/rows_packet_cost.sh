@@ -34,8 +34,12 @@ each_family measure quick/1 established 60 packet_cost_flat
 
 # cost CONTENDER ROW LINE...: the sum of these lines of programs.c; all but the first may be missing
 cost() {
-	local contender=$1 row=$2 value
+	local world=$contender contender=$1 row=$2 value
 	shift 2
+	if [ "$world" = before ]; then
+		[ "$contender" = established ] || return 0
+		contender=before
+	fi
 	value=$(jq -s 'map({(.name): .ns}) | add as $costs | $ARGS.positional |
 		select($costs[.[0]]) | map($costs[.] // 0) | add' --args "$@" </run/packet_costs)
 	[ -z "$value" ] || result "$row" "$value"

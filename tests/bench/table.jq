@@ -26,7 +26,7 @@ def spread: if .median == 0 then "" else
 	  "\(.title), \(.unit) (\(.better) is better)",
 	  ("  " + ("" | pad(14)) + ("median" | right(12)) + ("spread" | right(8))
 		+ ("to portmap" | right(12)) + ("to plain" | right(10))),
-	  (["plain", "portmap", "nftables", "established", "off", "always"] as $order
+	  (["plain", "portmap", "nftables", "before", "established", "off", "always"] as $order
 	  | (.contenders | to_entries | sort_by(.key as $k | $order | index($k) // 99))[]
 	  | "  " + (.key | pad(14)) + (.value.median | number | right(12))
 		+ (.value | spread | right(8)) + (.value.to_portmap | times | right(12))
