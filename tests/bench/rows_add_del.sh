@@ -40,6 +40,10 @@ for containers in 1 100 1000; do
 	row "del_beside_containers_$containers" ms lower \
 		"DEL, 1 TCP port, $containers other containers have one each"
 done
+for command in add del; do
+	row "${command}_beside_rules" ms lower "${command^^}, 1 TCP port, beside 10,000 rules of others' NAT"
+	row "${command}_beside_interfaces" ms lower "${command^^}, 1 TCP port, beside 100 other interfaces"
+done
 
 budget add_tcp_1 established at-most 1
 budget del_tcp_1 established at-most 1
@@ -79,6 +83,8 @@ for containers in 1 100; do
 	measure full/1 portmap,nftables 60 add_beside_containers "$containers"
 done
 measure full established 60 add_beside_containers 1000
+measure quick established 30 add_beside_rules
+measure quick established 30 add_beside_interfaces
 
 # --- containers that another plugin has connected ---------------------------------------
 
@@ -300,6 +306,35 @@ add_beside() {
 
 add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
 add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
+
+one_port() {
+	calls_begin
+	call_config tcp 10001 1 >/run/calls/caller
+	calls "$(repeats 1)" '' caller_is >/run/calls/measured
+	calls_end
+	times_of "$1"
+}
+
+add_beside_rules() {
+	local port
+	{
+		echo 'table ip services { chain prerouting { type nat hook prerouting priority dstnat; }'
+		echo 'chain ports {'
+		for ((port = 20000; port < 30000; port++)); do echo "tcp dport $port dnat to 10.99.0.1:80"; done
+		printf '}\n}\n'
+	} | nft -f -
+	one_port beside_rules
+	nft delete table ip services
+}
+
+add_beside_interfaces() {
+	local number
+	for ((number = 0; number < 50; number++)); do
+		echo "link add beside$number type veth peer name peer$number"
+	done | ip -batch -
+	one_port beside_interfaces
+	for ((number = 0; number < 50; number++)); do echo "link delete beside$number"; done | ip -batch -
+}
 
 # On another host, with its own programs and maps on the same bpffs
 add_first() {
