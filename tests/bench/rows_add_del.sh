@@ -315,16 +315,19 @@ one_port() {
 	times_of "$1"
 }
 
+# As kube-proxy has them
 add_beside_rules() {
 	local port
 	{
-		echo 'table ip services { chain prerouting { type nat hook prerouting priority dstnat; }'
-		echo 'chain ports {'
-		for ((port = 20000; port < 30000; port++)); do echo "tcp dport $port dnat to 10.99.0.1:80"; done
-		printf '}\n}\n'
-	} | nft -f -
+		printf '*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n'
+		for ((port = 20000; port < 30000; port++)); do
+			echo "-A KUBE-SERVICES -p tcp -m tcp --dport $port -j DNAT --to-destination 10.99.0.1:80"
+		done
+		echo COMMIT
+	} | iptables-nft-restore --noflush
 	one_port beside_rules
-	nft delete table ip services
+	printf '*nat\n-D PREROUTING -j KUBE-SERVICES\n-F KUBE-SERVICES\n-X KUBE-SERVICES\nCOMMIT\n' |
+		iptables-nft-restore --noflush
 }
 
 add_beside_interfaces() {
