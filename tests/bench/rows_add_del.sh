@@ -17,6 +17,8 @@ for ports in 0 1 10 100 1000 10000; do
 done
 row add_udp_1000 ms lower 'ADD, 1000 UDP ports'
 row del_udp_1000 ms lower 'DEL, 1000 UDP ports'
+row add_fresh ms lower 'ADD, 1 TCP port, to a veth that has just been made'
+row add_fresh_filters ms lower 'ADD, 1 TCP port, to a veth that has just been made, "attach": "clsact"'
 row add_nothing ms lower 'a static program that does nothing, for comparison'
 row add_over_nothing ms lower 'ADD, 1 TCP port, over what a static program that does nothing takes'
 row add_first ms lower 'the first ADD after boot, which loads the programs'
@@ -68,6 +70,8 @@ measure quick established 30 add_del tcp 10000
 measure full/1 nftables 120 add_del tcp 10000
 measure quick established 30 add_del udp 1000
 measure full/1 portmap,nftables 240 add_del udp 1000
+measure quick "$mappers" 20 add_fresh add_fresh
+measure quick established 20 add_fresh add_fresh_filters '.attach="clsact"'
 measure quick established 20 add_many
 measure full/1 portmap,nftables 120 add_many
 for mappings in 1 1000 10000; do
@@ -272,6 +276,24 @@ add_del() {
 	tcp_1 | tcp_1000 | tcp_10000)
 		result "add_resident_$2" "$(jq 'select(.name == "ADD").max_rss_kib' /run/calls/measured)" ;;
 	esac
+}
+
+# add_fresh ROW [FILTER]: a new veth for each ADD, as from an engine. For the other rows our programs
+# stay where the first ADD attached them. The configuration is changed by a jq filter.
+add_fresh() {
+	local config ip
+	ip=$(command -v ip)
+	calls_begin '*1'
+	others_make 1
+	others_config 1 1
+	config=$(jq -c "${2:-.}" /run/calls/other0)
+	echo "$config" >/run/calls/other0
+	printf '%s\n' 'link del other0' 'link add other0 type veth peer name eth0 netns others' \
+		'link set other0 master cni0 up' >/run/fresh
+	calls "$(repeats 1)" '' other_is + veth "$ip" -batch /run/fresh \
+		+ peer "$ip" -n others link set eth0 up >/run/calls/measured
+	calls_end
+	result "$1" "$(jq 'select(.name == "ADD").median_us / 1000' /run/calls/measured)"
 }
 
 add_many() {

@@ -114,7 +114,7 @@ test_netavark_create() {
 		.options.backend = "x" # unknown option
 		.options.mtu = "5" # "mtu" is 5, must be 68 to 65535
 		.options.mtu = "x" # must be a number, 68 to 65535
-		.options.vlan = "7" # option vlan cannot be had here: the host ports
+		.options.vlan = "7" # option vlan is not supported: the host ports
 		.options.isolate = "strict" # isolate=strict: must be true or false
 		.options.vrf = "x" # unknown option "vrf"
 		.options.mode = "unmanaged" # unknown option "mode"

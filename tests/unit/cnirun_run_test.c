@@ -884,7 +884,8 @@ static void cache_of_another_shape(void **state)
 	assert_success();
 	write_list("1.0.0", "", "{\"type\":\"a\"}");
 	CHECK();
-	assert_failure(CACHE_FILE ": the result is of version \"0.2.0\", the list of \"1.0.0\"");
+	assert_failure(CACHE_FILE
+		       ": the result is of version \"0.2.0\", and the list of \"1.0.0\"");
 	DEL();
 	assert_success();
 	assert_non_null(strstr(last_errors, "going on without the cached result: "));

@@ -109,7 +109,7 @@ static int read_attachment(const json_t *entry, void *context, struct cni_error 
 	/* Half an entry would keep nothing, and GC would delete the attachment. */
 	if (!*attachment->container_id || !*attachment->ifname)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "it needs a containerID and an ifname");
+				     "it needs a \"containerID\" and an \"ifname\"");
 	return 0;
 }
 

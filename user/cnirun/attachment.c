@@ -97,7 +97,7 @@ static int result_of_entry(const struct conflist *list, const struct cache_entry
 	if (!cni_version_is_supported(version) || !cni_version_is_supported(wanted) ||
 	    has_old_shape(version) != has_old_shape(wanted))
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-				     "%s: the result is of version \"%s\", the list of \"%s\"",
+				     "%s: the result is of version \"%s\", and the list of \"%s\"",
 				     entry->path, version, wanted);
 	if (result_validate(entry->result, version, err))
 		return cni_error_wrap(err, "%s", entry->path);

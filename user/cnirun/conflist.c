@@ -144,8 +144,8 @@ static int validate_lone_plugin(const json_t *plugin, struct cni_error *err)
 {
 	if (!cni_json_get(plugin, "type") && json_object_get(plugin, "plugins"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "no \"type\" but \"plugins\": it is a conflist, name it "
-				     "*.conflist");
+				     "it has \"plugins\" and no \"type\", so it is a conflist: "
+				     "name it *.conflist");
 	return validate_plugin(plugin, err);
 }
 

@@ -209,9 +209,10 @@ static int receive_some(struct child *child, struct cni_error *err)
 										       : child);
 	if (ftell(child->received) <= (long)CNI_INPUT_LIMIT)
 		return 0;
-	return cni_error_set(err, CNI_ERROR_IO,
-			     "%s wrote more than %zu bytes to stdout, no result is as long: killed",
-			     child->file, CNI_INPUT_LIMIT);
+	return cni_error_set(
+		err, CNI_ERROR_IO,
+		"%s wrote more than %zu bytes to stdout, more than any result has, and was killed",
+		child->file, CNI_INPUT_LIMIT);
 }
 
 /* Both ways at once, as a plugin may write before it has read all, or never read. */

@@ -119,8 +119,8 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 					     " hostPort or hostIP",
 					     text);
 		if (count++ == MAX_WARNINGS) {
-			warning("more of the ports that are mapped now have rules of iptables or"
-				" nftables");
+			warning("rules of iptables or nftables map more of the ports that are "
+				"mapped now");
 			return 0;
 		}
 		warning("%s: what comes from outside reaches this container from now on, and the"

@@ -76,9 +76,9 @@ static void look_at_request(struct looking *looking)
 		known->is_dead |= !fits;
 	}
 	if (!fits)
-		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d"
-			" bytes, so that no other network's container and no command knows them;"
-			" use globs",
+		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
+			"bytes, so they are not kept: containers of other networks, and the verbs "
+			"of bpf-portmap, do not respect them; use globs",
 			looking->at->network, INTERFACE_NAMES_SIZE);
 	add_wish(looking, looking->at->network, conf);
 }

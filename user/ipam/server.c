@@ -289,7 +289,8 @@ static int serve(struct MHD_Daemon *daemon, struct cni_error *err)
 
 	while (!ends) {
 		if (MHD_run(daemon) != MHD_YES)
-			return cni_error_set(err, CNI_ERROR_IO, "cannot serve any longer");
+			return cni_error_set(err, CNI_ERROR_IO,
+					     "cannot serve any longer: libmicrohttpd fails");
 		wait_for_events(daemon, events, (int)SILENCE * MS_PER_SECOND);
 	}
 	/* Requests that were read are answered. Who comes later waits for the next daemon, if
@@ -371,7 +372,8 @@ int server_run(struct settings *settings, struct cni_error *err)
 				  MHD_OPTION_CONNECTION_TIMEOUT, SILENCE,
 				  MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
 	failed = daemon ? serve(daemon, err)
-			: cni_error_set(err, CNI_ERROR_IO, "cannot start libmicrohttpd");
+			: cni_error_set(err, CNI_ERROR_IO,
+					"cannot start the HTTP server (libmicrohttpd)");
 	if (passed < 0)
 		unlink(settings->socket);
 	if (daemon)

@@ -104,8 +104,9 @@ bool port_ranges_follow(struct meta *meta)
 	if (!memcmp(meta->masquerade_ports, ranges, sizeof(ranges)))
 		return false;
 	if (!enough)
-		warning("net.ipv4.ip_local_port_range leaves hardly a port to masquerade with, so"
-			" the host's own connections and the containers' share it");
+		warning("net.ipv4.ip_local_port_range leaves hardly any port to masquerade with, "
+			"so masqueraded connections share its ports with the host's own; make the "
+			"range narrower");
 	memcpy(meta->masquerade_ports, ranges, sizeof(ranges));
 	return true;
 }

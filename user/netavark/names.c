@@ -113,7 +113,9 @@ static char *make_first_line(const struct network *network, const json_t *server
 		return NULL;
 	if (*listens)
 		return cni_format("%s%s%s", listens, *asks ? " " : "", asks);
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "its subnets have no gateway");
+	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+		      "its subnets have no gateway, where the DNS server would listen: create it "
+		      "with a gateway, or with --disable-dns");
 	return NULL;
 }
 

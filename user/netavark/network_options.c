@@ -151,13 +151,13 @@ static int read_one(struct network_options *options, const char *name, const cha
 						    text);
 	if (!strcmp(name, VLAN_OPTION))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "option " VLAN_OPTION " cannot be had here: the host ports of "
+				     "option " VLAN_OPTION " is not supported: the host ports of "
 				     "containers in a VLAN of the bridge do not answer");
 	if (!option)
 		return refuse_name(name, err);
 	if (!strcmp(name, RESERVE_OPTION) && strcmp(text, "false"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "option " RESERVE_OPTION " cannot be had here: Podman itself "
+				     "option " RESERVE_OPTION " is not supported: Podman itself "
 				     "listens on each host port while the container runs");
 	value = value_of(option, text);
 	if (!value)

@@ -55,7 +55,8 @@ static int append_range(json_t *ports, const struct port_mapping *mapping, const
 {
 	if (json_array_size(ports) + (size_t)mapping->range > MAX_PORTS)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "more than %zu host ports", MAX_PORTS);
+				     "a container has more than %zu host ports, which is the limit",
+				     MAX_PORTS);
 	for (json_int_t i = 0; i < mapping->range; i++)
 		json_array_append_new(
 			ports,

@@ -108,5 +108,5 @@ void others_bar_by_policies(const struct look *look, struct bar *bar)
 	bar->watched = bar->surprises = true;
 	if (!*bar->what)
 		snprintf(bar->what, sizeof(bar->what), "%s",
-			 "the host has IPsec policies, asked about containers' own addresses only");
+			 "the host has IPsec policies, which see containers' own addresses only");
 }

@@ -350,8 +350,8 @@ int plan_make(struct plan *plan, const struct look *look, struct cni_error *err)
 	if (look->adds && plan_veth(plan, look, err))
 		return -1;
 	if (look->is_whole && !look->veth.link.ifindex && look->has_ipsec_policies)
-		warn(plan, "no flow skips the IP stack: the host has IPsec policies, asked about"
-			   " containers' own addresses only");
+		warn(plan, "no flow skips the IP stack: the host has IPsec policies, which see "
+			   "containers' own addresses only");
 	plan->unmatched_uplinks = uplink_unmatched(look);
 	conflict = uplink_conflict(look);
 	if (conflict)

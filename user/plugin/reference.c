@@ -42,8 +42,8 @@ static bool reference_find(char path[PATH_MAX])
 	size_t length = slash ? (size_t)(slash + 1 - called) : 0;
 
 	if (getenv(HANDED_ON)) {
-		warning("%s is bpf-portmap itself, so that nobody removes what portmap has mapped:"
-			" put the reference plugin portmap in its place",
+		warning("%s is bpf-portmap itself, so nobody removes what portmap has mapped: put "
+			"the reference plugin portmap in its place",
 			ITS_NAME);
 		return false;
 	}
@@ -257,9 +257,9 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 
 	if (!find_anywhere(path))
 		return cni_error_set(err, CNI_ERROR_IO,
-				     "portmap has rules of iptables-legacy for container %s, and"
-				     " is not where runtimes have their plugins (CNI_PATH): it"
-				     " must remove them",
+				     "portmap has rules of iptables-legacy for container %s, and "
+				     "is in no directory of plugins (CNI_PATH): install it there, "
+				     "because only it removes them",
 				     id);
 	if (setenv("CNI_COMMAND", "DEL", 1) || setenv("CNI_CONTAINERID", id, 1) ||
 	    setenv("CNI_NETNS", "", 1) || setenv("CNI_IFNAME", "eth0", 0) ||

@@ -5,9 +5,17 @@
  *
  * A container's veth gets TCX wherever the kernel has it. A bandwidth plugin that comes after us in
  * the conflist makes an `ingress` qdisc there, which a clsact qdisc excludes, and no plugin sees
- * the other entries of its conflist. TCX has its price: the kernel waits for RCU (not expedited)
- * with RTNL held, once for each hook when the first program is attached and once when the interface
- * goes. That is one to four timer ticks each time; a filter costs a tenth of a millisecond.
+ * the other entries of its conflist.
+ *
+ * TCX has its price: the kernel waits for RCU (not expedited) with RTNL held, for each program that
+ * is added to a hook and once when the interface goes. That is one to four timer ticks each time
+ * (Linux 6.18: 5 to 20 ms), where filters at both hooks take 0.4 ms. It makes no difference whether
+ * the program is attached with or without a link, whether others use TCX or clsact already, and
+ * whether the veth is up, is a port, or has its peer in another namespace; a second thread waits
+ * for RTNL. Only a replacement does not wait, and a new veth has nothing that could be replaced.
+ * Attaching after the reply would let packets pass that from_container must see first, and a
+ * failure could not be reported. Filters are no better default: each packet costs about 35 ns more
+ * with them.
  */
 #ifndef DATAPATH_ATTACH_ATTACH_H
 #define DATAPATH_ATTACH_ATTACH_H

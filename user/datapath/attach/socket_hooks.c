@@ -180,8 +180,8 @@ static int attach_missing(struct datapath *datapath, enum socket_purpose purpose
 	result = lock < 0 ? -1 : attach_locked(datapath, purpose, &root, err);
 	close(root.fd);
 	if (!result && !root.is_whole)
-		warning("%s is only a part of the host's cgroups: processes outside of it are not"
-			" covered",
+		warning("%s is only a part of the host's cgroups: the programs at sockets do not "
+			"see processes outside of it",
 			root.path);
 	return result;
 }

@@ -172,9 +172,9 @@ static int refuse(struct cni_error *err, int errno_value)
 	load_log_read(log_tail, &reason);
 	if (errno_value == ENOMEM)
 		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			      "not enough memory for the maps, with the smallest \"flowEntries\","
-			      " too: raise the memory limit of the service that runs containers"
-			      " (MemoryMax of containerd.service, say)");
+			      "there is not enough memory for the maps, even with the smallest "
+			      "\"flowEntries\": raise the memory limit of the service that runs "
+			      "containers (MemoryMax of containerd.service, say)");
 	else if (reason.verifier[0])
 		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
 			      system.release, reason.program, reason.verifier);

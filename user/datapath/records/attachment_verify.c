@@ -77,11 +77,14 @@ static int verify_record(const struct objects *objects, const struct attachment_
 
 	if (!attachment_read(objects, &claims->key, record))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "nothing is known of the attachment %s", claims->key.name);
+				     "there is no record of the attachment %s: the container must "
+				     "be added again",
+				     claims->key.name);
 	if (record->state != ATTACHMENT_READY || !owner_read(objects, record->owner, slot) ||
 	    !slot->live)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the attachment %s was left unfinished by an ADD or DEL",
+				     "the attachment %s was left unfinished by an ADD or DEL: the "
+				     "container must be added again",
 				     claims->key.name);
 	/* Limits that ADD was told of turn it off; a runtime need not repeat them at CHECK. */
 	if (slot->fast_path != claims->fast_path && slot->fast_path != FAST_PATH_OFF)
@@ -89,7 +92,8 @@ static int verify_record(const struct objects *objects, const struct attachment_
 	/* Not its MAC, which may change. */
 	if (record->ifindex != claims->ifindex)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the attachment %s was made with another veth",
+				     "the attachment %s was made with another veth: the container "
+				     "must be added again",
 				     claims->key.name);
 	if (interface_read(objects, claims->ifindex, &interface) &&
 	    owner_is(interface.owner, record->owner) && interface.role == claims->interface.role)
@@ -120,6 +124,7 @@ int attachment_verify(const struct datapath *datapath, const struct attachment_c
 	if (ports.count == record.host_ports)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "%u of the %u host ports of this container are in portmaps",
+			     "the map portmaps has %u of the %u host ports of this container: it "
+			     "must be added again",
 			     ports.count, record.host_ports);
 }

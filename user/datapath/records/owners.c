@@ -81,8 +81,8 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 	}
 	if (!owner->slot)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "there are %d attachments already, more than bpf-portmap can"
-				     " hold; GC removes those whose containers are gone",
+				     "there are %d attachments already, as many as bpf-portmap can "
+				     "hold; GC removes those whose containers are gone",
 				     MAX_SLOTS - 1);
 	meta->generation++;
 	/* Zero means no owner. */

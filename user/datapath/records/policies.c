@@ -62,7 +62,7 @@ int policy_verify(const struct objects *objects, struct owner owner, const struc
 			   (const char *)wanted + fields[i].offset, fields[i].size))
 			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 					     "\"%s\" is not what the map policies says of this "
-					     "container: it must be added again",
+					     "container: the container must be added again",
 					     fields[i].option);
 	return 0;
 }
