@@ -70,12 +70,12 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool from_endpoint; /* of an ICMP error on its way out: a container sent it */
-	bool verified;      /* at egress: from_container has seen that the sender has its address */
-	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
-	bool echo_reply;    /* or a timestamp reply: the identifier is the destination's port */
-	__u8 hop_limit;     /* or time to live */
+	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
+	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
+	bool echo_reply;      /* or a timestamp reply: the identifier is the destination's port */
+	__u8 hop_limit;       /* or time to live */
 	__u8 type_of_service; /* IPv4 */
+	__u16 told;           /* at egress: by the hooks before (tc_index.h) */
 } __attribute__((aligned(8)));
 
 /* Loads any number of bytes from anywhere in the skb. */
