@@ -292,7 +292,6 @@ INLINE int handle_container(struct flow_context *flow)
 
 INLINE int handle_from_container(struct __sk_buff *skb)
 {
-	struct scratch *scratch = scratch_get();
 	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
 	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
 	struct packet packet;
@@ -312,9 +311,7 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	}
-	if (!scratch)
-		return TC_ACT_SHOT;
-	flow.translation = &scratch->translation;
+	flow.translation = &scratch_get()->translation;
 	packet.tuple.direction = DIRECTION_OUT;
 	if (memo_use(skb, &packet, flow.translation))
 		return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);

@@ -96,7 +96,7 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 {
 	enum verdict verdict =
 		dnat_begin(flow->skb, flow->packet, flow->mapping, flow->translation);
-	struct draft *draft = draft_get();
+	struct connection_key *key = &draft_get()->key;
 	enum fast_path mode;
 
 	if (!flow->arrival.may_offload || verdict != VERDICT_TRANSLATE)
@@ -105,12 +105,11 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 	flow->translation->report =
 		mode == FAST_PATH_ESTABLISHED && flow->packet->tuple.protocol != PROTOCOL_UDP;
 	flow->translation->done = enters_done(flow);
-	if (mode != FAST_PATH_ALWAYS || !draft)
+	if (mode != FAST_PATH_ALWAYS)
 		return verdict;
 	flow->found.way = INWARDS;
-	flow->found.key = &draft->key;
-	if (found_look_up(&flow->found) &&
-	    offload_concerns(draft->key.protocol, flow->found.connection))
+	flow->found.key = key;
+	if (found_look_up(&flow->found) && offload_concerns(key->protocol, flow->found.connection))
 		offload_decide_and_use(flow);
 	return verdict;
 }

@@ -123,13 +123,12 @@ INLINE int loopback_request(struct flow_context *flow)
 
 INLINE int handle_loopback(struct __sk_buff *skb)
 {
-	struct scratch *scratch = scratch_get();
 	struct packet packet = {.l3_offset = ETH_HLEN};
-	struct flow_context flow = {.skb = skb, .packet = &packet};
+	struct flow_context flow = {
+		.skb = skb, .packet = &packet, .translation = &scratch_get()->translation};
 
-	if (!scratch || !loopback_parse(skb, &packet))
+	if (!loopback_parse(skb, &packet))
 		return TC_ACT_UNSPEC;
-	flow.translation = &scratch->translation;
 	if (endpoint_find(packet.sender))
 		return loopback_reply(&flow);
 	packet.tuple.direction = DIRECTION_IN;

@@ -45,9 +45,7 @@ INLINE enum fast_path offload_mode(const struct owner *owner)
 
 INLINE bool offload_was_seen(const struct leave *leave)
 {
-	const struct meta *settings = SINGLE(meta);
-
-	return settings && leave->left_stack > settings->offload_dropped;
+	return leave->left_stack > SINGLE(meta)->offload_dropped;
 }
 
 /* A packet has left the stack. If drop-offload ran since the last one, the path is decided again,
@@ -198,18 +196,16 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct connection_key *key,
 					 struct connection *connection, enum way way, __u32 ifindex)
 {
-	struct scratch *scratch = scratch_get();
-	struct bpf_fib_lookup *query;
+	struct bpf_fib_lookup *query = &scratch_get()->query;
 	struct leave *leave;
 	long result;
 	__u32 id;
 
-	if (!key || !connection || !scratch)
+	if (!key || !connection)
 		return false;
 	way &= 1;
 	id = connection->id;
 	leave = &connection->leave[way];
-	query = &scratch->query;
 	offload_query(key, connection, way, ifindex, query);
 	result = bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!route_is_found(result) || connection->id != id)
@@ -369,16 +365,14 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
 {
-	struct scratch *scratch = scratch_get();
-	struct leave *in, *out, *noted;
+	struct leave *in, *out, *noted = &scratch_get()->noted;
 	int path = PATH_STACK;
 	__u32 id, now;
 
-	if (!packet || !key || !connection || !scratch)
+	if (!packet || !key || !connection)
 		return 0;
 	in = &connection->leave[INWARDS];
 	out = &connection->leave[OUTWARDS];
-	noted = &scratch->noted;
 	id = connection->id;
 	now = clock_second();
 	__builtin_memcpy(noted, out, sizeof(*noted));

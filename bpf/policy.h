@@ -101,13 +101,12 @@ INLINE bool policy_masquerades_all(const struct owner *owner)
  * attachment: it would answer there, past us. */
 GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct address *client)
 {
-	const struct meta *settings = SINGLE(meta);
 	const struct container_homes *container;
 	const struct slot *slot;
 	const struct home *home;
 	__u64 key;
 
-	if (!owner || !client || !settings || !settings->several_networks)
+	if (!owner || !client || !SINGLE(meta)->several_networks)
 		return false;
 	slot = owner_slot(owner);
 	if (!slot)

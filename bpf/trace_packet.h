@@ -55,8 +55,6 @@ GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 	struct trace_state *state = SINGLE(trace_state);
 	const struct packet *packet;
 
-	if (!state)
-		return 0;
 	state->begun = state->is_told = false;
 	if (trace_settings.until < clock_second()) {
 		trace_settings.until = 0;
@@ -138,7 +136,7 @@ GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int a
 	struct trace_state *state = SINGLE(trace_state);
 	struct trace_event *event;
 
-	if (!state || !state->begun)
+	if (!state->begun)
 		return 0;
 	state->begun = false;
 	if (action != TC_ACT_SHOT && (state->kind == PACKET_IGNORED || trace_settings.filter.drops))
@@ -165,7 +163,7 @@ GLOBAL_FUNCTION int trace_swallow(enum trace_hook hook, int action)
 	const struct trace_state *state = SINGLE(trace_state);
 	const struct trace_tuple *after;
 
-	if (!state || !state->is_told || !filter->swallow ||
+	if (!state->is_told || !filter->swallow ||
 	    (hook != TRACE_TO_UPLINK && hook != TRACE_TO_UPLINK_RAW))
 		return action;
 	after = &state->event.after;
