@@ -314,10 +314,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		return TC_ACT_UNSPEC;
 	if (!uplink && tc_index_has(index, TC_INDEX_DONE) && entered_by_uplink(skb))
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, l3_offset);
+	flow.kind = packet_parse(skb, &packet, l3_offset, DIRECTION_OUT);
 	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
-	packet.tuple.direction = DIRECTION_OUT;
+	packet.leaving = true;
 	packet.told = index;
 	flow.sender = endpoint_find(packet.sender);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)

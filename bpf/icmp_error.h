@@ -39,7 +39,6 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	if (address_equal(packet->tuple.source, packet->sender))
 		return false;
 	__builtin_memcpy(&tuple, &packet->tuple, sizeof(tuple));
-	tuple.direction = DIRECTION_OUT;
 	connection = connection_confirmed(&tuple, OUTWARDS);
 	if (connection) {
 		translation_outwards(connection, &translation);

@@ -262,7 +262,6 @@ INLINE int handle_ingress(struct flow_context *flow)
 		return shot(strict);
 	if (flow->kind < PACKET_TRANSLATABLE && !packet->fragment)
 		return TC_ACT_UNSPEC;
-	packet->tuple.direction = DIRECTION_IN;
 	if (flow->kind == PACKET_FRAGMENT)
 		return apply_later_fragment(flow, NULL);
 	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
@@ -298,7 +297,7 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, ETH_HLEN);
+	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_IN);
 	if (flow.kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	if (!uplink &&

@@ -57,7 +57,6 @@ INLINE int loopback_reply(struct flow_context *flow)
 		address_from_ipv4(translation->address, client);
 		translation->port = tuple->destination_port;
 		translation->peer_port = tuple->source_port;
-		tuple->direction = DIRECTION_IN;
 		if (rewrite_packet(flow->skb, packet, translation))
 			return shot(rewrite_failed);
 		address_copy(tuple->destination, translation->address);
@@ -123,7 +122,7 @@ INLINE int loopback_request(struct flow_context *flow)
 
 INLINE int handle_loopback(struct __sk_buff *skb)
 {
-	struct packet packet = {.l3_offset = ETH_HLEN};
+	struct packet packet = {.tuple.direction = DIRECTION_IN, .l3_offset = ETH_HLEN};
 	struct flow_context flow = {
 		.skb = skb, .packet = &packet, .translation = &scratch_get()->translation};
 
@@ -131,7 +130,6 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	if (endpoint_find(packet.sender))
 		return loopback_reply(&flow);
-	packet.tuple.direction = DIRECTION_IN;
 	return portmap_is_published(packet.tuple.destination_port) ? loopback_request(&flow)
 								   : TC_ACT_UNSPEC;
 }

@@ -97,7 +97,7 @@ INLINE int handle_raw(struct __sk_buff *skb)
 				    .translation = &translation,
 				    .arrival = {.ifindex = skb->ifindex, .routed = true}};
 
-	flow.kind = packet_parse(skb, &packet, 0);
+	flow.kind = packet_parse(skb, &packet, 0, DIRECTION_IN);
 	return handle_ingress(&flow);
 }
 
