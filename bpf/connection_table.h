@@ -56,11 +56,11 @@ INLINE void draft_track(struct connection *connection, const struct packet *pack
 	    (packet->tcp_flags & TCP_RST))
 		return;
 	sent->sequence_end = packet->tcp_sequence + packet->tcp_sequence_length;
-	connection->state |= SENDER(STATE_SEQUENCE_INSIDE, way);
+	connection->state |= SENDER(STATE_SEQUENCE, way);
 	if (!(packet->tcp_flags & TCP_ACK))
 		return;
 	sent->acknowledged = packet->tcp_acknowledgment;
-	connection->state |= SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+	connection->state |= SENDER(STATE_ACKNOWLEDGED, way);
 }
 
 /* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
