@@ -152,7 +152,7 @@ GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct pack
 	if (!slot || skb->ingress_ifindex != slot->gateway)
 		return false;
 	veth = slot->ifindex;
-	device_look(skb, veth);
+	device_check(skb, veth);
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
 	return interface && (interface->watched || interface->without_fast_path);
 }

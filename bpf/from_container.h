@@ -174,7 +174,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	if (packet->error)
 		return false;
 	id = connection->id;
-	device_look(skb, veth);
+	device_check(skb, veth);
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
 	slot = interface ? owner_slot(&interface->owner) : NULL;
 	if (!slot || connection->id != id)

@@ -81,4 +81,12 @@ LRU_OF(socket_flows, struct socket_flow_key, struct socket_flow, MAX_SOCKET_FLOW
 LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 
+/* Returns whether a bit of an ARRAY of words is set. */
+#define BIT_IS_SET(map, number) \
+	({ \
+		__u32 word = (number) >> 6; \
+		const __u64 *bits = bpf_map_lookup_elem(&map, &word); \
+		bits && (*bits >> ((number)&63) & 1); \
+	})
+
 #endif

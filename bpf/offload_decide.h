@@ -267,8 +267,8 @@ INLINE enum flow_path offload_out(__u32 ifindex)
 }
 
 /* Finds the path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
-GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
-				      struct connection *connection, enum way way, __u32 ifindex)
+GLOBAL_FUNCTION int offload_find_one(struct __sk_buff *skb, const struct connection_key *key,
+				     struct connection *connection, enum way way, __u32 ifindex)
 {
 	const struct slot *container, *own;
 
@@ -311,9 +311,9 @@ INLINE bool offload_is_due(const struct connection *connection)
 /* Paths for both directions, or for none. noted: where the stack has sent a masqueraded connection,
  * or zeros. ifindex: where inward packets arrive; 0: where outward ones leave. None with masqAll,
  * where the host takes the client's place. */
-GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
-				       struct connection *connection, const struct leave *noted,
-				       __u32 ifindex)
+GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connection_key *key,
+				      struct connection *connection, const struct leave *noted,
+				      __u32 ifindex)
 {
 	struct leave *leave;
 	const struct slot *slot;
@@ -325,7 +325,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	if (!slot || endpoint_slot(key->inside) != slot ||
 	    policy_masquerades_client(&connection->owner, key->outside))
 		return PATH_STACK;
-	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
+	out = offload_find_one(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)
 		return out;
 	leave = &connection->leave[OUTWARDS];
@@ -338,13 +338,13 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, leave, slot->ifindex))
 		return PATH_STACK;
-	in = offload_find_path(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
+	in = offload_find_one(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
 	return in < PATH_CONTAINER ? in : out;
 }
 
 /* Checks the devices before a path is searched; both ends may be containers. Called early, because
  * the check needs room on the stack (512 bytes for the whole call chain). */
-GLOBAL_FUNCTION int offload_look_at_devices(struct __sk_buff *skb, const struct connection_key *key)
+GLOBAL_FUNCTION int offload_check_devices(struct __sk_buff *skb, const struct connection_key *key)
 {
 	const struct slot *slot;
 
@@ -352,15 +352,15 @@ GLOBAL_FUNCTION int offload_look_at_devices(struct __sk_buff *skb, const struct 
 		return 0;
 	slot = endpoint_slot(key->inside);
 	if (slot)
-		device_look(skb, slot->ifindex);
+		device_check(skb, slot->ifindex);
 	slot = endpoint_slot(key->outside);
 	if (slot)
-		device_look(skb, slot->ifindex);
+		device_check(skb, slot->ifindex);
 	return 0;
 }
 
 /* Decides about a candidate (offload_is_candidate()), for both directions at once. ifindex: as in
- * offload_find_paths(), and where the packet arrived. */
+ * offload_find_both(), and where the packet arrived. */
 GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
@@ -387,7 +387,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		return 0;
 	}
 	if (!packet_has_options(packet))
-		path = offload_find_paths(skb, key, connection, noted, ifindex);
+		path = offload_find_both(skb, key, connection, noted, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (!connection->in_ifindex)
