@@ -64,8 +64,7 @@ INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 	return found_look_up(found);
 }
 
-/* Returns the connection of a packet of this direction, confirmed or not; its key is in
- * scratch->other. */
+/* Returns the connection of a packet of this direction, confirmed or not. */
 INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 {
 	struct connection_key *key = &scratch_get()->other;

@@ -157,17 +157,9 @@ GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct pack
 	return interface && (interface->watched || interface->without_fast_path);
 }
 
-/* A packet of no connection that has a container's address, but has not come through that
- * container's veth: a forger's, or the container's own by an interface of another network. It
- * begins no connection in the container's name. */
-INLINE enum verdict decide_unverified(const struct packet *packet, const struct endpoint *endpoint)
-{
-	return endpoint_is_there(endpoint) && masquerade_wanted(packet, endpoint)
-		       ? drop(forged_source)
-		       : VERDICT_PASS;
-}
-
-/* Begins a connection whose source is translated, if one of the two containers wants that. */
+/* Begins a connection whose source is translated, if one of the two containers wants that. Not if
+ * the packet has not come through its sender's veth: it is a forger's, or the container's own by an
+ * interface of another network. */
 INLINE enum verdict leave_new(const struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
@@ -184,7 +176,9 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 	if (!hairpin && !masquerade_wanted(packet, sender))
 		return VERDICT_PASS;
 	if (!sender_is_verified(flow->skb, packet, sender))
-		return decide_unverified(packet, sender);
+		return masquerade_wanted(packet, sender) && slot_has_veth(sender->owner.slot)
+			       ? drop(forged_source)
+			       : VERDICT_PASS;
 	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
 	if (!hairpin && translated_on_return(&packet->tuple))

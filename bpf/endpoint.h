@@ -42,12 +42,6 @@ INLINE const struct slot *endpoint_slot(const __u8 *address)
 	return endpoint ? owner_slot(&endpoint->owner) : NULL;
 }
 
-/* Returns whether the container still exists. */
-INLINE bool endpoint_is_there(const struct endpoint *endpoint)
-{
-	return endpoint && owner_live(&endpoint->owner) && slot_has_veth(endpoint->owner.slot);
-}
-
 /* Returns whether to refuse a packet to this container's own address that has no connection. */
 INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 {

@@ -56,20 +56,14 @@ INLINE bool host_replies_are_mapped(struct scratch *scratch)
 	return connection && connection->kind == FLOW_MAPPING;
 }
 
-/* Returns whether a masqueraded connection has the draft's external tuple. */
-INLINE bool host_port_is_masqueraded(const struct scratch *scratch)
-{
-	const struct alias *alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-
-	return alias && alias->owner.slot;
-}
-
-/* Takes another port for the draft. */
+/* Takes another port for the draft, if a masqueraded connection has its external tuple. */
 INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 			   struct scratch *scratch)
 {
+	const struct alias *alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
+
 	scratch->order.own_published = false;
-	if (!host_port_is_masqueraded(scratch) || !draft_choose_port(skb, packet))
+	if (!alias || !alias->owner.slot || !draft_choose_port(skb, packet))
 		return false;
 	scratch->draft.connection.external_port = scratch->draft.external.inside_port;
 	noticed_mark(moved_host, 0);

@@ -230,7 +230,7 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 {
 	if (packet->hop_limit <= 1)
 		return TC_ACT_SHOT; /* a later fragment: no ICMP error (RFC 1122 3.2.2) */
-	if (rewrite_forwarded(skb, packet, translation))
+	if (rewrite_hop_limit(skb, packet) || rewrite_macs(skb, translation->frame_destination))
 		return shot(rewrite_failed);
 	if (translation->path == PATH_CONTAINER) {
 		count_here(fast_into_container);
