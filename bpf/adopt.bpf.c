@@ -33,15 +33,12 @@ INLINE void outward_packet(const struct connection_key *key, struct packet *pack
 /* The client began it, and all three packets of its beginning were seen. */
 INLINE enum adopted adopt_tcp(struct connection *connection)
 {
-	struct draft *draft = draft_get();
-
-	if (!draft)
-		return ADOPTION_FAILED;
 	connection->begun_inside = 0;
 	state_set(connection, STATE_REPLIED);
 	if (connection->state & STATE_ASSURED)
 		return ADOPTED;
-	return connection_assure(&draft->key, connection) == ADMISSION_OK ? ADOPTED : ADOPTED_HALF;
+	return connection_assure(&draft_get()->key, connection) == ADMISSION_OK ? ADOPTED
+										: ADOPTED_HALF;
 }
 
 SEC("tc")

@@ -52,8 +52,6 @@ GLOBAL_FUNCTION bool draft_insert_alias(void)
 {
 	struct draft *draft = draft_get();
 
-	if (!draft)
-		return false;
 	draft->alias.made = clock_second();
 	if (packet_protocol_has_ports(draft->external.protocol))
 		noticed_mark_external(draft->external.inside, draft->external.inside_port);

@@ -101,10 +101,8 @@ INLINE int apply_inwards(const struct flow_context *flow, enum verdict verdict)
 /* Applies it to a packet of the fast path, whose source is translated at ingress. */
 INLINE int apply_outwards(const struct flow_context *flow, enum verdict verdict)
 {
-	flow->packet->tuple.direction = DIRECTION_IN; /* where later fragments look for it */
 	if (verdict == VERDICT_TRANSLATE && apply_to_held(flow, FRAGMENT_LEFT))
 		return TC_ACT_SHOT;
-	flow->packet->tuple.direction = DIRECTION_OUT;
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
@@ -145,14 +143,13 @@ GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *p
 INLINE int apply_later_fragment(const struct flow_context *flow, const struct interface *port)
 {
 	struct packet *packet = flow->packet;
+	int fate =
+		later_fragment(flow->skb, packet, flow->translation, port ? 0 : flow->skb->ifindex);
 
-	packet->tuple.direction = DIRECTION_IN;
-	switch (later_fragment(flow->skb, packet, flow->translation,
-			       port ? 0 : flow->skb->ifindex)) {
+	switch (fate) {
 	case FRAGMENT_LEFT:
-		packet->tuple.direction = DIRECTION_OUT;
-		/* fall through */
 	case FRAGMENT_TRANSLATED:
+		packet->tuple.direction = fate == FRAGMENT_LEFT ? DIRECTION_OUT : DIRECTION_IN;
 		return apply_verdict(flow->skb, packet, flow->translation, VERDICT_TRANSLATE);
 	case FRAGMENT_DROPPED:
 		return TC_ACT_SHOT;

@@ -13,16 +13,13 @@
 
 #include "connection_table.h"
 
-#define HAND_STEPS 16
-#define HAND_ROUNDS 8 /* of HAND_STEPS: places that a newcomer checks */
+#define HAND_STEPS 64 /* places that a newcomer checks; then as many again, closed ones too */
 /* The same where the count of connections shows room. If all these places have live ones, it takes
  * about 0.1 ms. */
-#define FAR_STEPS 128
-#define FAR_ROUNDS 128
-/* A search for dead ones, a few microseconds long, once a millisecond at most: so many rounds of so
- * many places, until CLEAN_LOOKS connections had to be looked at. */
-#define CLEAN_STEPS 32
-#define CLEAN_ROUNDS 32
+#define FAR_ROUNDS 256 /* of HAND_STEPS */
+/* A search for dead ones, a few microseconds long, once a millisecond at most: so many places,
+ * until CLEAN_LOOKS connections had to be looked at. */
+#define CLEAN_STEPS 1024
 #define CLEAN_LOOKS 48
 #define FEW_PART 64             /* few places are free: less than a 64th */
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
@@ -31,20 +28,20 @@
 
 INLINE bool table_is_pressed(void)
 {
-	struct usage *all = SINGLE(usage);
-
-	return all && all->assured > assured_places - assured_places / PRESSURE_PART;
+	return SINGLE(usage)->assured > assured_places - assured_places / PRESSURE_PART;
 }
 
-/* Which live connections give up their places: those idle for hours always do under pressure. */
+/* Which live connections give up their places */
 #define TAKES_CLOSED 1
-#define TAKES_IDLE 2
+#define TAKES_IDLE 2     /* for hours */
+#define TAKES_DATALESS 4 /* TCP that has never carried data, idle for PRESSURE_SECONDS_TCP */
 
 /* Returns the idle seconds after which the hand may take its place. */
 INLINE __u32 connection_patience(const struct connection_key *key,
-				 const struct connection *connection, bool pressed)
+				 const struct connection *connection, __u32 takes)
 {
-	if (key->protocol == PROTOCOL_TCP && pressed && !(connection->state & STATE_DATA))
+	if (key->protocol == PROTOCOL_TCP && (takes & TAKES_DATALESS) &&
+	    !(connection->state & STATE_DATA))
 		return PRESSURE_SECONDS_TCP;
 	return connection_spared(key, connection);
 }
@@ -55,7 +52,6 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 {
 	const struct connection_key *key = &place->key;
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
-	bool pressed = table_is_pressed();
 	__u32 idle, patience;
 
 	if (!connection || connection->id != place->id || !connection_lives(key, connection, now))
@@ -63,10 +59,9 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 	idle = connection_idle(connection, now);
 	if (state_is_closed(connection->state))
 		return (takes & TAKES_CLOSED) || idle > CLOSED_SECONDS;
-	patience = connection_patience(key, connection, pressed);
-	if (idle > patience && (pressed || (takes & TAKES_IDLE)))
+	if ((takes & TAKES_IDLE) && idle > connection_patience(key, connection, takes))
 		return true;
-	patience = connection_patience(key, connection, true);
+	patience = connection_patience(key, connection, TAKES_DATALESS);
 	place->protected_until = now + (patience > idle ? patience - idle : PRESSURE_TICK);
 	return false;
 }
@@ -87,6 +82,8 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 	now = clock_second();
 	if ((__s32)(place->protected_until - now) > 0 && owner_of_id_live(place->slot, seen))
 		return false;
+	if (table_is_pressed())
+		takes |= TAKES_IDLE | TAKES_DATALESS;
 	if (!assured_is_dead(place, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
 		return false;
@@ -111,23 +108,20 @@ INLINE bool usage_tick(__u32 *last, __u32 now)
 	return before != now && __sync_val_compare_and_swap(last, before, now) == before;
 }
 
-/* Moves the hand, FAR_STEPS at most. Returns a place that it has made busy, or 0. */
-GLOBAL_FUNCTION __u32 assured_seek(__u32 steps, __u32 takes)
+/* Moves the hand by HAND_STEPS at most. Returns a place that it has made busy, or 0. */
+GLOBAL_FUNCTION __u32 assured_seek(__u32 takes)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 hand, number;
+	__u32 hand = all->assured_hand, number;
 
-	if (!all)
-		return 0;
-	hand = all->assured_hand;
-	for (__u32 i = 0; i < FAR_STEPS && i < steps; i++) {
+	for (__u32 i = 0; i < HAND_STEPS; i++) {
 		number = 1 + (hand + i) % assured_places;
 		if (assured_claim(number, takes)) {
 			all->assured_hand = number;
 			return number;
 		}
 	}
-	all->assured_hand = (hand + steps) % assured_places;
+	all->assured_hand = (hand + HAND_STEPS) % assured_places;
 	return 0;
 }
 
@@ -136,18 +130,16 @@ GLOBAL_FUNCTION __u32 assured_seek(__u32 steps, __u32 takes)
 INLINE __u32 assured_claim_any(void)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 number = 0;
+	__u32 number = assured_seek(0) ?: assured_seek(TAKES_CLOSED);
 
-	for (int i = 0; i < HAND_ROUNDS && !number; i++)
-		number = assured_seek(HAND_STEPS, i >= HAND_ROUNDS / 2 ? TAKES_CLOSED : 0);
-	if (number || !all || (__s32)(assured_places - all->assured) <= 0)
+	if (number || (__s32)(assured_places - all->assured) <= 0)
 		return number;
 	/* If few places are free, the long search is limited for all callers together. */
 	if (assured_places - all->assured <= assured_places / FEW_PART &&
 	    !usage_tick(&all->searched, bpf_ktime_get_coarse_ns() / (NSEC_PER_SEC / 10)))
 		return 0;
 	for (int i = 0; i < FAR_ROUNDS && !number; i++)
-		number = assured_seek(FAR_STEPS, TAKES_CLOSED | TAKES_IDLE);
+		number = assured_seek(TAKES_CLOSED | TAKES_IDLE);
 	return number;
 }
 
@@ -160,7 +152,7 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 	struct usage *all = SINGLE(usage);
 	bool protected;
 
-	if (!all || !place || place->id <= PLACE_BUSY)
+	if (!place || place->id <= PLACE_BUSY)
 		return 0;
 	protected = (__s32)(place->protected_until - now) > 0;
 	if (!assured_claim(number, TAKES_IDLE))
@@ -170,33 +162,19 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 	return 1;
 }
 
-/* Moves the other hand by CLEAN_STEPS. Returns how many connections had to be looked at. */
-GLOBAL_FUNCTION int assured_clean_some(void)
-{
-	struct usage *all = SINGLE(usage);
-	__u32 hand, now = clock_second();
-	int looks = 0;
-
-	if (!all)
-		return 0;
-	hand = all->clean_hand;
-	for (__u32 i = 0; i < CLEAN_STEPS; i++)
-		looks += assured_clean_place(hand + i, now);
-	all->clean_hand = (hand + CLEAN_STEPS) % assured_places;
-	return looks;
-}
-
 /* Called after a refusal: dead connections may fill the table or the share. Frees some, and moves
  * the hand to free places for the next attempt; further refusals search on. */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
+	__u32 hand = all->clean_hand, now = clock_second();
 	int looks = 0;
 
-	if (!all || !usage_tick(&all->cleaned, bpf_ktime_get_ns() >> 20))
+	if (!usage_tick(&all->cleaned, bpf_ktime_get_ns() >> 20))
 		return 0;
-	for (int i = 0; i < CLEAN_ROUNDS && looks < CLEAN_LOOKS; i++)
-		looks += assured_clean_some();
+	for (int i = 0; i < CLEAN_STEPS && looks < CLEAN_LOOKS; i++)
+		looks += assured_clean_place(hand++, now);
+	all->clean_hand = hand % assured_places;
 	return 0;
 }
 

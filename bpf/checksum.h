@@ -46,50 +46,36 @@ INLINE bool checksum_may_be_inner(const struct packet *packet, enum packet_kind 
 	       protocol != PROTOCOL_AUTHENTICATION && (protocol || kind != PACKET_OPAQUE);
 }
 
-/* Returns whether the kernel would write the packet's checksum where it must not. */
-GLOBAL_FUNCTION bool checksum_is_misplaced(struct __sk_buff *skb, const struct packet *packet,
-					   enum packet_kind kind)
+/* Returns whether a checksum that is not the packet's own is where it must not be. */
+INLINE bool checksum_is_misplaced(const struct packet *packet, enum packet_kind kind, __u16 start,
+				  __u16 offset)
 {
-	const __u8 partial = device_layout.ip_summed_mask;
 	__u32 transport = sizeof(struct iphdr); /* not IP, or tagged: unknown */
-	__u16 start, offset;
 
-	if (!packet || !device_layout.checksum ||
-	    (device_read((__u64)skb, device_layout.skb_ip_summed) & partial) != partial)
-		return false;
-	start = device_read((__u64)skb, device_layout.skb_csum_start);
-	start -= device_read((__u64)skb, device_layout.skb_network_header);
-	offset = device_read((__u64)skb, device_layout.skb_csum_offset);
-	if (checksum_is_own(packet, start, offset))
-		return false;
 	if (packet->l4_offset)
 		transport = packet->l4_offset - packet->l3_offset;
 	return !checksum_may_be_inner(packet, kind) || (__s16)start < (__s32)transport ||
 	       start + offset < transport + JUDGED_BYTES;
 }
 
-/* A member of the kernel's skb, where the program can read it itself */
-#define MEMBER(type, skb, member) (*(const type *)((skb) + device_layout.member))
+/* A member of the kernel's skb. Where the program can read it itself, no helper is needed. */
+#define MEMBER(type, skb, member) \
+	(device_layout.cast ? *(const type *)(kernel_skb(skb) + device_layout.member) \
+			    : (type)device_read((__u64)(skb), device_layout.member))
 
-/* Does the same; most packets need no helper. */
+/* Returns whether the kernel would write the packet's checksum where it must not. */
 INLINE bool checksum_refuses(struct __sk_buff *skb, const struct packet *packet,
 			     enum packet_kind kind)
 {
 	const __u8 partial = device_layout.ip_summed_mask;
-	const void *whole;
+	__u16 start, offset;
 
-	if (!device_layout.checksum)
+	if (!device_layout.checksum || (MEMBER(__u8, skb, skb_ip_summed) & partial) != partial)
 		return false;
-	if (device_layout.cast) {
-		whole = kernel_skb(skb);
-		if ((MEMBER(__u8, whole, skb_ip_summed) & partial) != partial ||
-		    checksum_is_own(packet,
-				    MEMBER(__u16, whole, skb_csum_start) -
-					    MEMBER(__u16, whole, skb_network_header),
-				    MEMBER(__u16, whole, skb_csum_offset)))
-			return false;
-	}
-	return checksum_is_misplaced(skb, packet, kind);
+	start = MEMBER(__u16, skb, skb_csum_start) - MEMBER(__u16, skb, skb_network_header);
+	offset = MEMBER(__u16, skb, skb_csum_offset);
+	return !checksum_is_own(packet, start, offset) &&
+	       checksum_is_misplaced(packet, kind, start, offset);
 }
 
 #endif

@@ -54,9 +54,11 @@ INLINE void tuple_inwards(const struct connection_key *key, struct tuple *tuple)
 	tuple->protocol = key->protocol;
 }
 
-/* The bits of the sender and the receiver of packets in this direction. */
-#define SENDER(bit, way) ((bit) << (way))
-#define RECEIVER(bit, way) ((bit) << !(way))
+/* The state's bit of the sender and of the receiver of packets in this direction */
+#define SENDER(state, way) ((way) == OUTWARDS ? state##_INSIDE : state##_OUTSIDE)
+#define RECEIVER(state, way) ((way) == OUTWARDS ? state##_OUTSIDE : state##_INSIDE)
+/* Both sides' bits */
+#define EITHER(state) (state##_INSIDE | state##_OUTSIDE)
 
 INLINE bool connection_has_owner(const struct connection *connection)
 {

@@ -56,11 +56,11 @@ INLINE void draft_track(struct connection *connection, const struct packet *pack
 	    (packet->tcp_flags & TCP_RST))
 		return;
 	sent->sequence_end = packet->tcp_sequence + packet->tcp_sequence_length;
-	connection->state |= SENDER(STATE_SEQUENCE_INSIDE, way);
+	connection->state |= SENDER(STATE_SEQUENCE, way);
 	if (!(packet->tcp_flags & TCP_ACK))
 		return;
 	sent->acknowledged = packet->tcp_acknowledgment;
-	connection->state |= SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+	connection->state |= SENDER(STATE_ACKNOWLEDGED, way);
 }
 
 /* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
@@ -68,11 +68,8 @@ INLINE struct draft *draft_begin(const struct packet *packet, enum way way,
 				 const struct owner *owner, enum flow_kind kind, __u32 state)
 {
 	struct draft *draft = draft_get();
-	struct connection *connection;
+	struct connection *connection = &draft->connection;
 
-	if (!draft)
-		return NULL;
-	connection = &draft->connection;
 	connection_key_of(&packet->tuple, way, &draft->key);
 	__builtin_memset(connection, 0, sizeof(*connection));
 	connection->owner = *owner;
@@ -134,12 +131,11 @@ INLINE void place_leave(const struct connection *connection, __u32 id)
 GLOBAL_FUNCTION bool connection_end(const struct connection_key *ended, __u32 id)
 {
 	struct scratch *scratch = scratch_get();
+	struct connection_key *key = &scratch->ended;
 	struct connection *connection;
-	struct connection_key *key;
 
-	if (!ended || !scratch || !id)
+	if (!ended || !id)
 		return false;
-	key = &scratch->ended;
 	__builtin_memcpy(key, ended, sizeof(*key));
 	connection = bpf_map_lookup_elem(&connections, key);
 	if (!connection || __sync_val_compare_and_swap(&connection->id, id, 0) != id)
@@ -207,8 +203,6 @@ GLOBAL_FUNCTION bool draft_take_place(bool anywhere)
 	struct half_open *place;
 	__u32 hand, seen;
 
-	if (!draft || !all)
-		return false;
 	hand = anywhere ? bpf_get_prandom_u32() : __sync_fetch_and_add(&all->half_open_hand, 1);
 	draft->connection.place = half_open_choose(hand, &draft->connection);
 	if (!anywhere) /* it counts from 0 and points behind the place */
@@ -264,12 +258,9 @@ GLOBAL_FUNCTION enum admission draft_admit(void)
 {
 	struct draft *draft = draft_get();
 	struct half_open *place;
-	struct usage *all;
 	bool taken = false;
 	int error;
 
-	if (!draft)
-		return ADMISSION_FULL;
 	draft->connection.last_seen = clock_second();
 	if (draft->key.protocol == PROTOCOL_UDP)
 		draft->connection.begun = draft->connection.last_seen;
@@ -287,9 +278,7 @@ GLOBAL_FUNCTION enum admission draft_admit(void)
 	}
 	half_open_leave(place, draft->connection.id, PLACE_FREE);
 	/* The next connection takes this place instead of evicting another. */
-	all = SINGLE(usage);
-	if (all)
-		all->half_open_hand = draft->connection.place - 1;
+	SINGLE(usage)->half_open_hand = draft->connection.place - 1;
 	return error == -EEXIST ? ADMISSION_TAKEN : ADMISSION_FULL;
 }
 

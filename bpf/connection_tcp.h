@@ -50,9 +50,9 @@ INLINE bool tcp_is_after(__u32 number, __u32 last)
  * known, what the other side has acknowledged. */
 INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number, enum way way)
 {
-	if (connection->state & SENDER(STATE_SEQUENCE_INSIDE, way))
+	if (connection->state & SENDER(STATE_SEQUENCE, way))
 		return tcp_is_close(number, connection->tcp[way].sequence_end);
-	return !(connection->state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+	return !(connection->state & RECEIVER(STATE_ACKNOWLEDGED, way)) ||
 	       tcp_is_close(number, connection->tcp[!way].acknowledged);
 }
 
@@ -63,10 +63,10 @@ INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number,
 INLINE bool tcp_acknowledgment_fits(const struct connection *connection,
 				    const struct packet *packet, enum way way)
 {
-	bool known = connection->state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
+	bool known = connection->state & SENDER(STATE_ACKNOWLEDGED, way);
 	__u32 last = connection->tcp[way].acknowledged, end = connection->tcp[!way].sequence_end;
 
-	if (!(connection->state & RECEIVER(STATE_SEQUENCE_INSIDE, way)))
+	if (!(connection->state & RECEIVER(STATE_SEQUENCE, way)))
 		return !known || tcp_is_close(packet->tcp_acknowledgment, last);
 	if (!known)
 		last = end - (packet->tcp_flags & TCP_SYN ? 0 : SEQUENCE_AHEAD);
@@ -83,7 +83,7 @@ GLOBAL_FUNCTION bool tcp_is_plausible(const struct connection *connection,
 		return false;
 	way &= 1;
 	if (!(packet->tcp_flags & TCP_ACK))
-		return !(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way));
+		return !(connection->state & SENDER(STATE_SEQUENCE, way));
 	return tcp_sequence_fits(connection, packet->tcp_sequence, way) &&
 	       tcp_acknowledgment_fits(connection, packet, way);
 }
@@ -102,11 +102,11 @@ INLINE bool tcp_fin_counts(const struct connection *connection, const struct pac
 
 	if (!tcp_is_plausible(connection, packet, way))
 		return false;
-	if (state & SENDER(STATE_SEQUENCE_INSIDE, way))
+	if (state & SENDER(STATE_SEQUENCE, way))
 		return tcp_is_near(packet->tcp_sequence, connection->tcp[way].sequence_end);
-	if (state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way))
+	if (state & RECEIVER(STATE_ACKNOWLEDGED, way))
 		return tcp_is_near(packet->tcp_sequence, connection->tcp[!way].acknowledged);
-	return !(state & RECEIVER(STATE_SEQUENCE_INSIDE, way)); /* picked up in the middle */
+	return !(state & RECEIVER(STATE_SEQUENCE, way)); /* picked up in the middle */
 }
 
 /* Remembers the sequence numbers of a plausible packet. */
@@ -115,20 +115,20 @@ INLINE void tcp_remember(struct connection *connection, const struct packet *pac
 	__u32 end = packet->tcp_sequence + packet->tcp_sequence_length, state = connection->state;
 	struct tcp_numbers *sent = &connection->tcp[way];
 
-	if (!(state & SENDER(STATE_SEQUENCE_INSIDE, way))) {
+	if (!(state & SENDER(STATE_SEQUENCE, way))) {
 		sent->sequence_end = end;
 	} else if (tcp_is_after(end, sent->sequence_end)) { /* not a keep-alive */
 		sent->sequence_end = end;
 		if (!(packet->tcp_flags & TCP_FIN))
 			state_set(connection, STATE_DATA);
 	}
-	state_set(connection, SENDER(STATE_SEQUENCE_INSIDE, way));
+	state_set(connection, SENDER(STATE_SEQUENCE, way));
 	if (!(packet->tcp_flags & TCP_ACK))
 		return;
-	if (!(state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+	if (!(state & SENDER(STATE_ACKNOWLEDGED, way)) ||
 	    tcp_is_after(packet->tcp_acknowledgment, sent->acknowledged))
 		sent->acknowledged = packet->tcp_acknowledgment;
-	state_set(connection, SENDER(STATE_ACKNOWLEDGED_INSIDE, way));
+	state_set(connection, SENDER(STATE_ACKNOWLEDGED, way));
 }
 
 INLINE void tcp_track(struct connection *connection, const struct packet *packet, enum way way)
@@ -143,38 +143,28 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 INLINE bool tcp_acknowledges(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
-	if (!(connection->state & RECEIVER(STATE_SEQUENCE_INSIDE, way)))
+	if (!(connection->state & RECEIVER(STATE_SEQUENCE, way)))
 		return true;
 	return (packet->tcp_flags & TCP_ACK) &&
 	       connection->tcp[!way].sequence_end - packet->tcp_acknowledgment <= SEQUENCE_BEHIND;
 }
 
+/* Where nothing is known of its sender, a RST of a half-open connection answers the first packet;
+ * any other connection was picked up in the middle, and it may be right. */
 INLINE bool tcp_reset_counts(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
-	bool acknowledged = connection->state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way);
-
-	if (acknowledged && packet->tcp_sequence == connection->tcp[!way].acknowledged)
-		return true;
-	if (connection->state & SENDER(STATE_SEQUENCE_INSIDE, way))
-		return packet->tcp_sequence == connection->tcp[way].sequence_end;
-	return !acknowledged; /* picked up in the middle: it may be right */
-}
-
-/* Returns whether a RST ends a half-open connection, of which the sender's numbers may not be known
- * yet: then it answers the first packet. */
-INLINE bool tcp_refuses(const struct connection *connection, const struct packet *packet,
-			enum way way)
-{
 	const struct tcp_numbers *peer = &connection->tcp[!way];
 	__u32 state = connection->state;
+	bool acknowledged = state & RECEIVER(STATE_ACKNOWLEDGED, way);
 
-	if ((state & RECEIVER(STATE_ACKNOWLEDGED_INSIDE, way)) &&
-	    packet->tcp_sequence == peer->acknowledged)
+	if (acknowledged && packet->tcp_sequence == peer->acknowledged)
 		return true;
-	if (state & SENDER(STATE_SEQUENCE_INSIDE, way))
+	if (state & SENDER(STATE_SEQUENCE, way))
 		return packet->tcp_sequence == connection->tcp[way].sequence_end;
-	return (packet->tcp_flags & TCP_ACK) && (state & RECEIVER(STATE_SEQUENCE_INSIDE, way)) &&
+	if (state & STATE_ASSURED)
+		return !acknowledged;
+	return (packet->tcp_flags & TCP_ACK) && (state & RECEIVER(STATE_SEQUENCE, way)) &&
 	       packet->tcp_acknowledgment == peer->sequence_end;
 }
 
@@ -186,7 +176,7 @@ INLINE void tcp_reset_half_open(const struct connection_key *key, struct connect
 {
 	__u32 id = connection->id;
 
-	if (!tcp_refuses(connection, packet, way))
+	if (!tcp_reset_counts(connection, packet, way))
 		return;
 	if (!(connection->state & STATE_REPLIED) && connection_is_reply(connection, way) &&
 	    connection->kind != FLOW_DIRECT)
@@ -202,10 +192,10 @@ INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet
 {
 	if (!(packet->tcp_flags & TCP_ACK))
 		state_clear(connection, STATE_AWAITED);
-	else if ((connection->state & RECEIVER(STATE_SEQUENCE_INSIDE, way)) &&
+	else if ((connection->state & RECEIVER(STATE_SEQUENCE, way)) &&
 		 !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
 		return false;
-	state_clear(connection, SENDER(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way));
+	state_clear(connection, SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
 	return true;
 }
 
@@ -222,7 +212,7 @@ INLINE bool tcp_counts_half_open(struct connection *connection, const struct pac
 		return false;
 	if (!tcp_is_plausible(connection, packet, way))
 		state_clear(connection,
-			    SENDER(STATE_SEQUENCE_INSIDE | STATE_ACKNOWLEDGED_INSIDE, way));
+			    SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
 	return true;
 }
 
@@ -240,7 +230,7 @@ INLINE bool tcp_follow_half_open(const struct connection_key *key, struct connec
 					: !tcp_counts_half_open(connection, packet, way))
 		return false;
 	if ((packet->tcp_flags & TCP_FIN) && tcp_fin_counts(connection, packet, way))
-		state_set(connection, SENDER(STATE_FIN_INSIDE, way));
+		state_set(connection, SENDER(STATE_FIN, way));
 	tcp_track(connection, packet, way);
 	return true;
 }
@@ -250,7 +240,7 @@ INLINE bool tcp_follow_half_open(const struct connection_key *key, struct connec
 INLINE bool tcp_shows_life(const struct connection *connection, const struct packet *packet,
 			   enum way way)
 {
-	return !(connection->state & SENDER(STATE_SEQUENCE_INSIDE, way)) ||
+	return !(connection->state & SENDER(STATE_SEQUENCE, way)) ||
 	       !tcp_is_after(connection->tcp[way].sequence_end, packet->tcp_sequence + 1);
 }
 
@@ -261,19 +251,16 @@ INLINE bool tcp_revives(const struct connection *connection, const struct packet
 {
 	__u32 state = connection->state;
 
-	return (state & SENDER(STATE_AWAITED_INSIDE, way)) &&
-	       tcp_shows_life(connection, packet, way) &&
+	return (state & SENDER(STATE_AWAITED, way)) && tcp_shows_life(connection, packet, way) &&
 	       tcp_is_plausible(connection, packet, way) &&
-	       ((state & SENDER(STATE_ACKNOWLEDGED_INSIDE, way)) ||
+	       ((state & SENDER(STATE_ACKNOWLEDGED, way)) ||
 		tcp_acknowledges(connection, packet, way));
 }
 
 INLINE void tcp_forget(struct connection *connection)
 {
-	state_clear(connection, STATE_FINS | STATE_AWAITED | STATE_SEQUENCE_INSIDE |
-					STATE_SEQUENCE_OUTSIDE | STATE_ACKNOWLEDGED_INSIDE |
-					STATE_ACKNOWLEDGED_OUTSIDE | STATE_SYN_INSIDE |
-					STATE_SYN_OUTSIDE);
+	state_clear(connection, STATE_FINS | STATE_AWAITED | EITHER(STATE_SEQUENCE) |
+					EITHER(STATE_ACKNOWLEDGED) | EITHER(STATE_SYN));
 }
 
 /* SYN: a peer has lost the connection, or reuses the tuple of a closed one. */
@@ -284,18 +271,18 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 	if (state_is_closed(connection->state)) {
 		if (!begins && way == INWARDS) {
 			if (tcp_acknowledges(connection, packet, way))
-				state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
+				state_clear(connection, SENDER(STATE_AWAITED, way));
 			return;
 		}
 		tcp_forget(connection);
-		state_set(connection, RECEIVER(STATE_AWAITED_INSIDE, way) |
-					      (begins ? SENDER(STATE_AWAITED_INSIDE, way) : 0));
+		state_set(connection,
+			  RECEIVER(STATE_AWAITED, way) | (begins ? SENDER(STATE_AWAITED, way) : 0));
 	} else if (begins) {
-		state_set(connection, SENDER(STATE_SYN_INSIDE, way));
-	} else if (connection->state & RECEIVER(STATE_SYN_INSIDE, way)) {
+		state_set(connection, SENDER(STATE_SYN, way));
+	} else if (connection->state & RECEIVER(STATE_SYN, way)) {
 		tcp_forget(connection);
 		connection->tcp[!way].sequence_end = packet->tcp_acknowledgment;
-		state_set(connection, RECEIVER(STATE_SEQUENCE_INSIDE, way));
+		state_set(connection, RECEIVER(STATE_SEQUENCE, way));
 	}
 }
 
@@ -309,12 +296,13 @@ INLINE void tcp_open_again(const struct connection_key *key, struct connection *
 		state_set(connection, STATE_AWAITED);
 }
 
+/* Follows a packet of an assured connection. */
 GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connection *connection,
 			       const struct packet *packet, enum way way)
 {
 	bool closed;
 
-	if (!key || !connection || !packet)
+	if (!key || !connection || !packet || packet_tcp_is_odd(packet))
 		return 0;
 	way &= 1;
 	closed = state_is_closed(connection->state);
@@ -325,9 +313,9 @@ GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connecti
 		tcp_follow_syn(connection, packet, way);
 	} else {
 		if (tcp_revives(connection, packet, way))
-			state_clear(connection, SENDER(STATE_AWAITED_INSIDE, way));
+			state_clear(connection, SENDER(STATE_AWAITED, way));
 		if ((packet->tcp_flags & TCP_FIN) && tcp_fin_counts(connection, packet, way))
-			state_set(connection, SENDER(STATE_FIN_INSIDE, way));
+			state_set(connection, SENDER(STATE_FIN, way));
 	}
 	if (state_is_closed(connection->state))
 		connection_close(key, connection, clock_second());
@@ -335,18 +323,8 @@ GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connecti
 		tcp_open_again(key, connection);
 	else if (connection->state & STATE_FINS)
 		assured_expose(connection, clock_second() + TIMEOUT_TCP_HALF_CLOSED);
+	tcp_track(connection, packet, way);
 	return 0;
-}
-
-INLINE bool tcp_changes_state(const struct connection *connection, const struct packet *packet,
-			      enum way way)
-{
-	if (packet->tcp_flags & (TCP_RST | TCP_SYN))
-		return true;
-	if ((packet->tcp_flags & TCP_FIN) && !(connection->state & SENDER(STATE_FIN_INSIDE, way)) &&
-	    tcp_fin_counts(connection, packet, way))
-		return true;
-	return tcp_revives(connection, packet, way);
 }
 
 /* Returns whether the packet is plausible and changes no state: most packets, which need no call.
@@ -354,9 +332,8 @@ INLINE bool tcp_changes_state(const struct connection *connection, const struct 
 INLINE bool tcp_is_usual(const struct connection *connection, const struct packet *packet,
 			 enum way way)
 {
-	const __u32 known = STATE_SEQUENCE_INSIDE | STATE_SEQUENCE_OUTSIDE |
-			    SENDER(STATE_ACKNOWLEDGED_INSIDE, way);
-	const __u32 awaited = SENDER(STATE_AWAITED_INSIDE, way);
+	const __u32 known = EITHER(STATE_SEQUENCE) | SENDER(STATE_ACKNOWLEDGED, way);
+	const __u32 awaited = SENDER(STATE_AWAITED, way);
 	__u32 last = connection->tcp[way].acknowledged;
 	__u32 sent = connection->tcp[!way].sequence_end - last;
 
@@ -370,15 +347,10 @@ INLINE bool tcp_is_usual(const struct connection *connection, const struct packe
 INLINE void tcp_use(const struct connection_key *key, struct connection *connection,
 		    const struct packet *packet, enum way way)
 {
-	if (tcp_is_usual(connection, packet, way)) {
+	if (tcp_is_usual(connection, packet, way))
 		tcp_remember(connection, packet, way);
-		return;
-	}
-	if (packet_tcp_is_odd(packet))
-		return;
-	if (tcp_changes_state(connection, packet, way))
+	else
 		tcp_follow(key, connection, packet, way);
-	tcp_track(connection, packet, way);
 }
 
 #endif

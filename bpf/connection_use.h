@@ -48,45 +48,37 @@ INLINE bool found_look_up(struct found *found)
 	return false;
 }
 
-/* Prepares the first lookup for a packet of this direction. False: no scratch memory. */
-INLINE bool found_prepare(struct found *found, enum way way)
+/* Prepares the first lookup for a packet of this direction. */
+INLINE void found_prepare(struct found *found, enum way way)
 {
-	struct scratch *scratch = scratch_get();
-
 	found->connection = NULL;
 	found->way = way;
-	if (!scratch)
-		return false;
-	found->key = &scratch->found;
-	return true;
+	found->key = &scratch_get()->found;
 }
 
 /* Finds the connection of an outward packet. */
 INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 {
-	if (!found_prepare(found, OUTWARDS))
-		return false;
+	found_prepare(found, OUTWARDS);
 	connection_key_of(tuple, OUTWARDS, found->key);
 	return found_look_up(found);
 }
 
-/* Returns the connection of a packet of this direction, confirmed or not; its key is in
- * scratch->other. */
+/* Returns the connection of a packet of this direction, confirmed or not. */
 INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 {
-	struct scratch *scratch = scratch_get();
+	struct connection_key *key = &scratch_get()->other;
 
-	if (!scratch)
-		return NULL;
-	connection_key_of(tuple, way, &scratch->other);
-	return connection_find(&scratch->other);
+	connection_key_of(tuple, way, key);
+	return connection_find(key);
 }
 
 /* Inserts the connection's alias again if it is missing. False: another connection has it now. If
  * this one has ended meanwhile, the one that ended it may have come too early to delete it. */
-INLINE bool connection_keep_alias(struct draft *draft, const struct connection_key *key,
+INLINE bool connection_keep_alias(const struct connection_key *key,
 				  const struct connection *connection, __u32 id)
 {
+	struct draft *draft = draft_get();
 	const struct alias *alias;
 
 	__builtin_memcpy(&draft->key, key, sizeof(draft->key));
@@ -108,15 +100,14 @@ INLINE bool connection_keep_alias(struct draft *draft, const struct connection_k
 GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 					struct connection *connection, __u32 now)
 {
-	struct draft *draft = draft_get();
 	__u32 id;
 
-	if (!key || !connection || !draft)
+	if (!key || !connection)
 		return false;
 	id = connection->id;
 	if ((connection_has_owner(connection) && !slot_has_veth(connection->owner.slot)) ||
 	    (connection_has_alias(key, connection) &&
-	     !connection_keep_alias(draft, key, connection, id))) {
+	     !connection_keep_alias(key, connection, id))) {
 		connection_end(key, id);
 		return false;
 	}

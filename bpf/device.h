@@ -162,7 +162,7 @@ GLOBAL_FUNCTION bool device_has_sender(struct __sk_buff *skb, const struct packe
 }
 
 /* Checks a container's veth and its bridge, once a second. */
-GLOBAL_FUNCTION int device_look(struct __sk_buff *skb, __u32 veth)
+GLOBAL_FUNCTION int device_check(struct __sk_buff *skb, __u32 veth)
 {
 	struct interface *interface = bpf_map_lookup_elem(&interfaces, &veth);
 	__u32 now = clock_second(), bridge;

@@ -24,11 +24,8 @@ INLINE bool direct_note(const struct packet *packet, const struct owner *owner)
 {
 	const struct draft *draft =
 		draft_begin(packet, INWARDS, owner, FLOW_DIRECT, STATE_UNCONFIRMED);
-	struct connection *known;
+	struct connection *known = connection_find(&draft->key);
 
-	if (!draft)
-		return true;
-	known = connection_find(&draft->key);
 	if (!known) {
 		draft_admit();
 		return true;
@@ -65,8 +62,6 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 		return VERDICT_PASS;
 	draft = draft_begin(packet, INWARDS, &owner, FLOW_DIRECT,
 			    sender_verified ? STATE_CHARGED_OUT : 0);
-	if (!draft)
-		return VERDICT_PASS;
 	admission = dnat_create(draft);
 	if (admission == ADMISSION_FULL)
 		return VERDICT_PASS;
@@ -114,8 +109,8 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 {
 	if (!packet || !endpoint || packet->echo_reply || (packet->tcp_flags & TCP_RST))
 		return 0;
-	if (draft_begin(packet, OUTWARDS, &endpoint->owner, FLOW_DIRECT, STATE_CHARGED_OUT) &&
-	    draft_admit() == ADMISSION_OK)
+	draft_begin(packet, OUTWARDS, &endpoint->owner, FLOW_DIRECT, STATE_CHARGED_OUT);
+	if (draft_admit() == ADMISSION_OK)
 		count(flow_direct);
 	return 0;
 }

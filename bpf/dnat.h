@@ -87,8 +87,7 @@ INLINE struct portmap *inwards_find(const struct tuple *tuple, struct found *fou
 {
 	struct portmap *mapping;
 
-	if (!found_prepare(found, INWARDS))
-		return NULL;
+	found_prepare(found, INWARDS);
 	if (inwards_by_alias(tuple, found) && connection_has_owner(found->connection))
 		return NULL;
 	mapping = inwards_find_mapped(tuple, found);
@@ -121,8 +120,6 @@ GLOBAL_FUNCTION enum admission draft_move_port(void)
 	struct draft *draft = draft_get();
 	enum admission admission = ADMISSION_TAKEN;
 
-	if (!draft)
-		return ADMISSION_FULL;
 	for (int i = 0; i < MOVED_PORT_TRIES && admission == ADMISSION_TAKEN; i++) {
 		draft->key.outside_port =
 			MOVED_PORT_FIRST + bpf_get_prandom_u32() % (65536 - MOVED_PORT_FIRST);
@@ -195,8 +192,6 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 	if (skb->ifindex != LOOPBACK_IFINDEX && !policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);
 	draft = draft_begin(packet, INWARDS, &mapping->owner, FLOW_MAPPING, 0);
-	if (!draft)
-		return VERDICT_PASS;
 	if (!share_left_to(&draft->key, &draft->connection))
 		return verdict_of_admission(ADMISSION_LIMITED);
 	if (policy_masquerades_client(&mapping->owner, packet->sender))

@@ -104,35 +104,15 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* A later fragment shares the fate of its first one. If that is unknown, it must not leave with the
- * container's address. */
-INLINE enum verdict decide_fragment_outwards(const struct flow_context *flow)
-{
-	enum fragment_fate fate = fragment_follow(flow->skb, flow->packet, flow->translation);
-
-	if (fate == FRAGMENT_TRANSLATED)
-		return VERDICT_TRANSLATE;
-	if (fate == FRAGMENT_DROPPED)
-		return VERDICT_DROP;
-	if (fate == FRAGMENT_PASSED || !masquerade_wanted(flow->packet, flow->sender))
-		return VERDICT_PASS;
-	return drop(untranslatable);
-}
-
-/* Handles an outward packet of a live connection. VERDICT_PASS: there is none. */
+/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. */
 INLINE enum verdict leave_by_connection(struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;
 	struct packet *packet = flow->packet;
 	struct found *found = &flow->found;
-	struct connection *connection;
-	struct leave *leave;
+	struct connection *connection = found->connection;
+	struct leave *leave = &connection->leave[OUTWARDS];
 
-	if (!found_outwards(found, &packet->tuple) ||
-	    (found->connection->state & STATE_UNCONFIRMED))
-		return VERDICT_PASS;
-	connection = found->connection;
-	leave = &connection->leave[OUTWARDS];
 	if (leave->left_stack != found->now &&
 	    (leave->left_stack || leave->looked_up != (__u16)found->now) &&
 	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
@@ -165,38 +145,40 @@ GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct pack
 
 	if (!packet || !endpoint)
 		return false;
-	if (!skb->ingress_ifindex || (packet->verified && entered_by_container(skb)))
+	if (!skb->ingress_ifindex ||
+	    (tc_index_has(packet->told, TC_INDEX_VERIFIED) && entered_by_container(skb)))
 		return true;
 	slot = owner_slot(&endpoint->owner);
 	if (!slot || skb->ingress_ifindex != slot->gateway)
 		return false;
 	veth = slot->ifindex;
-	device_look(skb, veth);
+	device_check(skb, veth);
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
 	return interface && (interface->watched || interface->without_fast_path);
 }
 
-/* A packet of no connection that has a container's address, but has not come through that
- * container's veth: a forger's, or the container's own by an interface of another network. It
- * begins no connection in the container's name. */
-INLINE enum verdict decide_unverified(const struct packet *packet, const struct endpoint *endpoint)
-{
-	return endpoint_is_there(endpoint) && masquerade_wanted(packet, endpoint)
-		       ? drop(forged_source)
-		       : VERDICT_PASS;
-}
-
-/* Begins a connection whose source is translated, if the packet's container wants that. */
+/* Begins a connection whose source is translated, if one of the two containers wants that. Not if
+ * the packet has not come through its sender's veth: it is a forger's, or the container's own by an
+ * interface of another network. */
 INLINE enum verdict leave_new(const struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
-	const struct endpoint *sender = flow->sender;
-	bool hairpin = is_hairpin(packet, sender);
+	const struct endpoint *sender = flow->sender, *receiver = flow->receiver;
+	bool hairpin;
 
+	if (receiver && kind_inwards(&packet->tuple) == FLOW_MAPPING)
+		return snat_begin(flow->skb, packet, &receiver->owner, false, flow->translation);
+	if (!sender) {
+		direct_confirm(packet);
+		return VERDICT_PASS;
+	}
+	hairpin = is_hairpin(packet, sender);
 	if (!hairpin && !masquerade_wanted(packet, sender))
 		return VERDICT_PASS;
 	if (!sender_is_verified(flow->skb, packet, sender))
-		return decide_unverified(packet, sender);
+		return masquerade_wanted(packet, sender) && slot_has_veth(sender->owner.slot)
+			       ? drop(forged_source)
+			       : VERDICT_PASS;
 	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
 	if (!hairpin && translated_on_return(&packet->tuple))
@@ -204,34 +186,24 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 	return snat_begin(flow->skb, packet, &sender->owner, !hairpin, flow->translation);
 }
 
-/* Decides about a forwarded packet that leaves the stack. */
-INLINE enum verdict decide_outwards(struct flow_context *flow)
+/* What cannot be translated must not leave with the address of a container that is masqueraded. A
+ * later fragment shares the fate of its first one. */
+INLINE enum verdict leave_unrelated(const struct flow_context *flow)
 {
-	struct packet *packet = flow->packet;
-	const struct endpoint *sender = flow->sender, *destination;
-	enum verdict verdict = VERDICT_PASS;
-	bool concerned;
+	enum fragment_fate fate = FRAGMENT_WAITING;
 
-	if (sender && !owner_live(&sender->owner))
-		return masquerade_wanted(packet, sender) ? drop(no_attachment) : VERDICT_PASS;
-	destination = masquerading_endpoint(packet);
-	concerned = sender;
-	barrier_var(concerned); /* or compilers "or" two pointers: clang 19 does */
-	concerned = concerned || destination;
-	if (packet->fragment == LATER_FRAGMENT && concerned)
-		return decide_fragment_outwards(flow);
-	if (flow->kind != PACKET_TRANSLATABLE)
-		return masquerade_wanted(packet, sender) ? drop(untranslatable) : VERDICT_PASS;
-	if (concerned)
-		verdict = leave_by_connection(flow);
-	if (verdict != VERDICT_PASS)
-		return verdict;
-	if (destination && kind_inwards(&packet->tuple) == FLOW_MAPPING)
-		return snat_begin(flow->skb, packet, &destination->owner, false, flow->translation);
-	if (sender)
-		return leave_new(flow);
-	direct_confirm(packet);
-	return VERDICT_PASS;
+	if (flow->sender && !owner_live(&flow->sender->owner))
+		return masquerade_wanted(flow->packet, flow->sender) ? drop(no_attachment)
+								     : VERDICT_PASS;
+	if (flow->packet->fragment == LATER_FRAGMENT)
+		fate = fragment_follow(flow->skb, flow->packet, flow->translation);
+	if (fate == FRAGMENT_TRANSLATED)
+		return VERDICT_TRANSLATE;
+	if (fate == FRAGMENT_DROPPED)
+		return VERDICT_DROP;
+	return fate != FRAGMENT_PASSED && masquerade_wanted(flow->packet, flow->sender)
+		       ? drop(untranslatable)
+		       : VERDICT_PASS;
 }
 
 /* Decides about an outgoing ICMP error about a packet that was translated inwards, from a
@@ -252,6 +224,43 @@ INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 	return VERDICT_TRANSLATE;
 }
 
+/* Finds the connection of a packet that leaves the stack. */
+INLINE enum relation relation_outwards(struct flow_context *flow)
+{
+	const struct packet *packet = flow->packet;
+	bool concerned = flow->sender;
+
+	if (packet->error)
+		return RELATION_RELATED;
+	if (flow->kind != PACKET_TRANSLATABLE ||
+	    (flow->sender && !owner_live(&flow->sender->owner)))
+		return RELATION_NONE;
+	flow->receiver = masquerading_endpoint(packet);
+	barrier_var(concerned); /* or compilers "or" two pointers: clang 19 does */
+	concerned = concerned || flow->receiver;
+	return concerned && found_outwards(&flow->found, &packet->tuple) &&
+			       !(flow->found.connection->state & STATE_UNCONFIRMED)
+		       ? RELATION_ESTABLISHED
+		       : RELATION_NEW;
+}
+
+INLINE enum verdict decide_outwards(struct flow_context *flow)
+{
+	enum verdict verdict;
+
+	switch (relation_outwards(flow)) {
+	case RELATION_RELATED:
+		return error_decide_outwards(flow);
+	case RELATION_ESTABLISHED:
+		verdict = leave_by_connection(flow);
+		return verdict != VERDICT_PASS ? verdict : leave_new(flow); /* it has ended */
+	case RELATION_NEW:
+		return leave_new(flow);
+	default:
+		return leave_unrelated(flow);
+	}
+}
+
 /* Handles the host's own packet, which has no ingress interface. It is not changed, unless its
  * connection has got another port. (The stack also makes packets in a client's name: the fragments
  * that ip6_fragment() makes again.) */
@@ -266,21 +275,20 @@ INLINE int leave_from_host(struct flow_context *flow)
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
-/* Handles what is forwarded, or made by the host in a container's name. index: the packet's
- * tc_index when it came. */
-INLINE int leave_forwarded(struct flow_context *flow, __u16 index, bool uplink)
+/* Handles what is forwarded, or made by the host in a container's name. */
+INLINE int leave_forwarded(struct flow_context *flow, bool uplink)
 {
 	struct __sk_buff *skb = flow->skb;
 	struct packet *packet = flow->packet;
 	const struct endpoint *sender = flow->sender;
-	bool translatable = flow->kind == PACKET_TRANSLATABLE;
 	enum verdict verdict = decide_outwards(flow);
 
-	if (tc_index_has(index, TC_INDEX_CONFIRM) && verdict == VERDICT_PASS)
-		offload_saw_leaving(packet, skb->ingress_ifindex);
-	if (uplink && verdict == VERDICT_PASS && sender && sender->strict &&
-	    sender_is_verified(skb, packet, sender) && translatable)
-		direct_remember_strict(packet, sender);
+	if (verdict == VERDICT_PASS && flow->kind == PACKET_TRANSLATABLE) {
+		if (tc_index_has(packet->told, TC_INDEX_CONFIRM))
+			offload_saw_leaving(packet, skb->ingress_ifindex);
+		if (uplink && sender && sender->strict && sender_is_verified(skb, packet, sender))
+			direct_remember_strict(packet, sender);
+	}
 	verdict = fragment_verdict(packet, flow->translation, verdict);
 	if (packet->fragment == FIRST_FRAGMENT && (verdict != VERDICT_PASS || sender))
 		fragment_remember(skb, packet, flow->translation, fragment_fate_of(verdict));
@@ -300,22 +308,20 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		return TC_ACT_UNSPEC;
 	if (!uplink && tc_index_has(index, TC_INDEX_DONE) && entered_by_uplink(skb))
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, l3_offset);
+	flow.kind = packet_parse(skb, &packet, l3_offset, DIRECTION_OUT);
 	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
-	packet.tuple.direction = DIRECTION_OUT;
-	packet.verified = tc_index_has(index, TC_INDEX_VERIFIED) || !skb->ingress_ifindex;
+	packet.leaving = true;
+	packet.told = index;
 	flow.sender = endpoint_find(packet.sender);
-	if (flow.kind == PACKET_ERROR)
-		return apply_verdict(skb, &packet, &translation, error_decide_outwards(&flow));
-	if (!flow.sender && skb->ingress_ifindex == 0)
+	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
 	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&
 	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
 		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;
 	}
-	return leave_forwarded(&flow, index, uplink);
+	return leave_forwarded(&flow, uplink);
 }
 
 #endif

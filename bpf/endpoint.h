@@ -19,10 +19,8 @@
 INLINE bool endpoint_is_likely(const __u8 *address)
 {
 	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
-	__u32 word = bit >> 6;
-	const __u64 *bits = bpf_map_lookup_elem(&endpoint_addresses, &word);
 
-	return bits && (*bits >> (bit & 63) & 1);
+	return BIT_IS_SET(endpoint_addresses, bit);
 }
 
 /* Returns NULL where no container has this address. */
@@ -42,12 +40,6 @@ INLINE const struct slot *endpoint_slot(const __u8 *address)
 	const struct endpoint *endpoint = endpoint_find(address);
 
 	return endpoint ? owner_slot(&endpoint->owner) : NULL;
-}
-
-/* Returns whether the container still exists. */
-INLINE bool endpoint_is_there(const struct endpoint *endpoint)
-{
-	return endpoint && owner_live(&endpoint->owner) && slot_has_veth(endpoint->owner.slot);
 }
 
 /* Returns whether to refuse a packet to this container's own address that has no connection. */

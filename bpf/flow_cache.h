@@ -122,11 +122,10 @@ INLINE bool memo_suits(const struct packet *packet)
 INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 			     const struct treatment *treatment)
 {
-	const struct meta *settings = SINGLE(meta);
 	const struct slot *slot;
 
-	if (treatment->in_ifindex != skb->ifindex || !settings ||
-	    treatment->second <= settings->offload_dropped)
+	if (treatment->in_ifindex != skb->ifindex ||
+	    treatment->second <= SINGLE(meta)->offload_dropped)
 		return false;
 	slot = owner_slot(&treatment->owner);
 	if (!slot)

@@ -26,6 +26,7 @@ struct flow_context {
 	struct packet *packet;
 	struct translation *translation; /* to be filled in */
 	const struct endpoint *sender;   /* the container with the packet's source, or NULL */
+	const struct endpoint *receiver; /* the destination, if it has this client masqueraded */
 	struct portmap *mapping;         /* of an inward packet's destination, or NULL */
 	enum packet_kind kind;
 	struct found found; /* the packet's connection */
@@ -34,7 +35,7 @@ struct flow_context {
 
 /* What a packet is to us, by one look-up */
 enum relation {
-	RELATION_NONE,        /* another NAT's */
+	RELATION_NONE,        /* can be of none: another NAT's, a fragment without ports, ... */
 	RELATION_NEW,         /* of no connection: may begin one */
 	RELATION_ESTABLISHED, /* of a connection, request or reply */
 	RELATION_RELATED,     /* an ICMP error about one's packet */

@@ -38,8 +38,8 @@ INLINE void fragment_key_of(struct __sk_buff *skb, const struct packet *packet,
 	address_copy(key->destination, packet->tuple.destination);
 	key->identification = packet->identification;
 	key->protocol = packet->ipv4 ? packet->tuple.protocol : 0;
-	key->direction = packet->tuple.direction;
-	key->ifindex = key->direction == DIRECTION_IN ? skb->ifindex : 0;
+	key->direction = packet->leaving ? DIRECTION_OUT : DIRECTION_IN;
+	key->ifindex = packet->leaving ? 0 : skb->ifindex;
 }
 
 INLINE bool fragment_is_recent(__u32 since)
@@ -74,7 +74,7 @@ INLINE struct owner fragment_owner(const struct packet *packet,
 	const struct endpoint *endpoint;
 	struct owner nobody = {};
 
-	if (!left && tuple->direction == DIRECTION_IN) {
+	if (!left && !packet->leaving) {
 		endpoint = endpoint_find(translation->address);
 	} else {
 		endpoint = endpoint_find(tuple->source);

@@ -102,7 +102,6 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 	lifted = translation_changes(flow->translation, &packet->tuple);
 	if (!lifted && !packet->error)
 		connection_use(&flow->found, packet, flow->skb->len);
-	packet->tuple.direction = DIRECTION_IN;
 	if (apply_to_held(flow, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
 		return TC_ACT_SHOT;
 	return lifted ? lift(flow->skb, port) : TC_ACT_UNSPEC;
@@ -175,7 +174,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	if (packet->error)
 		return false;
 	id = connection->id;
-	device_look(skb, veth);
+	device_check(skb, veth);
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
 	slot = interface ? owner_slot(&interface->owner) : NULL;
 	if (!slot || connection->id != id)
@@ -213,7 +212,6 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	} else if (flow->kind >= PACKET_TRANSLATABLE) {
 		verdict = decide_inwards(flow);
 	}
-	packet->tuple.direction = DIRECTION_IN;
 	if (verdict == VERDICT_PASS && flow->arrival.routed &&
 	    (translated || masquerade_wanted(packet, flow->sender)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
@@ -292,7 +290,6 @@ INLINE int handle_container(struct flow_context *flow)
 
 INLINE int handle_from_container(struct __sk_buff *skb)
 {
-	struct scratch *scratch = scratch_get();
 	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
 	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
 	struct packet packet;
@@ -304,7 +301,7 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 
 	if (skb->tc_index)
 		skb->tc_index = 0; /* the container may have set one of our values */
-	flow.kind = packet_parse(skb, &packet, ETH_HLEN);
+	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_OUT);
 	if (checksum_refuses(skb, &packet, flow.kind))
 		return shot(misplaced_checksum);
 	if (flow.kind == PACKET_IGNORED) {
@@ -312,10 +309,7 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 			return TC_ACT_SHOT;
 		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	}
-	if (!scratch)
-		return TC_ACT_SHOT;
-	flow.translation = &scratch->translation;
-	packet.tuple.direction = DIRECTION_OUT;
+	flow.translation = &scratch_get()->translation;
 	if (memo_use(skb, &packet, flow.translation))
 		return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
 	if (flow.kind >= PACKET_TRANSLATABLE) {

@@ -22,17 +22,16 @@
 GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
 				       const struct connection_key *key, enum flow_kind kind)
 {
-	struct scratch *scratch = scratch_get();
+	struct tuple *reply = &scratch_get()->reply;
 
-	if (!packet || !key || !scratch)
+	if (!packet || !key)
 		return false;
-	tuple_inwards(key, &scratch->reply);
+	tuple_inwards(key, reply);
 	if (key->protocol == PROTOCOL_TCP)
 		return packet_begins_tcp(packet) &&
-		       (kind == FLOW_FOREIGN ||
-			socket_find(skb, &scratch->reply) != SOCKET_CONNECTED);
+		       (kind == FLOW_FOREIGN || socket_find(skb, reply) != SOCKET_CONNECTED);
 	return key->protocol == PROTOCOL_UDP && kind != FLOW_FOREIGN &&
-	       socket_find(skb, &scratch->reply) == SOCKET_NONE;
+	       socket_find(skb, reply) == SOCKET_NONE;
 }
 
 /* Returns whether a packet that looks like a reply to another NAT's connection may be a request to
@@ -57,20 +56,14 @@ INLINE bool host_replies_are_mapped(struct scratch *scratch)
 	return connection && connection->kind == FLOW_MAPPING;
 }
 
-/* Returns whether a masqueraded connection has the draft's external tuple. */
-INLINE bool host_port_is_masqueraded(const struct scratch *scratch)
-{
-	const struct alias *alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-
-	return alias && alias->owner.slot;
-}
-
-/* Takes another port for the draft. */
+/* Takes another port for the draft, if a masqueraded connection has its external tuple. */
 INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 			   struct scratch *scratch)
 {
+	const struct alias *alias = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
+
 	scratch->order.own_published = false;
-	if (!host_port_is_masqueraded(scratch) || !draft_choose_port(skb, packet))
+	if (!alias || !alias->owner.slot || !draft_choose_port(skb, packet))
 		return false;
 	scratch->draft.connection.external_port = scratch->draft.external.inside_port;
 	noticed_mark(moved_host, 0);
@@ -87,10 +80,10 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	const struct owner nobody = {};
 	struct draft *draft;
 
-	if (!packet || !scratch)
+	if (!packet)
 		return 0;
 	draft = draft_begin(packet, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
-	if (!draft || host_replies_are_mapped(scratch))
+	if (host_replies_are_mapped(scratch))
 		return 0;
 	if (!draft_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
 	    (kind != FLOW_HOST || !host_move_port(skb, packet, scratch)))

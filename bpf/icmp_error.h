@@ -34,12 +34,11 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	struct connection *connection;
 	struct tuple tuple;
 
-	if (!packet || !owner || !scratch)
+	if (!packet || !owner)
 		return true;
 	if (address_equal(packet->tuple.source, packet->sender))
 		return false;
 	__builtin_memcpy(&tuple, &packet->tuple, sizeof(tuple));
-	tuple.direction = DIRECTION_OUT;
 	connection = connection_confirmed(&tuple, OUTWARDS);
 	if (connection) {
 		translation_outwards(connection, &translation);
@@ -62,8 +61,8 @@ INLINE enum verdict error_decide_inwards(struct flow_context *flow)
 	const struct owner *container = &flow->arrival.owner;
 	struct found *found = &flow->found;
 
-	if (!found_prepare(found, INWARDS) || !inwards_find_key(&flow->packet->tuple) ||
-	    !found_look_up(found))
+	found_prepare(found, INWARDS);
+	if (!inwards_find_key(&flow->packet->tuple) || !found_look_up(found))
 		return VERDICT_PASS;
 	translation_inwards(found->key, flow->translation);
 	if (container->slot && owner_equal(&found->connection->owner, container))

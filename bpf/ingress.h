@@ -96,7 +96,7 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 {
 	enum verdict verdict =
 		dnat_begin(flow->skb, flow->packet, flow->mapping, flow->translation);
-	struct draft *draft = draft_get();
+	struct connection_key *key = &draft_get()->key;
 	enum fast_path mode;
 
 	if (!flow->arrival.may_offload || verdict != VERDICT_TRANSLATE)
@@ -105,12 +105,11 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 	flow->translation->report =
 		mode == FAST_PATH_ESTABLISHED && flow->packet->tuple.protocol != PROTOCOL_UDP;
 	flow->translation->done = enters_done(flow);
-	if (mode != FAST_PATH_ALWAYS || !draft)
+	if (mode != FAST_PATH_ALWAYS)
 		return verdict;
 	flow->found.way = INWARDS;
-	flow->found.key = &draft->key;
-	if (found_look_up(&flow->found) &&
-	    offload_concerns(draft->key.protocol, flow->found.connection))
+	flow->found.key = key;
+	if (found_look_up(&flow->found) && offload_concerns(key->protocol, flow->found.connection))
 		offload_decide_and_use(flow);
 	return verdict;
 }
@@ -263,7 +262,6 @@ INLINE int handle_ingress(struct flow_context *flow)
 		return shot(strict);
 	if (flow->kind < PACKET_TRANSLATABLE && !packet->fragment)
 		return TC_ACT_UNSPEC;
-	packet->tuple.direction = DIRECTION_IN;
 	if (flow->kind == PACKET_FRAGMENT)
 		return apply_later_fragment(flow, NULL);
 	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
@@ -299,7 +297,7 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, ETH_HLEN);
+	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_IN);
 	if (flow.kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	if (!uplink &&

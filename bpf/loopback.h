@@ -57,7 +57,6 @@ INLINE int loopback_reply(struct flow_context *flow)
 		address_from_ipv4(translation->address, client);
 		translation->port = tuple->destination_port;
 		translation->peer_port = tuple->source_port;
-		tuple->direction = DIRECTION_IN;
 		if (rewrite_packet(flow->skb, packet, translation))
 			return shot(rewrite_failed);
 		address_copy(tuple->destination, translation->address);
@@ -123,16 +122,14 @@ INLINE int loopback_request(struct flow_context *flow)
 
 INLINE int handle_loopback(struct __sk_buff *skb)
 {
-	struct scratch *scratch = scratch_get();
-	struct packet packet = {.l3_offset = ETH_HLEN};
-	struct flow_context flow = {.skb = skb, .packet = &packet};
+	struct packet packet = {.tuple.direction = DIRECTION_IN, .l3_offset = ETH_HLEN};
+	struct flow_context flow = {
+		.skb = skb, .packet = &packet, .translation = &scratch_get()->translation};
 
-	if (!scratch || !loopback_parse(skb, &packet))
+	if (!loopback_parse(skb, &packet))
 		return TC_ACT_UNSPEC;
-	flow.translation = &scratch->translation;
 	if (endpoint_find(packet.sender))
 		return loopback_reply(&flow);
-	packet.tuple.direction = DIRECTION_IN;
 	return portmap_is_published(packet.tuple.destination_port) ? loopback_request(&flow)
 								   : TC_ACT_UNSPEC;
 }

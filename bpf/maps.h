@@ -38,11 +38,14 @@
 #define ARRAY_OF(map, array_type, value_type, entries) \
 	MAP_OF(map, array_type, 0, __u32, value_type, entries)
 
-/* The value of a map with one entry. Never NULL, which the verifier does not know. */
+/* The value of a map with one entry, which is never NULL. The verifier does not know that, so it is
+ * shown a way out: for a program or a function to return 1 is allowed everywhere. */
 #define SINGLE(map) \
 	({ \
 		__u32 only = 0; \
-		(typeof(map.value))bpf_map_lookup_elem(&map, &only); \
+		typeof(map.value) value = bpf_map_lookup_elem(&map, &only); \
+		asm volatile("if %0 != 0 goto +2\nr0 = 1\nexit" : "+r"(value)); \
+		value; \
 	})
 
 HASH_OF(portmaps, struct portmap_key, struct portmap, MAX_PORTMAPS);
@@ -77,5 +80,13 @@ ARRAY_OF(port_shares, BPF_MAP_TYPE_ARRAY, struct port_share, SHARES);
 LRU_OF(socket_flows, struct socket_flow_key, struct socket_flow, MAX_SOCKET_FLOWS);
 LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
+
+/* Returns whether a bit of an ARRAY of words is set. */
+#define BIT_IS_SET(map, number) \
+	({ \
+		__u32 word = (number) >> 6; \
+		const __u64 *bits = bpf_map_lookup_elem(&map, &word); \
+		bits && (*bits >> ((number)&63) & 1); \
+	})
 
 #endif

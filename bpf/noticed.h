@@ -20,19 +20,10 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 }
 
 /* kind: a member of struct noticed: a bitmap, or a single word (number 0). */
-#define noticed_mark(kind, number) \
-	do { \
-		struct noticed *marks = SINGLE(noticed); \
-		if (marks) \
-			bits_mark((__u64 *)&marks->kind, number); \
-	} while (0)
+#define noticed_mark(kind, number) bits_mark((__u64 *)&SINGLE(noticed)->kind, number)
 
 /* False: this number has never been marked. */
-#define noticed_has(kind, number) \
-	({ \
-		const struct noticed *marks = SINGLE(noticed); \
-		marks &&bits_have((const __u64 *)&marks->kind, number); \
-	})
+#define noticed_has(kind, number) bits_have((const __u64 *)&SINGLE(noticed)->kind, number)
 
 /* Returns the bit of an external address. A host has few, so they rarely collide. */
 INLINE __u32 noticed_address_bit(const __u8 *address)
@@ -53,7 +44,7 @@ INLINE bool noticed_external(const __u8 *address, __u16 port)
 {
 	const struct noticed *marks = SINGLE(noticed);
 
-	return marks && bits_have(marks->external_ports, port) &&
+	return bits_have(marks->external_ports, port) &&
 	       bits_have(marks->external_addresses, noticed_address_bit(address));
 }
 

@@ -45,9 +45,7 @@ INLINE enum fast_path offload_mode(const struct owner *owner)
 
 INLINE bool offload_was_seen(const struct leave *leave)
 {
-	const struct meta *settings = SINGLE(meta);
-
-	return settings && leave->left_stack > settings->offload_dropped;
+	return leave->left_stack > SINGLE(meta)->offload_dropped;
 }
 
 /* A packet has left the stack. If drop-offload ran since the last one, the path is decided again,
@@ -198,18 +196,16 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct connection_key *key,
 					 struct connection *connection, enum way way, __u32 ifindex)
 {
-	struct scratch *scratch = scratch_get();
-	struct bpf_fib_lookup *query;
+	struct bpf_fib_lookup *query = &scratch_get()->query;
 	struct leave *leave;
 	long result;
 	__u32 id;
 
-	if (!key || !connection || !scratch)
+	if (!key || !connection)
 		return false;
 	way &= 1;
 	id = connection->id;
 	leave = &connection->leave[way];
-	query = &scratch->query;
 	offload_query(key, connection, way, ifindex, query);
 	result = bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!route_is_found(result) || connection->id != id)
@@ -271,8 +267,8 @@ INLINE enum flow_path offload_out(__u32 ifindex)
 }
 
 /* Finds the path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
-GLOBAL_FUNCTION int offload_find_path(struct __sk_buff *skb, const struct connection_key *key,
-				      struct connection *connection, enum way way, __u32 ifindex)
+GLOBAL_FUNCTION int offload_find_one(struct __sk_buff *skb, const struct connection_key *key,
+				     struct connection *connection, enum way way, __u32 ifindex)
 {
 	const struct slot *container, *own;
 
@@ -315,9 +311,9 @@ INLINE bool offload_is_due(const struct connection *connection)
 /* Paths for both directions, or for none. noted: where the stack has sent a masqueraded connection,
  * or zeros. ifindex: where inward packets arrive; 0: where outward ones leave. None with masqAll,
  * where the host takes the client's place. */
-GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct connection_key *key,
-				       struct connection *connection, const struct leave *noted,
-				       __u32 ifindex)
+GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connection_key *key,
+				      struct connection *connection, const struct leave *noted,
+				      __u32 ifindex)
 {
 	struct leave *leave;
 	const struct slot *slot;
@@ -329,7 +325,7 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 	if (!slot || endpoint_slot(key->inside) != slot ||
 	    policy_masquerades_client(&connection->owner, key->outside))
 		return PATH_STACK;
-	out = offload_find_path(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
+	out = offload_find_one(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)
 		return out;
 	leave = &connection->leave[OUTWARDS];
@@ -342,13 +338,13 @@ GLOBAL_FUNCTION int offload_find_paths(struct __sk_buff *skb, const struct conne
 		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, leave, slot->ifindex))
 		return PATH_STACK;
-	in = offload_find_path(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
+	in = offload_find_one(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
 	return in < PATH_CONTAINER ? in : out;
 }
 
 /* Checks the devices before a path is searched; both ends may be containers. Called early, because
  * the check needs room on the stack (512 bytes for the whole call chain). */
-GLOBAL_FUNCTION int offload_look_at_devices(struct __sk_buff *skb, const struct connection_key *key)
+GLOBAL_FUNCTION int offload_check_devices(struct __sk_buff *skb, const struct connection_key *key)
 {
 	const struct slot *slot;
 
@@ -356,29 +352,27 @@ GLOBAL_FUNCTION int offload_look_at_devices(struct __sk_buff *skb, const struct 
 		return 0;
 	slot = endpoint_slot(key->inside);
 	if (slot)
-		device_look(skb, slot->ifindex);
+		device_check(skb, slot->ifindex);
 	slot = endpoint_slot(key->outside);
 	if (slot)
-		device_look(skb, slot->ifindex);
+		device_check(skb, slot->ifindex);
 	return 0;
 }
 
 /* Decides about a candidate (offload_is_candidate()), for both directions at once. ifindex: as in
- * offload_find_paths(), and where the packet arrived. */
+ * offload_find_both(), and where the packet arrived. */
 GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *packet,
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
 {
-	struct scratch *scratch = scratch_get();
-	struct leave *in, *out, *noted;
+	struct leave *in, *out, *noted = &scratch_get()->noted;
 	int path = PATH_STACK;
 	__u32 id, now;
 
-	if (!packet || !key || !connection || !scratch)
+	if (!packet || !key || !connection)
 		return 0;
 	in = &connection->leave[INWARDS];
 	out = &connection->leave[OUTWARDS];
-	noted = &scratch->noted;
 	id = connection->id;
 	now = clock_second();
 	__builtin_memcpy(noted, out, sizeof(*noted));
@@ -393,7 +387,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		return 0;
 	}
 	if (!packet_has_options(packet))
-		path = offload_find_paths(skb, key, connection, noted, ifindex);
+		path = offload_find_both(skb, key, connection, noted, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (!connection->in_ifindex)

@@ -40,8 +40,8 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct fou
 }
 
 /* Called once a second. If there is no route now, the packets go through the stack. */
-GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connection_key *key,
-				    struct connection *connection, enum way way, __u32 ifindex)
+GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct connection_key *key,
+				       struct connection *connection, enum way way, __u32 ifindex)
 {
 	__u32 id;
 	int path;
@@ -51,7 +51,7 @@ GLOBAL_FUNCTION int offload_refresh(struct __sk_buff *skb, const struct connecti
 	way &= 1;
 	id = connection->id;
 	connection->leave[way].looked_up = clock_second();
-	path = offload_find_path(skb, key, connection, way, ifindex);
+	path = offload_find_one(skb, key, connection, way, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (path < PATH_CONTAINER || !offload_may_pass(skb->ifindex))
@@ -100,10 +100,10 @@ INLINE bool offload_renew(const struct flow_context *flow)
 	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 
-	offload_look_at_devices(flow->skb, found->key);
+	offload_check_devices(flow->skb, found->key);
 	if (!found_stands(found))
 		return false;
-	offload_refresh(flow->skb, found->key, connection, found->way, flow->arrival.ifindex);
+	offload_find_again(flow->skb, found->key, connection, found->way, flow->arrival.ifindex);
 	if (!found_stands(found))
 		return false;
 	if (connection->path[OUTWARDS] != PATH_OUT || found->way != OUTWARDS ||
@@ -176,7 +176,7 @@ INLINE void offload_decide_and_use(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 
-	offload_look_at_devices(flow->skb, found->key);
+	offload_check_devices(flow->skb, found->key);
 	if (!found_stands(found))
 		return;
 	offload_decide(flow->skb, flow->packet, found->key, found->connection,
@@ -230,7 +230,7 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 {
 	if (packet->hop_limit <= 1)
 		return TC_ACT_SHOT; /* a later fragment: no ICMP error (RFC 1122 3.2.2) */
-	if (rewrite_forwarded(skb, packet, translation))
+	if (rewrite_hop_limit(skb, packet) || rewrite_macs(skb, translation->frame_destination))
 		return shot(rewrite_failed);
 	if (translation->path == PATH_CONTAINER) {
 		count_here(fast_into_container);

@@ -37,7 +37,7 @@ GLOBAL_FUNCTION bool slot_has_veth(__u32 slot)
 	if (bpf_map_lookup_elem(&veths, &slot))
 		return true;
 	settings = SINGLE(meta);
-	if (settings && !settings->owner_gone)
+	if (!settings->owner_gone)
 		settings->owner_gone = 1;
 	return false;
 }

@@ -50,7 +50,9 @@ enum fragment_place {
 } __attribute__((packed));
 
 struct packet {
-	/* The caller sets the direction. ICMP error: the tuple of a reply to the quoted packet. */
+	/* ICMP error: the tuple of a reply to the quoted packet. Its direction says which side is
+	 * translated: what a container sends is outward, until it turns out to begin a connection.
+	 */
 	struct tuple tuple;
 	__u8 sender[16]; /* the packet's own source address, also of an ICMP error */
 	union {
@@ -70,12 +72,13 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool from_endpoint; /* of an ICMP error on its way out: a container sent it */
-	bool verified;      /* at egress: from_container has seen that the sender has its address */
-	bool no_checksum;   /* UDP over IPv4 may have none (RFC 768) */
-	bool echo_reply;    /* or a timestamp reply: the identifier is the destination's port */
-	__u8 hop_limit;     /* or time to live */
+	bool leaving;         /* at egress */
+	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
+	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
+	bool echo_reply;      /* or a timestamp reply: the identifier is the destination's port */
+	__u8 hop_limit;       /* or time to live */
 	__u8 type_of_service; /* IPv4 */
+	__u16 told;           /* at egress: by the hooks before (tc_index.h) */
 } __attribute__((aligned(8)));
 
 /* Loads any number of bytes from anywhere in the skb. */

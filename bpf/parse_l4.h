@@ -248,9 +248,11 @@ GLOBAL_FUNCTION enum packet_kind parse_packet(struct __sk_buff *skb, struct pack
 }
 
 /* l3_offset: where the IP header is; 0 on interfaces without a link-layer header. */
-INLINE enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packet, __u16 l3_offset)
+INLINE enum packet_kind packet_parse(struct __sk_buff *skb, struct packet *packet, __u16 l3_offset,
+				     enum direction direction)
 {
 	__builtin_memset(packet, 0, sizeof(*packet));
+	packet->tuple.direction = direction;
 	packet->l3_offset = l3_offset;
 	/* A tagged frame appears again, untagged, at the VLAN's device. VID 0 is a priority. */
 	if (skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK))

@@ -89,25 +89,16 @@ INLINE bool policy_keeps_hairpin_source(const struct owner *owner)
 	return policy && policy->keep_hairpin_source;
 }
 
-/* masqAll. As in portmap, snat: false disables it. */
-INLINE bool policy_masquerades_all(const struct owner *owner)
-{
-	const struct policy *policy = policy_of(owner);
-
-	return policy && policy->masquerade_all && !policy->keep_hairpin_source;
-}
-
 /* Returns whether the owner's container has an interface in the client's network by another
  * attachment: it would answer there, past us. */
 GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct address *client)
 {
-	const struct meta *settings = SINGLE(meta);
 	const struct container_homes *container;
 	const struct slot *slot;
 	const struct home *home;
 	__u64 key;
 
-	if (!owner || !client || !settings || !settings->several_networks)
+	if (!owner || !client || !SINGLE(meta)->several_networks)
 		return false;
 	slot = owner_slot(owner);
 	if (!slot)
@@ -124,12 +115,16 @@ GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct a
 }
 
 /* Returns whether this client of the owner's mapped ports is masqueraded, though it is not on the
- * owner's own network. */
+ * owner's own network: by masqAll, or because it is near. As in portmap, snat: false disables it.
+ */
 INLINE bool policy_masquerades_client(const struct owner *owner, const __u8 *client)
 {
-	return policy_masquerades_all(owner) ||
-	       (container_is_near(owner, (const struct address *)client) &&
-		!policy_keeps_hairpin_source(owner));
+	const struct policy *policy = policy_of(owner);
+
+	if (policy && policy->keep_hairpin_source)
+		return false;
+	return (policy && policy->masquerade_all) ||
+	       container_is_near(owner, (const struct address *)client);
 }
 
 /* snatAddresses: a container always gets the same one. False: there is none of its family. */

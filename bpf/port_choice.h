@@ -36,22 +36,16 @@ struct port_set {
  * a request look like a reply. */
 #define PORTS_OF_ECHO 65535
 
-/* Never returns NULL in practice. */
 INLINE const struct port_set *port_set_of(const struct owner *owner)
 {
 	const struct policy *policy = policy_of(owner);
-	const struct meta *settings;
 
 	if (policy && policy->masquerade_ports[0].last) {
+		/* Before 6.2 no offset may be added to a pointer not yet compared with NULL. */
 		barrier_var(policy);
 		return (const struct port_set *)policy->masquerade_ports;
 	}
-	settings = SINGLE(meta);
-	if (!settings)
-		return NULL;
-	/* Before 6.2 no offset may be added to a pointer not yet compared with NULL. */
-	barrier_var(settings);
-	return (const struct port_set *)settings->masquerade_ports;
+	return (const struct port_set *)SINGLE(meta)->masquerade_ports;
 }
 
 /* An unused range is {0, 0}; port 0 is never in a set. Branchless, for the verifier. */
@@ -134,13 +128,11 @@ INLINE void sip_take(struct sip_state *state, __u64 word)
 /* SipHash-1-3 of the source and the owner, with the host's secret as the key. */
 GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct owner *owner)
 {
-	const struct meta *settings = SINGLE(meta);
+	__u64 secret = SINGLE(meta)->port_seed;
 	struct sip_state state;
-	__u64 secret;
 
-	if (!key || !owner || !settings)
+	if (!key || !owner)
 		return 0;
-	secret = settings->port_seed;
 	state = (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
 				   secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
 	for (int i = 0; i < 2; i++)

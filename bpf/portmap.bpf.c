@@ -48,19 +48,13 @@
  * A connection translated twice (a container that reaches itself through a mapping; masqAll) has
  * two records: one for what the client sees, one for what the container sees.
  *
- * Life (connection_table.h, connection_use.h). A connection begins half-open and is assured with
- * its third packet. shares.h limits what each owner and client may have. Nothing sweeps the tables.
- *
- * ICMP errors: icmp_error.h. Fragments: the first one has the ports and is decided about like any
- * packet. Each hook does to the others what it did to the first; those that arrive before it are
- * held until it comes (fragment.h).
+ * Life: connection_table.h, connection_use.h, shares.h. ICMP errors: icmp_error.h. Fragments:
+ * fragment.h. What was decided about a UDP packet is reused until the end of the second, without
+ * looking up the connection: flow_cache.h.
  *
  * The fast path. Once the stack has let a connection through in both directions, its packets skip
  * the stack: from_uplink and from_container do all that the stack and the hooks behind it would do,
  * and redirect them into the container or out of the uplink (offload_decide.h, offload_send.h).
- *
- * What was decided about a UDP packet is reused until the end of the second, without looking up the
- * connection (flow_cache.h): on the fast path, and of what stays in the stack how it is translated.
  *
  * Decisions read maps and fill a translation, which apply.h carries out. Only rewrite.h and
  * rewrite_error.h write packet bytes.
@@ -97,7 +91,7 @@ INLINE int handle_raw(struct __sk_buff *skb)
 				    .translation = &translation,
 				    .arrival = {.ifindex = skb->ifindex, .routed = true}};
 
-	flow.kind = packet_parse(skb, &packet, 0);
+	flow.kind = packet_parse(skb, &packet, 0, DIRECTION_IN);
 	return handle_ingress(&flow);
 }
 

@@ -22,19 +22,15 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 /* Returns false where no mapping has this port, or ever had it. */
 INLINE bool portmap_is_published(__u16 port)
 {
-	__u32 word = port >> 6;
-	const __u64 *bits = bpf_map_lookup_elem(&published_ports, &word);
-
-	return bits && (*bits >> (port & 63) & 1);
+	return BIT_IS_SET(published_ports, (__u32)port);
 }
 
 /* Finds the mapping of this address alone. */
 INLINE struct portmap *portmap_find_exact(const __u8 *address, __u16 port, enum protocol protocol)
 {
-	__u32 word = PORT_WORDS + (port >> 6);
-	const __u64 *bits = bpf_map_lookup_elem(&published_ports, &word);
-
-	return bits && (*bits >> (port & 63) & 1) ? portmap_find_at(address, port, protocol) : NULL;
+	return BIT_IS_SET(published_ports, PORT_WORDS * 64 + port)
+		       ? portmap_find_at(address, port, protocol)
+		       : NULL;
 }
 
 /* Finds the mapping for any address of the family. */

@@ -252,15 +252,6 @@ INLINE void rewrite_for_container(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, PACKET_HOST);
 }
 
-/* On a path past the IP stack: makes the changes that the stack makes when it forwards. */
-INLINE long rewrite_forwarded(struct __sk_buff *skb, const struct packet *packet,
-			      const struct translation *translation)
-{
-	long error = rewrite_hop_limit(skb, packet);
-
-	return error ?: rewrite_macs(skb, translation->frame_destination);
-}
-
 /* bpf_redirect_neigh() overwrites the Ethernet header, and drops a packet that has none, as
  * on its way to a tun or WireGuard device. */
 INLINE long rewrite_make_room_for_link_header(struct __sk_buff *skb, const struct packet *packet)

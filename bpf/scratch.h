@@ -54,9 +54,7 @@ INLINE struct scratch *scratch_get(void)
 
 INLINE struct draft *draft_get(void)
 {
-	struct scratch *scratch = scratch_get();
-
-	return scratch ? &scratch->draft : NULL;
+	return &scratch_get()->draft;
 }
 
 #endif

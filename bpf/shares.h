@@ -36,7 +36,7 @@ INLINE struct share *share_of(const struct owner *owner)
 	struct share *share = bpf_map_lookup_elem(&shares, &number);
 	struct usage *all = SINGLE(usage);
 
-	if (!share || !all)
+	if (!share)
 		return NULL;
 	before = *(volatile __u32 *)&share->generation;
 	if (before == owner->generation)
@@ -60,10 +60,7 @@ INLINE struct share *share_of(const struct owner *owner)
 /* Salted, so that outsiders cannot produce collisions. */
 INLINE __u64 share_hash(const struct owner *owner)
 {
-	const struct meta *settings = SINGLE(meta);
-
-	return hash_mix(settings ? settings->port_seed : 0,
-			(__u64)owner->generation << 32 | owner->slot);
+	return hash_mix(SINGLE(meta)->port_seed, (__u64)owner->generation << 32 | owner->slot);
 }
 
 /* Returns the count of a client. An IPv6 client is a whole /64. */
@@ -98,7 +95,7 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 	__u32 mine, rest, *clients;
 	bool out;
 
-	if (!key || !connection || !all)
+	if (!key || !connection)
 		return true;
 	share = share_of(&connection->owner);
 	if (!share)
@@ -147,7 +144,7 @@ GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct con
 	struct share *share;
 	__u32 *clients;
 
-	if (!key || !connection || !all)
+	if (!key || !connection)
 		return 0;
 	__sync_fetch_and_add(&all->assured, by);
 	if (!(connection->state & STATE_CHARGED_OUT)) {

@@ -59,16 +59,12 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 {
 	struct scratch *scratch = scratch_get();
-	const struct connection_key *external;
+	const struct connection_key *external = &scratch->draft.external;
+	struct connection_key *key = &scratch->other;
 	struct connection *holder;
-	struct connection_key *key;
 	const struct alias *alias;
 	__u32 id;
 
-	if (!scratch)
-		return false;
-	external = &scratch->draft.external;
-	key = &scratch->other;
 	alias = bpf_map_lookup_elem(&aliases, external);
 	if (!alias)
 		return true;
@@ -103,11 +99,8 @@ INLINE bool draft_take_tuple(struct draft *draft, enum take take)
 GLOBAL_FUNCTION int draft_look_for_own_port(void)
 {
 	struct scratch *scratch = scratch_get();
-	const struct draft *draft;
+	const struct draft *draft = &scratch->draft;
 
-	if (!scratch)
-		return 0;
-	draft = &scratch->draft;
 	tuple_inwards(&draft->external, &scratch->reply);
 	scratch->order.own_published =
 		packet_protocol_has_ports(draft->external.protocol) &&
@@ -139,8 +132,6 @@ GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 	struct scratch *scratch = scratch_get();
 	bool taken;
 
-	if (!scratch)
-		return false;
 	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
 	if (taken ? !draft_free_tuple(take) : take == TAKE_SPARE_ONLY)
 		return false;
@@ -162,7 +153,7 @@ GLOBAL_FUNCTION bool draft_next_port(struct __sk_buff *skb, struct port_order *o
 	struct scratch *scratch = scratch_get();
 	enum take take;
 
-	if (!scratch || !order || !set)
+	if (!order || !set)
 		return false;
 	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
 		scratch->draft.external.inside_port = port_at(order, set, order->next);
@@ -190,21 +181,17 @@ INLINE void snat_count_tries(__u32 tries)
 GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
+	struct port_order *order = &scratch->order;
+	struct owner *owner = &scratch->draft.alias.owner;
 	const struct owner everybody = {};
-	const struct port_set *set;
 	struct port_share *mine, *all;
-	struct port_order *order;
 	__u32 reserve;
 	bool small;
 
-	if (!packet || !scratch)
-		return false;
-	order = &scratch->order;
-	set = port_set_of(&scratch->draft.alias.owner);
-	mine = port_share_of(&scratch->draft.external, &scratch->draft.alias.owner);
+	mine = port_share_of(&scratch->draft.external, owner);
 	all = port_share_of(&scratch->draft.external, &everybody);
-	if (!set || !mine || !all ||
-	    !port_order_of(&packet->tuple, &scratch->draft.alias.owner, set, order))
+	if (!packet || !mine || !all ||
+	    !port_order_of(&packet->tuple, owner, port_set_of(owner), order))
 		return false;
 	order->keeps_own |= order->own_published;
 	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
@@ -224,11 +211,9 @@ GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packe
 	struct port_share *mine;
 	bool found = false;
 
-	if (!packet || !scratch || !draft_order_ports(packet))
+	if (!packet || !draft_order_ports(packet))
 		return false;
 	set = port_set_of(&scratch->draft.alias.owner);
-	if (!set)
-		return false;
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)
 		found = draft_next_port(skb, &scratch->order, set);
 	if (!found) {
@@ -305,8 +290,6 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		return drop(untranslatable); /* a reply without a request */
 	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE,
 			    outward ? STATE_CHARGED_OUT : 0);
-	if (!draft)
-		return VERDICT_PASS;
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */

@@ -47,9 +47,7 @@ struct socket_peer {
 /* False for containers' sockets, and for other hosts whose processes share the cgroup. */
 INLINE bool socket_is_of_host(void *ctx)
 {
-	const struct meta *host = SINGLE(meta);
-
-	return host && host->netns_cookie == bpf_get_netns_cookie(ctx);
+	return SINGLE(meta)->netns_cookie == bpf_get_netns_cookie(ctx);
 }
 
 /* __u32 like the socket's protocol: IPPROTO_MPTCP is 262. */

@@ -27,13 +27,8 @@ INLINE bool trace_is_on(void)
 
 INLINE void trace_note(__u32 number)
 {
-	struct trace_state *state;
-
-	if (!trace_is_on())
-		return;
-	state = SINGLE(trace_state);
-	if (state)
-		state->event.counted |= 1ULL << (number & 63);
+	if (trace_is_on())
+		SINGLE(trace_state)->event.counted |= 1ULL << (number & 63);
 }
 
 #endif

@@ -49,14 +49,18 @@ INLINE bool trace_wants(const struct trace_tuple *tuple)
 	       address_equal(filter->address, tuple->destination);
 }
 
+INLINE enum packet_kind trace_parse(struct __sk_buff *skb, struct trace_state *state,
+				    bool has_link_header)
+{
+	return packet_parse(skb, &state->packet, has_link_header ? ETH_HLEN : 0, DIRECTION_IN);
+}
+
 /* Keeps the packet as it came. */
 GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 {
 	struct trace_state *state = SINGLE(trace_state);
 	const struct packet *packet;
 
-	if (!state)
-		return 0;
 	state->begun = state->is_told = false;
 	if (trace_settings.until < clock_second()) {
 		trace_settings.until = 0;
@@ -64,7 +68,7 @@ GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 	}
 	packet = &state->packet;
 	state->event.counted = 0;
-	state->kind = packet_parse(skb, &state->packet, trace_is_raw(hook) ? 0 : ETH_HLEN);
+	state->kind = trace_parse(skb, state, !trace_is_raw(hook));
 	if (trace_settings.filter.protocol &&
 	    trace_settings.filter.protocol != packet->tuple.protocol)
 		return 0;
@@ -79,72 +83,21 @@ GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 	return 0;
 }
 
-INLINE bool trace_read_addresses(struct __sk_buff *skb, const struct packet *packet,
-				 struct trace_tuple *tuple)
-{
-	struct {
-		__u8 source[16], destination[16];
-	} __attribute__((aligned(8))) ipv6;
-	__be32 ipv4[2];
-
-	if (!packet->ipv4) {
-		if (!packet_load_header(skb, packet->l3_offset + 8, &ipv6, sizeof(ipv6)))
-			return false;
-		address_copy(tuple->source, ipv6.source);
-		address_copy(tuple->destination, ipv6.destination);
-		return true;
-	}
-	if (!packet_load_header(skb, packet->l3_offset + 12, ipv4, sizeof(ipv4)))
-		return false;
-	address_from_ipv4(tuple->source, ipv4[0]);
-	address_from_ipv4(tuple->destination, ipv4[1]);
-	return true;
-}
-
-/* Reads the tuple where it was before, which takes half as long as to parse the packet again.
- * Returns false for packets that must be parsed. */
-INLINE bool trace_read_again(struct __sk_buff *skb, const struct packet *packet,
-			     struct trace_tuple *tuple)
-{
-	__be16 ports[2];
-
-	if (packet->error || packet->fragment ||
-	    !packet_protocol_has_ports(packet->tuple.protocol) ||
-	    !trace_read_addresses(skb, packet, tuple) ||
-	    !packet_load_header(skb, packet->l4_offset, ports, sizeof(ports)))
-		return false;
-	tuple->source_port = bpf_ntohs(ports[0]);
-	tuple->destination_port = bpf_ntohs(ports[1]);
-	return true;
-}
-
-/* Reads the packet as the program leaves it. A frame without a link header gets one where it is
- * redirected. */
-INLINE void trace_read_after(struct __sk_buff *skb, enum trace_hook hook, bool redirected,
-			     struct trace_state *state)
-{
-	bool has_header = !trace_is_raw(hook) || redirected;
-
-	if (!(trace_is_raw(hook) && redirected) &&
-	    trace_read_again(skb, &state->packet, &state->event.after))
-		return;
-	packet_parse(skb, &state->packet, has_header ? ETH_HLEN : 0);
-	trace_tuple_of(&state->packet.tuple, &state->event.after);
-}
-
 /* Sends the event, if it is wanted. */
 GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int action)
 {
 	struct trace_state *state = SINGLE(trace_state);
 	struct trace_event *event;
 
-	if (!state || !state->begun)
+	if (!state->begun)
 		return 0;
 	state->begun = false;
 	if (action != TC_ACT_SHOT && (state->kind == PACKET_IGNORED || trace_settings.filter.drops))
 		return 0;
 	event = &state->event;
-	trace_read_after(skb, hook, action == TC_ACT_REDIRECT, state);
+	/* A frame without a link header gets one where it is redirected. */
+	trace_parse(skb, state, !trace_is_raw(hook) || action == TC_ACT_REDIRECT);
+	trace_tuple_of(&state->packet.tuple, &event->after);
 	if (!trace_wants(&event->before) && !trace_wants(&event->after))
 		return 0;
 	event->time = bpf_ktime_get_ns();
@@ -165,7 +118,7 @@ GLOBAL_FUNCTION int trace_swallow(enum trace_hook hook, int action)
 	const struct trace_state *state = SINGLE(trace_state);
 	const struct trace_tuple *after;
 
-	if (!state || !state->is_told || !filter->swallow ||
+	if (!state->is_told || !filter->swallow ||
 	    (hook != TRACE_TO_UPLINK && hook != TRACE_TO_UPLINK_RAW))
 		return action;
 	after = &state->event.after;

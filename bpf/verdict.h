@@ -25,12 +25,7 @@ enum verdict {
 #define BPF_F_INGRESS 1 /* redirect into the interface, not out of it */
 
 /* Inline, for counters of nearly every packet. */
-#define count_here(reason) \
-	do { \
-		struct counters *mine = SINGLE(counters); \
-		if (mine) \
-			mine->reason++; \
-	} while (0)
+#define count_here(reason) (SINGLE(counters)->reason++)
 
 #define count(reason) count_at(__builtin_offsetof(struct counters, reason) / sizeof(__u64))
 
@@ -38,7 +33,7 @@ GLOBAL_FUNCTION int count_at(__u32 number)
 {
 	__u64 *mine = (__u64 *)SINGLE(counters);
 
-	if (mine && number < sizeof(struct counters) / sizeof(*mine))
+	if (number < sizeof(struct counters) / sizeof(*mine))
 		mine[number]++;
 	trace_note(number);
 	return 0;
