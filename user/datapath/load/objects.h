@@ -71,7 +71,6 @@ struct objects {
 	uint32_t map_ids[MAP_COUNT]; /* of maps that map_fd() opens; 0: not known */
 	int programs[PROGRAM_COUNT];
 	uint32_t program_ids[PROGRAM_COUNT];
-	const char *directory; /* where they are pinned; NULL: all that there are are open */
 };
 
 const char *map_name(enum map_number map);

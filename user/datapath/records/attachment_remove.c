@@ -87,7 +87,7 @@ static int search_map(struct search *search, const void *likely, size_t count, s
 	} value;
 
 	for (size_t i = 0; i < count && result == WALK_ON; i++, key += size)
-		if (!bpf_map_lookup_elem(map_fd(objects, search->map), key, &value))
+		if (map_read(objects, search->map, key, &value))
 			result = search->visit(key, &value, search, err);
 	/* A walk would count them again. */
 	if (result == WALK_FAILED || delete_ports(search, err))
@@ -140,8 +140,7 @@ static int release_interface(const struct objects *objects, const struct slot *s
 		return 0;
 	if (container_find_other(objects, slot, owner.slot, &interface.owner))
 		return interface_write(objects, slot->ifindex, &interface, err);
-	interface_delete(objects, slot->ifindex);
-	return 0;
+	return map_delete(objects, MAP_INTERFACES, &slot->ifindex, err);
 }
 
 /* Makes the slot dead first, then deletes the rest. */

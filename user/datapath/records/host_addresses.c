@@ -2,7 +2,6 @@
 /* host_addresses.c - the map of what is local to routing. */
 #include "datapath/records/host_addresses.h"
 
-#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +82,7 @@ static bool is_settled(const struct comparison *comparison)
 {
 	struct host_address all;
 
-	return !bpf_map_lookup_elem(map_fd(comparison->objects, MAP_HOST_ADDRESSES), &no_address,
-				    &all) &&
+	return map_read(comparison->objects, MAP_HOST_ADDRESSES, &no_address, &all) &&
 	       all.digest == comparison->digest;
 }
 
