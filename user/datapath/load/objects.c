@@ -241,6 +241,26 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 	return 0;
 }
 
+bool objects_open_whole(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT])
+{
+	struct meta_head head;
+	struct objects used;
+	bool ours;
+
+	objects_clear(&used);
+	ours = !objects_open_maps_of(program_fd, used.maps);
+	for (int map = 0; map < MAP_COUNT; map++)
+		ours = ours && used.maps[map] >= 0;
+	ours = ours && !meta_head_read(used.maps[MAP_META], &head, NULL) && head.layout == LAYOUT &&
+	       head.netns_cookie == netns_cookie;
+	if (ours) {
+		memcpy(maps, used.maps, sizeof(used.maps));
+		objects_clear(&used);
+	}
+	objects_close(&used);
+	return ours;
+}
+
 bool program_uses_maps(uint32_t id, const struct objects *objects)
 {
 	cleanup_close int program = bpf_prog_get_fd_by_id(id);

@@ -118,6 +118,10 @@ int meta_head_read(int fd, struct meta_head *head, bool *has_our_shape);
  * out. 0, or -1 and errno. */
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
 
+/* Does the same if they are whole, of our layout and of this host. Returns false where they are
+ * not, and nothing is open. */
+bool objects_open_whole(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
+
 /* Returns whether the maps that the program uses are those of `objects`, with meta among them. */
 bool program_uses_maps(uint32_t id, const struct objects *objects);
 
