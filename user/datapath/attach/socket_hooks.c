@@ -245,7 +245,7 @@ static enum walk look_for_wish(const void *key, const void *value, void *context
 	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
-bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpose purpose)
+static bool need_repair(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct wish wish = {purpose, socket_hooks_are_used(datapath, purpose)};
@@ -256,14 +256,14 @@ bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpo
 	return wish.found && !are_attached(datapath, purpose);
 }
 
-static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose,
+static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose, bool *repaired,
 			  struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
 	bool used = socket_hooks_are_used(datapath, purpose);
 
-	if (!socket_hooks_need_repair(datapath, purpose) ||
-	    !attach_missing(datapath, purpose, &why))
+	*repaired = !attach_missing(datapath, purpose, &why);
+	if (*repaired)
 		return 0;
 	if (used || purpose == SOCKETS_LEAVE_PORTS) {
 		*err = why;
@@ -276,11 +276,15 @@ static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose
 	return 0;
 }
 
-int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
+int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[SOCKET_PURPOSES],
+			struct cni_error *err)
 {
-	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
-		if (repair_purpose(datapath, (enum socket_purpose)purpose, err))
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
+		repaired[purpose] = need_repair(datapath, (enum socket_purpose)purpose);
+		if (repaired[purpose] && !dry_run &&
+		    repair_purpose(datapath, (enum socket_purpose)purpose, &repaired[purpose], err))
 			return -1;
+	}
 	return 0;
 }
 

@@ -225,8 +225,10 @@ bool attachment_is_abandoned(const struct objects *objects, struct netlink *sock
 {
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_lock int lock = lock_take_claims(&ignored);
+	struct slot slot;
 
-	return lock >= 0 && !attachment_has_veth(objects, socket, &entry->attachment);
+	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
+			     !attachment_has_veth(objects, socket, &entry->attachment));
 }
 
 /* Called before looking, because the programs note again what they meet from now on. */
