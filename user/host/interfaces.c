@@ -34,10 +34,8 @@ static int make_change(struct host *host, const struct change *change, struct cn
 
 	if (attach_apply(&host->datapath, &change->at, &change->hooks, &ignored, err))
 		return -1;
-	if (change->kind == CHANGE_FORGET) {
-		interface_delete(objects, change->at.ifindex);
-		return 0;
-	}
+	if (change->kind == CHANGE_FORGET)
+		return map_delete(objects, MAP_INTERFACES, &change->at.ifindex, err);
 	if (!change->writes_entry)
 		return 0;
 	if (entry->role == ROLE_PORT &&

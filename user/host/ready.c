@@ -15,7 +15,6 @@
 #include "net/port_ranges.h"
 #include "datapath/load/pins.h"
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/attach/attach_verify.h"
 #include "lib/warning.h"
 
 /* By the programs that run, else by those that are pinned. Every program is bound to
@@ -24,11 +23,11 @@ static bool find_maps(const struct objects *pinned, const struct address_list *a
 		      uint64_t netns_cookie, int maps[MAP_COUNT])
 {
 	for (size_t i = 0; i < addresses->count; i++)
-		if (attach_find_maps(addresses->interfaces[i].ifindex, netns_cookie, maps))
+		if (hooks_find_maps(addresses->interfaces[i].ifindex, netns_cookie, maps))
 			return true;
 	for (int program = 0; program < PROGRAM_COUNT; program++)
 		if (pinned->programs[program] >= 0 &&
-		    attach_maps_of_program(pinned->programs[program], netns_cookie, maps))
+		    objects_open_whole(pinned->programs[program], netns_cookie, maps))
 			return true;
 	return false;
 }

@@ -125,9 +125,10 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 static int replace(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct host *host = &upgrade->host;
+	bool ignored[SOCKET_PURPOSES];
 
 	if (datapath_upgrade(&host->datapath, &host->addresses, err) ||
-	    socket_hooks_repair(&host->datapath, err))
+	    socket_hooks_repair(&host->datapath, false, ignored, err))
 		return -1;
 	return survey_host(&upgrade->survey, &host->datapath, err);
 }

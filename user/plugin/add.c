@@ -193,7 +193,7 @@ static void detach_programs(const struct add *add)
 
 	attach_rollback(ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
-		interface_delete(objects, ifindex);
+		map_delete(objects, MAP_INTERFACES, &ifindex, &ignored);
 }
 
 static void undo_all(const struct add *add)

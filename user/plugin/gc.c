@@ -7,24 +7,10 @@
 #include "lib/cleanup.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/load/lock.h"
-#include "datapath/records/owners.h"
 #include "host/ready.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces.h"
-
-/* Under the lock, so that an ADD that is making it has finished. */
-static bool is_gone(struct host *host, const struct attachment_entry *entry)
-{
-	const struct objects *objects = &host->datapath.objects;
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take_claims(&ignored);
-	struct slot slot;
-
-	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
-			     !attachment_has_veth(objects, host->socket, &entry->attachment));
-}
 
 static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 		     const char *network, const struct attachment_entry *entry)
@@ -36,7 +22,7 @@ static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
 	if (valid->given)
 		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
 	/* The runtime does not say which are valid. */
-	return is_gone(host, entry);
+	return attachment_is_abandoned(&host->datapath.objects, host->socket, entry);
 }
 
 static int collect(struct host *host, const struct cni_attachment_list *valid, const char *network,

@@ -21,14 +21,14 @@ static bool is_settled(enum hook_action action, int error)
 static int refuse(const struct hook_change *change, const struct link_name *at, int error,
 		  struct cni_error *err)
 {
-	const struct attached_program *program = &change->program;
+	const char *name = program_name(change->program.program), *hook = hook_name(change->hook);
+	bool tcx = change->program.mechanism == MECHANISM_TCX;
 
-	return bpf_error_set(err, error, "cannot %s %s%s %s %s of interface %s",
-			     change->action == HOOK_ATTACH ? "attach" : "replace",
-			     program_name(program->program),
-			     program->mechanism == MECHANISM_TCX ? " by TCX" : " as a filter",
-			     change->action == HOOK_ATTACH ? "to" : "at", hook_name(change->hook),
-			     at->name);
+	if (change->action == HOOK_REPLACE)
+		return bpf_error_set(err, error, "cannot replace %s at %s of interface %s", name,
+				     hook, at->name);
+	return bpf_error_set(err, error, "cannot attach %s %s to %s of interface %s", name,
+			     tcx ? "by TCX" : "as a filter", hook, at->name);
 }
 
 static int make_change(const struct datapath *datapath, const struct link_name *at,
@@ -120,72 +120,57 @@ void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
 
 struct refresh {
 	const struct datapath *datapath;
-	struct cni_error failure; /* the first one */
+	int result;
 };
 
-/* Where the interface or the program is gone meanwhile, nothing is left to replace. */
-static void refresh_hook(struct refresh *refresh, uint32_t ifindex, enum hook hook,
-			 enum program_number program)
+static int refresh_shaper(const struct datapath *datapath, const struct hooks_look *hooks,
+			  struct cni_error *err)
 {
-	const struct objects *objects = &refresh->datapath->objects;
-	struct attached_programs found;
-	char name[IF_NAMESIZE];
-	int error;
+	bool created;
 
-	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++) {
-		if (found.list[i].id == objects->program_ids[program] ||
-		    !hook_replace(ifindex, hook, &found.list[i], objects->programs[program]) ||
-		    errno == ENODEV || errno == ENOENT || refresh->failure.code)
-			continue;
-		error = errno;
-		if (if_indextoname(ifindex, name))
-			bpf_error_set(&refresh->failure, error,
-				      "cannot replace %s at %s of interface %s",
-				      program_name(program), hook_name(hook), name);
-	}
+	return hooks->shaper_program ? shaper_attach(datapath, hooks->shaper, &created, err) : 0;
 }
 
 static enum walk refresh_interface(const void *key, const void *value, void *context,
 				   struct cni_error *err)
 {
 	struct refresh *refresh = context;
-	const struct interface *interface = value;
-	uint32_t ifindex = *(const uint32_t *)key;
-	struct hooks_look hooks;
-	uint32_t shaper;
+	const struct datapath *datapath = refresh->datapath;
+	struct link_name at = {.ifindex = *(const uint32_t *)key};
 	struct cni_error failure = {0};
-	bool created;
+	struct attach_undo ignored = {0};
+	struct hooks_look hooks;
 
+	if (!if_indextoname(at.ifindex, at.name))
+		return WALK_ON;
+	hooks_look(&hooks, at.ifindex, &datapath->objects);
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_at(interface, hook);
+		enum program_number program = program_at(value, hook);
 
-		if (program != PROGRAM_COUNT)
-			refresh_hook(refresh, ifindex, hook, program);
+		for (size_t i = 0; i < hooks.hooks[hook].count; i++) {
+			const struct hung *hung = &hooks.hooks[hook].list[i];
+			const struct hook_change change = {
+				hook, HOOK_REPLACE, {hung->mechanism, program, 0}, hung->id};
+
+			if (program != PROGRAM_COUNT && hung->program != PROGRAM_COUNT &&
+			    hung->id != datapath->objects.program_ids[program] &&
+			    make_change(datapath, &at, &change, &ignored, &failure))
+				refresh->result = cni_error_chain(err, &failure);
+		}
 	}
-	if (program_at(interface, HOOK_INGRESS) != PROGRAM_FROM_CONTAINER)
-		return WALK_ON;
-	hooks_look(&hooks, ifindex, &refresh->datapath->objects);
-	shaper = hooks.shaper_program ? hooks.shaper : 0;
+	if (program_at(value, HOOK_INGRESS) == PROGRAM_FROM_CONTAINER &&
+	    refresh_shaper(datapath, &hooks, &failure))
+		refresh->result = cni_error_chain(err, &failure);
 	hooks_look_release(&hooks);
-	if (!shaper || !shaper_attach(refresh->datapath, shaper, &created, &failure))
-		return WALK_ON;
-	if (refresh->failure.code)
-		cni_error_release(&failure);
-	else
-		refresh->failure = failure;
 	return WALK_ON;
 }
 
 int attach_refresh(const struct datapath *datapath, struct cni_error *err)
 {
-	struct refresh refresh = {datapath, {0}};
-	int result = map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, &refresh, err);
+	struct refresh refresh = {datapath, 0};
 
-	if (result || !refresh.failure.code) {
-		cni_error_release(&refresh.failure);
-		return result;
-	}
-	*err = refresh.failure;
-	return -1;
+	return map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, &refresh, err) ||
+			       refresh.result
+		       ? -1
+		       : 0;
 }

@@ -106,6 +106,22 @@ bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number prog
 	return false;
 }
 
+bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT])
+{
+	struct attached_programs found;
+
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		hook_find_programs(ifindex, hook, &found);
+		for (size_t i = 0; i < found.count; i++) {
+			cleanup_close int program = bpf_prog_get_fd_by_id(found.list[i].id);
+
+			if (program >= 0 && objects_open_whole(program, netns_cookie, maps))
+				return true;
+		}
+	}
+	return false;
+}
+
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)
 {
 	return mechanism == MECHANISM_TCX ? tcx_attach(ifindex, hook, program_fd, -1)

@@ -30,6 +30,10 @@ void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_progra
 /* Returns whether this one hangs there, of whichever set. */
 bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program);
 
+/* Opens the maps of whatever program of ours is at the interface's hooks, as objects_open_whole()
+ * does. */
+bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
+
 /* Attaches one. 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
 /* Puts the program where the attached one is. 0, or -1 and errno. */

@@ -18,18 +18,6 @@ static const enum program_number raw_programs[HOOK_COUNT] = {
 	PROGRAM_TO_UPLINK_RAW,
 };
 
-static const enum hook hook_of_program[PROGRAM_COUNT] = {
-	[PROGRAM_FROM_UPLINK] = HOOK_INGRESS,     [PROGRAM_TO_UPLINK] = HOOK_EGRESS,
-	[PROGRAM_FROM_UPLINK_RAW] = HOOK_INGRESS, [PROGRAM_TO_UPLINK_RAW] = HOOK_EGRESS,
-	[PROGRAM_FROM_BRIDGE] = HOOK_INGRESS,     [PROGRAM_TO_CONTAINER] = HOOK_EGRESS,
-	[PROGRAM_FROM_CONTAINER] = HOOK_INGRESS,  [PROGRAM_FROM_LOOPBACK] = HOOK_INGRESS,
-};
-
-static const char *const hook_names[HOOK_COUNT] = {
-	[HOOK_INGRESS] = "ingress",
-	[HOOK_EGRESS] = "egress",
-};
-
 bool interface_is_containers(const struct interface *interface)
 {
 	return interface->owner.slot != 0;
@@ -53,10 +41,13 @@ enum program_number program_at(const struct interface *interface, enum hook hook
 
 enum hook program_hook(enum program_number program)
 {
-	return hook_of_program[program];
+	return program == PROGRAM_TO_UPLINK || program == PROGRAM_TO_UPLINK_RAW ||
+			       program == PROGRAM_TO_CONTAINER
+		       ? HOOK_EGRESS
+		       : HOOK_INGRESS;
 }
 
 const char *hook_name(enum hook hook)
 {
-	return hook_names[hook];
+	return hook == HOOK_INGRESS ? "ingress" : "egress";
 }

@@ -86,72 +86,46 @@ static int refuse_attach(enum socket_program program, const char *path, struct c
 	}
 }
 
-/* Attaching what is missing. A link that is not pinned is gone with its file descriptor. */
-struct attaching {
-	const struct datapath *datapath;
-	enum socket_purpose purpose;
-	const struct cgroup_root *root;
-	struct socket_programs programs;
-	struct socket_programs links; /* those that were missing */
-};
-
-static int create_links(struct attaching *attaching, struct cni_error *err)
+static int attach_one(const struct datapath *datapath, enum socket_program program, int fd,
+		      const struct cgroup_root *root, struct cni_error *err)
 {
-	int *links = attaching->links.fds;
-
-	for_each_socket_program (program, attaching->purpose) {
-		if (is_attached(attaching->datapath, program))
-			continue;
-		links[program] =
-			bpf_link_create(attaching->programs.fds[program], attaching->root->fd,
-					socket_program_hook(program), NULL);
-		if (links[program] < 0)
-			return refuse_attach(program, attaching->root->path, err);
-	}
-	return 0;
-}
-
-static int pin_links(const struct attaching *attaching, struct cni_error *err)
-{
+	cleanup_close int link = bpf_link_create(fd, root->fd, socket_program_hook(program), NULL);
 	char path[LINK_PATH_SIZE];
 
-	for_each_socket_program (program, attaching->purpose) {
-		if (attaching->links.fds[program] < 0)
-			continue;
-		link_path(attaching->datapath, program, path);
-		/* What is pinned there is no attached link. */
-		unlink(path);
-		if (!bpf_obj_pin(attaching->links.fds[program], path))
-			continue;
-		bpf_error_set(err, errno, "cannot pin %s", path);
-		/* Those that were pinned before it. */
-		for (int pinned = 0; pinned < (int)program; pinned++) {
-			link_path(attaching->datapath, pinned, path);
-			if (attaching->links.fds[pinned] >= 0)
-				unlink(path);
-		}
-		return -1;
-	}
-	return 0;
+	if (link < 0)
+		return refuse_attach(program, root->path, err);
+	link_path(datapath, program, path);
+	/* What is pinned there is no attached link. */
+	unlink(path);
+	return bpf_obj_pin(link, path) ? bpf_error_set(err, errno, "cannot pin %s", path) : 0;
 }
 
+/* A run that is killed on the way leaves the first ones, which do no harm without the others. */
 static int attach_locked(const struct datapath *datapath, enum socket_purpose purpose,
 			 const struct cgroup_root *root, struct cni_error *err)
 {
-	struct attaching attaching = {datapath, purpose, root, {{0}}, {{0}}};
-	int result;
+	struct socket_programs programs;
+	char path[LINK_PATH_SIZE];
+	uint32_t attached = 0;
+	int result = 0;
 
 	/* Another process may have had the lock for the same. */
 	if (are_attached(datapath, purpose))
 		return 0;
-	if (loader_load_socket_programs(&datapath->objects, purpose, &attaching.programs, err))
+	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
 		return -1;
-	socket_programs_clear(&attaching.links);
-	result = create_links(&attaching, err);
-	if (!result)
-		result = pin_links(&attaching, err);
-	socket_programs_close(&attaching.links);
-	socket_programs_close(&attaching.programs);
+	for_each_socket_program (program, purpose) {
+		if (result || is_attached(datapath, program))
+			continue;
+		result = attach_one(datapath, program, programs.fds[program], root, err);
+		attached |= (result ? 0 : 1U) << program;
+	}
+	for_each_socket_program (program, purpose) {
+		link_path(datapath, program, path);
+		if (result && attached & 1U << program)
+			unlink(path);
+	}
+	socket_programs_close(&programs);
 	return result;
 }
 
@@ -271,7 +245,7 @@ static enum walk look_for_wish(const void *key, const void *value, void *context
 	return wish->found ? WALK_ENOUGH : WALK_ON;
 }
 
-bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpose purpose)
+static bool need_repair(const struct datapath *datapath, enum socket_purpose purpose)
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct wish wish = {purpose, socket_hooks_are_used(datapath, purpose)};
@@ -282,14 +256,14 @@ bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpo
 	return wish.found && !are_attached(datapath, purpose);
 }
 
-static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose,
+static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose, bool *repaired,
 			  struct cni_error *err)
 {
 	cleanup_error struct cni_error why = {0};
 	bool used = socket_hooks_are_used(datapath, purpose);
 
-	if (!socket_hooks_need_repair(datapath, purpose) ||
-	    !attach_missing(datapath, purpose, &why))
+	*repaired = !attach_missing(datapath, purpose, &why);
+	if (*repaired)
 		return 0;
 	if (used || purpose == SOCKETS_LEAVE_PORTS) {
 		*err = why;
@@ -302,11 +276,15 @@ static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose
 	return 0;
 }
 
-int socket_hooks_repair(struct datapath *datapath, struct cni_error *err)
+int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[SOCKET_PURPOSES],
+			struct cni_error *err)
 {
-	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++)
-		if (repair_purpose(datapath, (enum socket_purpose)purpose, err))
+	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
+		repaired[purpose] = need_repair(datapath, (enum socket_purpose)purpose);
+		if (repaired[purpose] && !dry_run &&
+		    repair_purpose(datapath, (enum socket_purpose)purpose, &repaired[purpose], err))
 			return -1;
+	}
 	return 0;
 }
 

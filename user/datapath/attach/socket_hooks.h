@@ -34,13 +34,11 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 /* Returns whether one of the purpose was ever attached, and its pin is still there. */
 bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose purpose);
 
-/* Whether some of the purpose were detached, or a mapped port needs them and they are missing. */
-bool socket_hooks_need_repair(const struct datapath *datapath, enum socket_purpose purpose);
-
-/* Attaches again those that were detached, or that a mapped port needs. Where those for "localhost"
- * never were attached, and cannot be, that is a warning. CNI_ERROR_KERNEL_REFUSED,
- * CNI_ERROR_TRY_AGAIN. */
-int socket_hooks_repair(struct datapath *datapath, struct cni_error *err);
+/* Attaches again those that were detached, or that a mapped port needs; with dry_run only says for
+ * which purposes there are such. Where those for "localhost" never were attached, and cannot be,
+ * that is a warning. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */
+int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[SOCKET_PURPOSES],
+			struct cni_error *err);
 
 /* After the maps or programs were loaded anew: gives those that are attached the new programs.
  * Where these do not load that is a warning, and those that work on our maps stay. One on other

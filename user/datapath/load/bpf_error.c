@@ -67,10 +67,7 @@ int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ..
 	va_start(arguments, format);
 	what = cni_format_list(format, arguments);
 	va_end(arguments);
-	if (!*reason)
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s: %s", what,
-				     strerror(errno_value));
 	/* In the message, not the details: some runtimes show only the former. */
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s: %s: %s", what,
-			     strerror(errno_value), reason);
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s: %s%s%s", what,
+			     strerror(errno_value), *reason ? ": " : "", reason);
 }

@@ -27,66 +27,41 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 	if (pins->has_head) {
 		datapath->layout = pins->head.layout;
 		memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
-		/* Its meta may have another shape, too. */
-		if (datapath->layout && datapath->layout != LAYOUT)
-			return DATAPATH_FOREIGN;
 	}
-	if (datapath->objects.maps[MAP_META] < 0 || !pins->has_head)
-		return found->foreign ? DATAPATH_FOREIGN : DATAPATH_DAMAGED;
-	if (datapath->layout != LAYOUT || found->foreign)
+	if (found->foreign || (pins->has_head && datapath->layout != LAYOUT))
 		return DATAPATH_FOREIGN;
-	if (found->missing || !pins->head.complete)
+	if (found->missing || !pins->has_head || !pins->head.complete)
 		return DATAPATH_DAMAGED;
 	return version_is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
 									     : DATAPATH_READY;
-}
-
-static int open_all(struct datapath *datapath, const struct pins *pins, struct cni_error *err)
-{
-	struct pins_found found;
-
-	objects_close(&datapath->objects);
-	if (pins_open(pins, &datapath->objects, &found, err))
-		return -1;
-	datapath->objects.directory = datapath->directory;
-	datapath->foreign = found.foreign;
-	datapath->state = judge(datapath, pins, &found);
-	return 0;
 }
 
 /* 1: the set was replaced since its meta was found, and some objects of each are open. */
 static int open_found(struct datapath *datapath, struct pins *pins, enum pin_check check,
 		      struct cni_error *err)
 {
-	const struct pins_found all = {.count = OBJECT_COUNT};
-	int result;
+	struct pins_found found = {.count = OBJECT_COUNT};
 
+	objects_close(&datapath->objects);
 	if (check != PINS_ALL && datapath->lock >= 0 &&
 	    (check == PINS_BY_META || pins_list(pins->directory, &datapath->links)) &&
 	    pins_open_by_ids(pins, &datapath->objects)) {
-		datapath->objects.directory = datapath->directory;
-		datapath->state = judge(datapath, pins, &all);
+		datapath->state = judge(datapath, pins, &found);
 		return 0;
 	}
 	/* Repair needs all that is there. */
-	result = open_all(datapath, pins, err);
-	if (!result && datapath_is_usable(datapath))
-		result = !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
-	return result;
-}
-
-static int find_pins(struct datapath *datapath, struct pins *pins, struct cni_error *err)
-{
-	int result = pins_find(datapath->netns_cookie, pins, err);
-
-	memcpy(datapath->directory, pins->directory, sizeof(datapath->directory));
-	return result;
+	if (pins_open(pins, &datapath->objects, &found, err))
+		return -1;
+	datapath->foreign = found.foreign;
+	datapath->state = judge(datapath, pins, &found);
+	return datapath_is_usable(datapath) &&
+	       !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
 }
 
 static int take_lock(struct datapath *datapath, enum datapath_use use, const struct pins *pins,
 		     struct cni_error *err)
 {
-	if (use == DATAPATH_READ)
+	if (use == DATAPATH_READ || datapath->lock >= 0)
 		return 0;
 	if (pins->has_head && pins->head.netns_cookie == datapath->netns_cookie)
 		lock_expect_sysfs(pins->head.lo_inode);
@@ -94,45 +69,29 @@ static int take_lock(struct datapath *datapath, enum datapath_use use, const str
 	return datapath->lock < 0 ? -1 : 0;
 }
 
-static int open_again(struct datapath *datapath, enum pin_check check, struct cni_error *err)
-{
-	struct pins pins;
-	int result;
-
-	pins_clear(&pins);
-	result = find_pins(datapath, &pins, err);
-	if (!result)
-		result = open_found(datapath, &pins, check, err);
-	pins_close(&pins);
-	if (result != 1)
-		return result;
-	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-			     "the maps in %s are being replaced; try again", datapath->directory);
-}
-
 /* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
  * are; who only reads may meet two replacements in a row. */
 static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_check check,
 		     struct cni_error *err)
 {
-	struct pins pins;
-	int result;
+	int result = 1;
 
-	pins_clear(&pins);
-	result = find_pins(datapath, &pins, err);
-	if (!result)
-		result = take_lock(datapath, use, &pins, err);
-	if (!result)
-		result = open_found(datapath, &pins, check, err);
-	pins_close(&pins);
-	return result == 1 ? open_again(datapath, check, err) : result;
-}
+	for (int round = 0; result == 1 && round < 2; round++) {
+		struct pins pins;
 
-static void clear(struct datapath *datapath)
-{
-	memset(datapath, 0, sizeof(*datapath));
-	objects_clear(&datapath->objects);
-	datapath->lock = -1;
+		pins_clear(&pins);
+		result = pins_find(datapath->netns_cookie, &pins, err);
+		memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
+		if (!result)
+			result = take_lock(datapath, use, &pins, err);
+		if (!result)
+			result = open_found(datapath, &pins, check, err);
+		pins_close(&pins);
+	}
+	if (result != 1)
+		return result;
+	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+			     "the maps in %s are being replaced; try again", datapath->directory);
 }
 
 int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_check check,
@@ -140,7 +99,8 @@ int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_che
 {
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
-	clear(datapath);
+	*datapath = (struct datapath){.lock = -1};
+	objects_clear(&datapath->objects);
 	return netlink_get_netns_cookie(&datapath->netns_cookie, err) ||
 			       open_pins(datapath, use, check, err)
 		       ? -1

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+
 struct member {
 	const char *type;
 	const char *name;
@@ -51,14 +54,18 @@ static long find_member(const struct btf *btf, const struct btf_type *type, cons
 	return -1;
 }
 
+static long find_in_struct(const struct btf *btf, const char *type, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+
+	return id < 0 ? -1 : find_member(btf, btf__type_by_id(btf, (uint32_t)id), name);
+}
+
 static bool find_all(const struct btf *btf, const struct member *wanted, size_t count,
 		     struct device_layout *layout)
 {
 	for (size_t i = 0; i < count; i++) {
-		int id = btf__find_by_name_kind(btf, wanted[i].type, BTF_KIND_STRUCT);
-		long bits = id < 0 ? -1
-				   : find_member(btf, btf__type_by_id(btf, (uint32_t)id),
-						 wanted[i].name);
+		long bits = find_in_struct(btf, wanted[i].type, wanted[i].name);
 		uint32_t bytes = (uint32_t)bits / 8;
 
 		if (bits < 0 || bits % 8)
@@ -71,12 +78,8 @@ static bool find_all(const struct btf *btf, const struct member *wanted, size_t 
 /* sk_buff.ip_summed is a bit-field of two bits. */
 static bool find_ip_summed(const struct btf *btf, struct device_layout *layout)
 {
-	int id = btf__find_by_name_kind(btf, "sk_buff", BTF_KIND_STRUCT);
-	long bits;
+	long bits = find_in_struct(btf, "sk_buff", "ip_summed");
 
-	if (id < 0)
-		return false;
-	bits = find_member(btf, btf__type_by_id(btf, (uint32_t)id), "ip_summed");
 	if (bits < 0 || bits % 8 > 6)
 		return false;
 	layout->skb_ip_summed = (uint32_t)bits / 8;
@@ -84,24 +87,14 @@ static bool find_ip_summed(const struct btf *btf, struct device_layout *layout)
 	return true;
 }
 
-static uint32_t find_cast(const struct btf *btf)
-{
-	int id = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
-
-	return id < 0 ? 0 : (uint32_t)id;
-}
-
 int device_layout_apply(struct bpf_program *program, const struct device_layout *layout)
 {
 	size_t count = bpf_program__insn_cnt(program);
-	struct bpf_insn *instructions;
-	int result;
+	cleanup_free struct bpf_insn *instructions = NULL;
 
 	if (!layout->cast)
 		return 0;
-	instructions = malloc(count * sizeof(*instructions));
-	if (!instructions)
-		return -1;
+	instructions = or_exit(malloc(count * sizeof(*instructions)));
 	memcpy(instructions, bpf_program__insns(program), count * sizeof(*instructions));
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_insn *call = &instructions[i];
@@ -111,14 +104,13 @@ int device_layout_apply(struct bpf_program *program, const struct device_layout 
 		call->src_reg = BPF_PSEUDO_KFUNC_CALL;
 		call->imm = (int)layout->cast;
 	}
-	result = bpf_program__set_insns(program, instructions, count);
-	free(instructions);
-	return result;
+	return bpf_program__set_insns(program, instructions, count);
 }
 
 void device_layout_find(struct device_layout *layout)
 {
 	struct btf *btf;
+	int cast;
 
 	memset(layout, 0, sizeof(*layout));
 	btf = btf__load_vmlinux_btf();
@@ -130,7 +122,8 @@ void device_layout_find(struct device_layout *layout)
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);
-	layout->cast = find_cast(btf);
+	cast = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
+	layout->cast = cast < 0 ? 0 : (uint32_t)cast;
 	layout->ipv6 = find_all(btf, ipv6_members, COUNT(ipv6_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
 	if (!layout->tcx)

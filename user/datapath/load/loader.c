@@ -20,6 +20,8 @@
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "datapath/load/load_log.h"
+#include "datapath/load/maps.h"
+#include "lib/memory.h"
 #include "datapath/load/bpf_error.h"
 #include "net/netlink.h"
 
@@ -48,6 +50,67 @@ static int keep_log_tail(enum libbpf_print_level level, const char *format, va_l
 	return 0;
 }
 
+static void begin_log(void)
+{
+	log_tail[0] = '\0';
+	libbpf_set_print(keep_log_tail);
+}
+
+/* The kernel's release and the program first; in the message, for some runtimes show only that. */
+static int refuse_load(struct cni_error *err, int errno_value)
+{
+	struct load_log_reason reason;
+	struct utsname system;
+
+	if (uname(&system))
+		system.release[0] = '\0';
+	load_log_read(log_tail, &reason);
+	if (errno_value == ENOMEM)
+		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			      "there is not enough memory for the maps, even with the smallest "
+			      "\"flowEntries\": raise the memory limit of the service that runs "
+			      "containers (MemoryMax of containerd.service, say)");
+	else if (reason.verifier[0])
+		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
+			      system.release, reason.program, reason.verifier);
+	else if (reason.program[0])
+		bpf_error_set(err, errno_value, "Linux %s refuses the program %s", system.release,
+			      reason.program);
+	else
+		bpf_error_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
+			      system.release);
+	if (log_tail[0])
+		cni_error_set_details(err, "%s", log_tail);
+	return -1;
+}
+
+/* Those that there are; the others are made. */
+static int reuse_maps(struct bpf_object *object, const struct objects *objects)
+{
+	for (int number = 0; number < MAP_COUNT; number++) {
+		struct bpf_map *map =
+			bpf_object__find_map_by_name(object, map_name((enum map_number)number));
+		int fd = map ? map_fd(objects, (enum map_number)number) : -1;
+
+		if (fd >= 0 ? bpf_map__reuse_fd(map, fd) : map && objects->map_ids[number])
+			return -1;
+	}
+	return 0;
+}
+
+/* Loads what is opened, over the maps in `objects`, which are all open. */
+static int load_over_maps(struct bpf_object *object, const struct objects *objects,
+			  struct cni_error *err)
+{
+	int result, saved;
+
+	begin_log();
+	result = reuse_maps(object, objects) || bpf_object__load(object);
+	saved = errno;
+	libbpf_set_print(NULL);
+	return result ? refuse_load(err, saved) : 0;
+}
+
 #define MIN_MEMO_SETS 16 /* a CPU; a power of two */
 #define MEMOS_A_SET 4
 
@@ -66,20 +129,6 @@ static int size_memos(struct portmap_bpf *skeleton)
 		sets *= 2;
 	skeleton->data->memo_sets_a_cpu = sets;
 	return bpf_map__set_max_entries(skeleton->maps.memos, sets * cpus);
-}
-
-/* Those that there are; the others are made. */
-static int reuse_maps(struct bpf_object *object, const struct objects *objects)
-{
-	for (int number = 0; number < MAP_COUNT; number++) {
-		struct bpf_map *map =
-			bpf_object__find_map_by_name(object, map_name((enum map_number)number));
-		int fd = map ? map_fd(objects, (enum map_number)number) : -1;
-
-		if (fd >= 0 ? bpf_map__reuse_fd(map, fd) : map && objects->map_ids[number])
-			return -1;
-	}
-	return 0;
 }
 
 static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
@@ -136,6 +185,13 @@ static int keep_fd(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
+static int keep_program(const struct bpf_program *program, struct cni_error *err)
+{
+	int fd = keep_fd(bpf_program__fd(program));
+
+	return fd < 0 ? bpf_error_set(err, errno, "cannot keep a program open") : fd;
+}
+
 static int keep_objects(const struct portmap_bpf *skeleton, struct objects *objects)
 {
 	for (int number = 0; number < MAP_COUNT; number++) {
@@ -161,34 +217,6 @@ static int keep_objects(const struct portmap_bpf *skeleton, struct objects *obje
 	return 0;
 }
 
-/* The kernel's release and the program first; in the message, for some runtimes show only that. */
-static int refuse(struct cni_error *err, int errno_value)
-{
-	struct load_log_reason reason;
-	struct utsname system;
-
-	if (uname(&system))
-		system.release[0] = '\0';
-	load_log_read(log_tail, &reason);
-	if (errno_value == ENOMEM)
-		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			      "there is not enough memory for the maps, even with the smallest "
-			      "\"flowEntries\": raise the memory limit of the service that runs "
-			      "containers (MemoryMax of containerd.service, say)");
-	else if (reason.verifier[0])
-		cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "Linux %s refuses the program %s: %s",
-			      system.release, reason.program, reason.verifier);
-	else if (reason.program[0])
-		bpf_error_set(err, errno_value, "Linux %s refuses the program %s", system.release,
-			      reason.program);
-	else
-		bpf_error_set(err, errno_value, "Linux %s refuses the programs of bpf-portmap",
-			      system.release);
-	if (log_tail[0])
-		cni_error_set_details(err, "%s", log_tail);
-	return -1;
-}
-
 /* How many assured connections a table holds that fits the machine: the nearest power of two. */
 static uint32_t default_room(void)
 {
@@ -211,7 +239,7 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 	struct objects loaded;
 	int result;
 
-	libbpf_set_print(keep_log_tail);
+	begin_log();
 	objects_clear(&loaded);
 	device_layout_find(&layout);
 	if (!assured)
@@ -236,7 +264,7 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		int saved = errno;
 
 		objects_close(&loaded);
-		return refuse(err, saved);
+		return refuse_load(err, saved);
 	}
 	objects_close(objects);
 	*objects = loaded;
@@ -249,62 +277,53 @@ static struct bpf_program *find_socket_program(const struct socket_bpf *skeleton
 	return bpf_object__find_program_by_name(skeleton->obj, socket_program_name(program));
 }
 
+/* Each purpose's programs are loaded for themselves: what one needs of the kernel the other may do
+ * without. */
+static int load_sockets(struct socket_bpf *skeleton, const struct objects *objects,
+			enum socket_purpose purpose, struct cni_error *err)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program (program, skeleton->obj)
+		bpf_program__set_autoload(program, false);
+	for_each_socket_program (number, purpose)
+		bpf_program__set_autoload(find_socket_program(skeleton, number), true);
+	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
+					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
+								    BPF_FUNC_set_retval, NULL) == 1;
+	return load_over_maps(skeleton->obj, objects, err);
+}
+
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
 				struct socket_programs *programs, struct cni_error *err)
 {
-	struct socket_bpf *skeleton = socket_bpf__open();
-	struct bpf_program *program;
-	int saved, result = -1;
+	struct socket_bpf *skeleton = or_exit(socket_bpf__open());
+	int result = load_sockets(skeleton, objects, purpose, err);
 
 	socket_programs_clear(programs);
-	log_tail[0] = '\0';
-	libbpf_set_print(keep_log_tail);
-	if (skeleton) {
-		/* Each purpose's programs are loaded for themselves: what one needs of the kernel
-		 * the other may do without. */
-		bpf_object__for_each_program (program, skeleton->obj)
-			bpf_program__set_autoload(program, false);
-		for_each_socket_program (number, purpose)
-			bpf_program__set_autoload(find_socket_program(skeleton, number), true);
-		skeleton->rodata->can_give_reason =
-			purpose == SOCKETS_LEAVE_PORTS &&
-			libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_FUNC_set_retval,
-						NULL) == 1;
-		result = reuse_maps(skeleton->obj, objects) || socket_bpf__load(skeleton) ? -1 : 0;
-	}
 	for_each_socket_program (number, purpose) {
 		if (result)
 			break;
-		programs->fds[number] =
-			keep_fd(bpf_program__fd(find_socket_program(skeleton, number)));
+		programs->fds[number] = keep_program(find_socket_program(skeleton, number), err);
 		result = programs->fds[number] < 0 ? -1 : 0;
 	}
-	saved = errno;
 	if (result)
 		socket_programs_close(programs);
 	socket_bpf__destroy(skeleton);
-	libbpf_set_print(NULL);
-	return result ? refuse(err, saved) : 0;
+	return result;
 }
 
-static struct drops_bpf *load_drops(const struct objects *objects, int events,
-				    const struct trace_filter *filter, uint64_t cookie)
+/* Since Linux 5.17 the kernel tells why it drops a packet. */
+static int attach_drops(const struct drops_bpf *skeleton, bool *has_reason, struct cni_error *err)
 {
-	struct drops_bpf *skeleton = drops_bpf__open();
-	int saved;
+	int link = bpf_raw_tracepoint_open("kfree_skb", bpf_program__fd(skeleton->progs.kfree_skb));
 
-	if (!skeleton)
-		return NULL;
-	skeleton->rodata->host_cookie = cookie;
-	skeleton->rodata->wanted_protocol = filter->protocol;
-	memcpy((void *)skeleton->rodata->wanted_address, filter->address, sizeof(filter->address));
-	if (!reuse_maps(skeleton->obj, objects) &&
-	    !bpf_map__reuse_fd(skeleton->maps.trace_events, events) && !drops_bpf__load(skeleton))
-		return skeleton;
-	saved = errno;
-	drops_bpf__destroy(skeleton);
-	errno = saved;
-	return NULL;
+	*has_reason = link >= 0;
+	if (link < 0)
+		link = bpf_raw_tracepoint_open("kfree_skb",
+					       bpf_program__fd(skeleton->progs.kfree_skb_old));
+	return link < 0 ? bpf_error_set(err, errno, "cannot attach to the tracepoint kfree_skb")
+			: link;
 }
 
 int loader_attach_drops(const struct objects *objects, int events,
@@ -312,51 +331,31 @@ int loader_attach_drops(const struct objects *objects, int events,
 {
 	struct drops_bpf *skeleton;
 	uint64_t cookie;
-	int link, saved;
+	int link = -1;
 
 	if (netlink_get_netns_cookie(&cookie, err))
 		return -1;
-	log_tail[0] = '\0';
-	libbpf_set_print(keep_log_tail);
-	skeleton = load_drops(objects, events, filter, cookie);
-	saved = errno;
-	libbpf_set_print(NULL);
-	if (!skeleton)
-		return refuse(err, saved);
-	link = bpf_raw_tracepoint_open("kfree_skb", bpf_program__fd(skeleton->progs.kfree_skb));
-	*has_reason = link >= 0;
-	if (link < 0)
-		link = bpf_raw_tracepoint_open("kfree_skb",
-					       bpf_program__fd(skeleton->progs.kfree_skb_old));
-	saved = errno;
+	skeleton = or_exit(drops_bpf__open());
+	skeleton->rodata->host_cookie = cookie;
+	skeleton->rodata->wanted_protocol = filter->protocol;
+	memcpy((void *)skeleton->rodata->wanted_address, filter->address, sizeof(filter->address));
+	if (bpf_map__reuse_fd(skeleton->maps.trace_events, events))
+		bpf_error_set(err, errno, "cannot use the map trace_events");
+	else if (!load_over_maps(skeleton->obj, objects, err))
+		link = attach_drops(skeleton, has_reason, err);
 	drops_bpf__destroy(skeleton);
-	return link < 0 ? bpf_error_set(err, saved, "cannot attach to the tracepoint kfree_skb")
-			: link;
-}
-
-static int load_adopt(struct adopt_bpf *skeleton, const struct objects *objects)
-{
-	if (reuse_maps(skeleton->obj, objects))
-		return -1;
-	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
-	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
-	return adopt_bpf__load(skeleton);
+	return link;
 }
 
 int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err)
 {
-	struct adopt_bpf *skeleton;
-	int saved;
+	struct adopt_bpf *skeleton = or_exit(adopt_bpf__open());
 
 	*program = -1;
-	log_tail[0] = '\0';
-	libbpf_set_print(keep_log_tail);
-	skeleton = adopt_bpf__open();
-	if (skeleton && !load_adopt(skeleton, objects))
-		*program = keep_fd(bpf_program__fd(skeleton->progs.adopt));
-	saved = errno;
-	if (skeleton)
-		adopt_bpf__destroy(skeleton);
-	libbpf_set_print(NULL);
-	return *program < 0 ? refuse(err, saved) : 0;
+	skeleton->rodata->assured_places = map_capacity(objects, MAP_ASSURED) - 1;
+	skeleton->rodata->half_open_places = map_capacity(objects, MAP_HALF_OPEN) - 1;
+	if (!load_over_maps(skeleton->obj, objects, err))
+		*program = keep_program(skeleton->progs.adopt, err);
+	adopt_bpf__destroy(skeleton);
+	return *program < 0 ? -1 : 0;
 }

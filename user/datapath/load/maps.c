@@ -119,78 +119,31 @@ int map_delete(const struct objects *objects, enum map_number map, const void *k
 	return bpf_error_set(err, errno, "cannot delete from the map %s", map_name(map));
 }
 
-bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot)
+bool map_read(const struct objects *objects, enum map_number map, const void *key, void *value)
 {
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_SLOTS), &number, slot))
-		return false;
-	slot->attachment[ATTACHMENT_KEY_SIZE - 1] = '\0';
-	return true;
+	return !bpf_map_lookup_elem(map_fd(objects, map), key, value);
 }
 
-int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,
-	       struct cni_error *err)
+static const uint32_t only;
+
+bool usage_read(const struct objects *objects, struct usage *usage)
 {
-	return map_write(objects, MAP_SLOTS, &number, slot, err);
+	return map_read(objects, MAP_USAGE, &only, usage);
 }
 
-bool attachment_read(const struct objects *objects, const struct attachment_key *key,
-		     struct attachment *attachment)
+bool noticed_read(const struct objects *objects, struct noticed *noticed)
 {
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_ATTACHMENTS), key, attachment);
+	return map_read(objects, MAP_NOTICED, &only, noticed);
 }
 
-int attachment_write(const struct objects *objects, const struct attachment_key *key,
-		     const struct attachment *attachment, struct cni_error *err)
+bool meta_read(const struct objects *objects, struct meta *meta)
 {
-	return map_write(objects, MAP_ATTACHMENTS, key, attachment, err);
+	return map_read(objects, MAP_META, &only, meta);
 }
 
-bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface)
+int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err)
 {
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_INTERFACES), &ifindex, interface);
-}
-
-int interface_write(const struct objects *objects, uint32_t ifindex,
-		    const struct interface *interface, struct cni_error *err)
-{
-	return map_write(objects, MAP_INTERFACES, &ifindex, interface, err);
-}
-
-void interface_delete(const struct objects *objects, uint32_t ifindex)
-{
-	bpf_map_delete_elem(map_fd(objects, MAP_INTERFACES), &ifindex);
-}
-
-bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
-		   struct endpoint *endpoint)
-{
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_ENDPOINTS), key, endpoint);
-}
-
-int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
-		   const struct endpoint *endpoint, struct cni_error *err)
-{
-	return map_write(objects, MAP_ENDPOINTS, key, endpoint, err);
-}
-
-bool connection_read(const struct objects *objects, const struct connection_key *key,
-		     struct connection *connection)
-{
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_CONNECTIONS), key, connection);
-}
-
-bool portmap_read(const struct objects *objects, const struct portmap_key *key,
-		  struct portmap *portmap)
-{
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_PORTMAPS), key, portmap);
-}
-
-void noticed_read(const struct objects *objects, struct noticed *noticed)
-{
-	uint32_t only = 0;
-
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_NOTICED), &only, noticed))
-		memset(noticed, 0, sizeof(*noticed));
+	return map_write(objects, MAP_META, &only, meta, err);
 }
 
 #define COUNTER_COUNT (sizeof(struct counters) / sizeof(__u64))
@@ -200,13 +153,12 @@ int counters_read(const struct objects *objects, struct counters *counters, stru
 	int cpus = libbpf_num_possible_cpus();
 	cleanup_free __u64 *values = NULL;
 	__u64 *sums = (__u64 *)counters;
-	uint32_t only = 0;
 
 	memset(counters, 0, sizeof(*counters));
 	if (cpus < 0)
 		return bpf_error_set(err, -cpus, "cannot count the host's CPUs");
 	values = or_exit(calloc((size_t)cpus, sizeof(*counters)));
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_COUNTERS), &only, values))
+	if (!map_read(objects, MAP_COUNTERS, &only, values))
 		return map_refuse_read(MAP_COUNTERS, err);
 	for (size_t i = 0; i < (size_t)cpus * COUNTER_COUNT; i++)
 		sums[i % COUNTER_COUNT] += values[i];
@@ -221,7 +173,7 @@ static void limit_count(__u8 *count, __u8 most)
 
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy)
 {
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_POLICIES), &owner.slot, policy) ||
+	if (!map_read(objects, MAP_POLICIES, &owner.slot, policy) ||
 	    !owner_is(policy->owner, owner))
 		return false;
 	/* As the programs do: a damaged entry may say anything. */
@@ -231,33 +183,6 @@ bool policy_read(const struct objects *objects, struct owner owner, struct polic
 	limit_count(&policy->source_range_count, POLICY_RANGES);
 	limit_count(&policy->excluded_count, POLICY_RANGES);
 	return true;
-}
-
-bool network_read(const struct objects *objects, const struct network_key *key,
-		  struct network *network)
-{
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_NETWORKS), key, network);
-}
-
-bool usage_read(const struct objects *objects, struct usage *usage)
-{
-	uint32_t zero = 0;
-
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_USAGE), &zero, usage);
-}
-
-bool meta_read(const struct objects *objects, struct meta *meta)
-{
-	uint32_t only = 0;
-
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_META), &only, meta);
-}
-
-int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err)
-{
-	uint32_t only = 0;
-
-	return map_write(objects, MAP_META, &only, meta, err);
 }
 
 bool owner_is(struct owner a, struct owner b)

@@ -44,46 +44,53 @@ int map_delete(const struct objects *objects, enum map_number map, const void *k
 int map_refuse_read(enum map_number map, struct cni_error *err);
 int map_refuse_write(const struct objects *objects, enum map_number map, struct cni_error *err);
 
-bool slot_read(const struct objects *objects, uint32_t number, struct slot *slot);
-int slot_write(const struct objects *objects, uint32_t number, const struct slot *slot,
-	       struct cni_error *err);
+/* Reads an entry. Returns false where there is none. */
+bool map_read(const struct objects *objects, enum map_number map, const void *key, void *value);
 
-/* Reads it. Returns false where there is none. */
-bool attachment_read(const struct objects *objects, const struct attachment_key *key,
-		     struct attachment *attachment);
-int attachment_write(const struct objects *objects, const struct attachment_key *key,
-		     const struct attachment *attachment, struct cni_error *err);
+/* NAME_read() and NAME_write(), which do what the two above do, with checked types. */
+#define MAP_BY_KEY(name, map) \
+	static inline bool name##_read(const struct objects *objects, \
+				       const struct name##_key *key, struct name *value) \
+	{ \
+		return map_read(objects, map, key, value); \
+	} \
+	static inline int name##_write(const struct objects *objects, \
+				       const struct name##_key *key, const struct name *value, \
+				       struct cni_error *err) \
+	{ \
+		return map_write(objects, map, key, value, err); \
+	}
+#define MAP_BY_NUMBER(name, map) \
+	static inline bool name##_read(const struct objects *objects, uint32_t number, \
+				       struct name *value) \
+	{ \
+		return map_read(objects, map, &number, value); \
+	} \
+	static inline int name##_write(const struct objects *objects, uint32_t number, \
+				       const struct name *value, struct cni_error *err) \
+	{ \
+		return map_write(objects, map, &number, value, err); \
+	}
 
-bool interface_read(const struct objects *objects, uint32_t ifindex, struct interface *interface);
-int interface_write(const struct objects *objects, uint32_t ifindex,
-		    const struct interface *interface, struct cni_error *err);
-void interface_delete(const struct objects *objects, uint32_t ifindex);
+MAP_BY_KEY(portmap, MAP_PORTMAPS)
+MAP_BY_KEY(endpoint, MAP_ENDPOINTS)
+MAP_BY_KEY(network, MAP_NETWORKS)
+MAP_BY_KEY(connection, MAP_CONNECTIONS)
+MAP_BY_KEY(attachment, MAP_ATTACHMENTS)
+MAP_BY_NUMBER(slot, MAP_SLOTS)
+MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
-bool connection_read(const struct objects *objects, const struct connection_key *key,
-		     struct connection *connection);
-
-bool endpoint_read(const struct objects *objects, const struct endpoint_key *key,
-		   struct endpoint *endpoint);
-int endpoint_write(const struct objects *objects, const struct endpoint_key *key,
-		   const struct endpoint *endpoint, struct cni_error *err);
-bool portmap_read(const struct objects *objects, const struct portmap_key *key,
-		  struct portmap *portmap);
-
-/* Reads it; all zero where it cannot be read. */
-void noticed_read(const struct objects *objects, struct noticed *noticed);
+/* Of maps that have one entry. */
+bool usage_read(const struct objects *objects, struct usage *usage);
+bool noticed_read(const struct objects *objects, struct noticed *noticed);
+bool meta_read(const struct objects *objects, struct meta *meta);
+int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 
 /* The sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
 int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err);
 
 /* Of the owner alone; false: it has none. */
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy);
-bool network_read(const struct objects *objects, const struct network_key *key,
-		  struct network *network);
-bool usage_read(const struct objects *objects, struct usage *usage);
-
-bool meta_read(const struct objects *objects, struct meta *meta);
-int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
-
 bool owner_is(struct owner a, struct owner b);
 
 #endif

@@ -84,7 +84,6 @@ const char *program_name(enum program_number program)
 
 void objects_clear(struct objects *objects)
 {
-	objects->directory = NULL;
 	for (int i = 0; i < MAP_COUNT; i++) {
 		objects->maps[i] = -1;
 		objects->map_ids[i] = 0;
@@ -181,11 +180,10 @@ int program_open(const struct objects *objects, enum program_number program)
 
 enum program_number program_by_id(uint32_t id)
 {
-	cleanup_close int fd = -1;
+	cleanup_close int fd = bpf_prog_get_fd_by_id(id);
 	struct bpf_prog_info info;
 	int program;
 
-	fd = bpf_prog_get_fd_by_id(id);
 	if (fd < 0 || !read_program_info(fd, &info) || info.type != BPF_PROG_TYPE_SCHED_CLS)
 		return PROGRAM_COUNT;
 	for (program = 0; program < PROGRAM_COUNT; program++)
@@ -241,6 +239,26 @@ int objects_open_maps_of(int program_fd, int maps[MAP_COUNT])
 			}
 	}
 	return 0;
+}
+
+bool objects_open_whole(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT])
+{
+	struct meta_head head;
+	struct objects used;
+	bool ours;
+
+	objects_clear(&used);
+	ours = !objects_open_maps_of(program_fd, used.maps);
+	for (int map = 0; map < MAP_COUNT; map++)
+		ours = ours && used.maps[map] >= 0;
+	ours = ours && !meta_head_read(used.maps[MAP_META], &head, NULL) && head.layout == LAYOUT &&
+	       head.netns_cookie == netns_cookie;
+	if (ours) {
+		memcpy(maps, used.maps, sizeof(used.maps));
+		objects_clear(&used);
+	}
+	objects_close(&used);
+	return ours;
 }
 
 bool program_uses_maps(uint32_t id, const struct objects *objects)

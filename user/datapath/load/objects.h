@@ -71,7 +71,6 @@ struct objects {
 	uint32_t map_ids[MAP_COUNT]; /* of maps that map_fd() opens; 0: not known */
 	int programs[PROGRAM_COUNT];
 	uint32_t program_ids[PROGRAM_COUNT];
-	const char *directory; /* where they are pinned; NULL: all that there are are open */
 };
 
 const char *map_name(enum map_number map);
@@ -118,6 +117,10 @@ int meta_head_read(int fd, struct meta_head *head, bool *has_our_shape);
 /* Opens every map that the program uses or is bound to, by name. What has not our shape is left
  * out. 0, or -1 and errno. */
 int objects_open_maps_of(int program_fd, int maps[MAP_COUNT]);
+
+/* Does the same if they are whole, of our layout and of this host. Returns false where they are
+ * not, and nothing is open. */
+bool objects_open_whole(int program_fd, uint64_t netns_cookie, int maps[MAP_COUNT]);
 
 /* Returns whether the maps that the program uses are those of `objects`, with meta among them. */
 bool program_uses_maps(uint32_t id, const struct objects *objects);

@@ -56,7 +56,7 @@ static int mark_word(const struct objects *objects, enum map_number map, uint32_
 {
 	uint64_t bits;
 
-	if (bpf_map_lookup_elem(map_fd(objects, map), &number, &bits))
+	if (!map_read(objects, map, &number, &bits))
 		return map_refuse_read(map, err);
 	if ((bits & wanted) == wanted)
 		return 0;

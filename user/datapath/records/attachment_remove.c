@@ -87,7 +87,7 @@ static int search_map(struct search *search, const void *likely, size_t count, s
 	} value;
 
 	for (size_t i = 0; i < count && result == WALK_ON; i++, key += size)
-		if (!bpf_map_lookup_elem(map_fd(objects, search->map), key, &value))
+		if (map_read(objects, search->map, key, &value))
 			result = search->visit(key, &value, search, err);
 	/* A walk would count them again. */
 	if (result == WALK_FAILED || delete_ports(search, err))
@@ -140,8 +140,7 @@ static int release_interface(const struct objects *objects, const struct slot *s
 		return 0;
 	if (container_find_other(objects, slot, owner.slot, &interface.owner))
 		return interface_write(objects, slot->ifindex, &interface, err);
-	interface_delete(objects, slot->ifindex);
-	return 0;
+	return map_delete(objects, MAP_INTERFACES, &slot->ifindex, err);
 }
 
 /* Makes the slot dead first, then deletes the rest. */
@@ -226,8 +225,10 @@ bool attachment_is_abandoned(const struct objects *objects, struct netlink *sock
 {
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_lock int lock = lock_take_claims(&ignored);
+	struct slot slot;
 
-	return lock >= 0 && !attachment_has_veth(objects, socket, &entry->attachment);
+	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
+			     !attachment_has_veth(objects, socket, &entry->attachment));
 }
 
 /* Called before looking, because the programs note again what they meet from now on. */

@@ -44,8 +44,8 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 int attachment_remove_stale(const struct objects *objects, const struct attachment_entry *entry,
 			    bool *was_there, struct cni_error *err);
 
-/* Whether no container can use it any more: its veth is gone. Takes the lock, so that an ADD that
- * is making it has finished; false where it cannot. */
+/* Whether no container can use it any more: its slot or its veth is gone. Takes the lock, so that
+ * an ADD that is making it has finished; false where it cannot. */
 bool attachment_is_abandoned(const struct objects *objects, struct netlink *socket,
 			     const struct attachment_entry *entry);
 

@@ -2,7 +2,6 @@
 /* containers.c - a container that is on several networks. */
 #include "datapath/records/containers.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@ static int read_others(const struct objects *objects, uint64_t container, uint32
 	int count = 0;
 
 	memset(others, 0, sizeof(*others));
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_CONTAINERS), &container, &found))
+	if (!map_read(objects, MAP_CONTAINERS, &container, &found))
 		return errno == ENOENT ? 0 : map_refuse_read(MAP_CONTAINERS, err);
 	for (int i = 0; i < MAX_HOMES; i++) {
 		const struct home *home = &found.homes[i];
@@ -165,7 +164,7 @@ bool container_find_other(const struct objects *objects, const struct slot *slot
 	struct container_homes found;
 	struct slot home;
 
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_CONTAINERS), &slot->container, &found))
+	if (!map_read(objects, MAP_CONTAINERS, &slot->container, &found))
 		return false;
 	for (int i = 0; i < MAX_HOMES; i++) {
 		other->slot = found.homes[i].slot;

@@ -2,10 +2,10 @@
 /* host_addresses.c - the map of what is local to routing. */
 #include "datapath/records/host_addresses.h"
 
-#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
 #include "datapath/load/maps.h"
@@ -83,8 +83,7 @@ static bool is_settled(const struct comparison *comparison)
 {
 	struct host_address all;
 
-	return !bpf_map_lookup_elem(map_fd(comparison->objects, MAP_HOST_ADDRESSES), &no_address,
-				    &all) &&
+	return map_read(comparison->objects, MAP_HOST_ADDRESSES, &no_address, &all) &&
 	       all.digest == comparison->digest;
 }
 
@@ -102,45 +101,35 @@ static enum walk compare_entry(const void *key, const void *value, void *context
 	return WALK_ON;
 }
 
-/* While the map is being written it has no digest. */
-static int update_map(struct comparison *comparison, struct cni_error *err)
-{
-	const struct objects *objects = comparison->objects;
-	struct host_address all = {.digest = comparison->digest};
-
-	if (is_settled(comparison))
-		return 0;
-	if (map_delete(objects, MAP_HOST_ADDRESSES, &no_address, err) ||
-	    map_walk(objects, MAP_HOST_ADDRESSES, compare_entry, comparison, err))
-		return -1;
-	for (size_t i = 0; i < comparison->count; i++)
-		if (!comparison->wanted[i].is_there &&
-		    map_write(objects, MAP_HOST_ADDRESSES, &comparison->wanted[i].key,
-			      &comparison->wanted[i].value, err))
-			return -1;
-	return map_write(objects, MAP_HOST_ADDRESSES, &no_address, &all, err);
-}
-
 bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
 				const bool *excluded)
 {
 	struct comparison comparison = {.objects = objects};
-	bool settled;
 
 	compare_with(&comparison, addresses, excluded);
-	settled = is_settled(&comparison);
 	free(comparison.wanted);
-	return settled;
+	return is_settled(&comparison);
 }
 
+/* While the map is being written it has no digest. */
 int host_addresses_write(const struct objects *objects, const struct address_list *addresses,
 			 const bool *excluded, struct cni_error *err)
 {
 	struct comparison comparison = {.objects = objects};
-	int result;
+	cleanup_free struct wanted *wanted = NULL;
+	struct host_address all = {0};
 
 	compare_with(&comparison, addresses, excluded);
-	result = update_map(&comparison, err);
-	free(comparison.wanted);
-	return result;
+	wanted = comparison.wanted;
+	if (is_settled(&comparison))
+		return 0;
+	if (map_delete(objects, MAP_HOST_ADDRESSES, &no_address, err) ||
+	    map_walk(objects, MAP_HOST_ADDRESSES, compare_entry, &comparison, err))
+		return -1;
+	for (size_t i = 0; i < comparison.count; i++)
+		if (!wanted[i].is_there &&
+		    map_write(objects, MAP_HOST_ADDRESSES, &wanted[i].key, &wanted[i].value, err))
+			return -1;
+	all.digest = comparison.digest;
+	return map_write(objects, MAP_HOST_ADDRESSES, &no_address, &all, err);
 }

@@ -2,7 +2,6 @@
 /* networks.c - what the conflist of each network says about interfaces. */
 #include "datapath/records/networks.h"
 
-#include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ static bool owner_lives(const struct objects *objects, struct owner owner)
 	uint32_t veth;
 
 	return owner.slot && owner_read(objects, owner, &slot) && slot.live &&
-	       !bpf_map_lookup_elem(map_fd(objects, MAP_VETHS), &owner.slot, &veth);
+	       map_read(objects, MAP_VETHS, &owner.slot, &veth);
 }
 
 static bool witness_lives(const struct objects *objects, struct netlink *socket,
@@ -154,10 +153,4 @@ bool network_says(const struct network *one, const struct network *other)
 	       !memcmp(one->uplinks, other->uplinks, sizeof(one->uplinks)) &&
 	       !memcmp(one->excluded_interfaces, other->excluded_interfaces,
 		       sizeof(one->excluded_interfaces));
-}
-
-int network_write(const struct objects *objects, const struct network_key *key,
-		  const struct network *network, struct cni_error *err)
-{
-	return map_write(objects, MAP_NETWORKS, key, network, err);
 }

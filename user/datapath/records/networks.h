@@ -54,8 +54,4 @@ bool network_make(struct network *network, struct network_key *key, const char *
 /* Returns whether both say the same, whoever their witnesses are. */
 bool network_says(const struct network *one, const struct network *other);
 
-/* CNI_ERROR_KERNEL_REFUSED. */
-int network_write(const struct objects *objects, const struct network_key *key,
-		  const struct network *network, struct cni_error *err);
-
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "net/link.h"
-#include "datapath/attach/attach_verify.h"
+#include "datapath/attach/hooks.h"
 
 bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
 {
@@ -47,7 +47,7 @@ bool attachment_has_veth(const struct objects *objects, struct netlink *socket,
 	return !memcmp(link.mac, record->host_mac, LINK_MAC_SIZE) ||
 	       (interface_read(objects, record->ifindex, &interface) &&
 		owner_is(interface.owner, record->owner) &&
-		attach_is_container_veth(record->ifindex));
+		hook_has_program(record->ifindex, HOOK_INGRESS, PROGRAM_FROM_CONTAINER));
 }
 
 bool owner_is_live_with_veth(const struct objects *objects, struct netlink *socket,

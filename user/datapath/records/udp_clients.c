@@ -2,7 +2,6 @@
 /* udp_clients.c - UDP sockets of the host's processes that are connected to a mapped port. */
 #include "datapath/records/udp_clients.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -44,14 +43,14 @@ static bool is_astray(const struct objects *objects, const struct host_socket *s
 
 	memcpy(key.container_address, socket->peer, CNI_ADDRESS_SIZE);
 	/* Our programs have not changed its peer. */
-	if (bpf_map_lookup_elem(map_fd(objects, MAP_SOCKET_FLOWS), &key, &flow))
+	if (!map_read(objects, MAP_SOCKET_FLOWS, &key, &flow))
 		return false;
 	memcpy(asked->address, flow.address, CNI_ADDRESS_SIZE);
 	asked->port = port.host_port = flow.port;
 	memcpy(address.address, asked->address, CNI_ADDRESS_SIZE);
 	memcpy(port.host_address, asked->address, CNI_ADDRESS_SIZE);
 	if (cni_address_is_loopback(asked->address) ||
-	    !bpf_map_lookup_elem(map_fd(objects, MAP_HOST_ADDRESSES), &address, &known)) {
+	    map_read(objects, MAP_HOST_ADDRESSES, &address, &known)) {
 		mapped = portmap_read(objects, &port, &portmap);
 		memcpy(port.host_address,
 		       cni_address_is_ipv4(asked->address) ? cni_address_any_ipv4
@@ -101,9 +100,8 @@ void udp_clients_end(const struct objects *objects, const struct udp_ports *port
 	bool are_noticed = false;
 	struct noticed noticed;
 
-	if (!ports->any)
+	if (!ports->any || !noticed_read(objects, &noticed))
 		return;
-	noticed_read(objects, &noticed);
 	for (size_t word = 0; word < PORT_WORDS; word++)
 		are_noticed |= ports->bits[word] & noticed.local_udp_ports[word];
 	if (!are_noticed)

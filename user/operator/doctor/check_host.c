@@ -5,7 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "datapath/attach/attach_verify.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
@@ -42,7 +42,7 @@ static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex)
 	bool found;
 
 	objects_clear(&objects);
-	found = attach_find_maps(ifindex, doctor->host.datapath.netns_cookie, objects.maps);
+	found = hooks_find_maps(ifindex, doctor->host.datapath.netns_cookie, objects.maps);
 	objects_close(&objects);
 	return found;
 }

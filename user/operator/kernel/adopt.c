@@ -32,8 +32,7 @@ bool adopt_is_recorded(const struct objects *objects, const struct connection_ke
 {
 	struct connection connection;
 
-	return !bpf_map_lookup_elem(map_fd(objects, MAP_CONNECTIONS), key, &connection) &&
-	       connection.kind == FLOW_FOREIGN;
+	return connection_read(objects, key, &connection) && connection.kind == FLOW_FOREIGN;
 }
 
 /* The broadcast address, which no client has, so that no conflist has it in "sourceRanges". */

@@ -70,16 +70,12 @@ static int repair_port_ranges(struct repair *repair, struct cni_error *err)
 
 static int repair_sockets(struct repair *repair, struct cni_error *err)
 {
-	struct datapath *datapath = &repair->host.datapath;
-	bool missing[SOCKET_PURPOSES], dry_run = repair->options->dry_run;
+	bool repaired[SOCKET_PURPOSES];
 
-	for (int i = 0; i < SOCKET_PURPOSES; i++)
-		missing[i] = socket_hooks_need_repair(datapath, (enum socket_purpose)i);
-	if (!dry_run && socket_hooks_repair(datapath, err))
+	if (socket_hooks_repair(&repair->host.datapath, repair->options->dry_run, repaired, err))
 		return -1;
 	for (int i = 0; i < SOCKET_PURPOSES; i++)
-		if (missing[i] &&
-		    (dry_run || !socket_hooks_need_repair(datapath, (enum socket_purpose)i)))
+		if (repaired[i])
 			repair_say_interface("sockets",
 					     i == SOCKETS_REACH_PORTS
 						     ? "programs of \"localhost\" attached"
