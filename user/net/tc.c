@@ -36,17 +36,20 @@ static struct nl_msg *begin(int type, int flags, struct tcmsg header, const char
 	return request;
 }
 
-static void take_kind(struct nlmsghdr *message, void *context)
+static enum ingress_qdisc kind_of(struct nlmsghdr *message)
 {
 	const struct nlattr *kind = find(message, TCA_KIND);
-	enum ingress_qdisc *found = context;
 
 	if (netlink_is(kind, "clsact"))
-		*found = INGRESS_QDISC_CLSACT;
-	else if (netlink_is(kind, "ingress"))
-		*found = INGRESS_QDISC_INGRESS;
-	else if (kind)
-		*found = INGRESS_QDISC_OTHER;
+		return INGRESS_QDISC_CLSACT;
+	if (netlink_is(kind, "ingress"))
+		return INGRESS_QDISC_INGRESS;
+	return kind ? INGRESS_QDISC_OTHER : INGRESS_QDISC_NONE;
+}
+
+static void take_kind(struct nlmsghdr *message, void *context)
+{
+	*(enum ingress_qdisc *)context = kind_of(message);
 }
 
 enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
@@ -61,6 +64,33 @@ enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
 
 	netlink_ask(own_socket(), request, take_kind, &found);
 	return found;
+}
+
+struct qdiscs {
+	struct interface_qdisc *list;
+	size_t count;
+};
+
+static void take_qdisc(struct nlmsghdr *message, void *context)
+{
+	const struct tcmsg *header = nlmsg_data(message);
+	struct qdiscs *qdiscs = context;
+
+	if (message->nlmsg_type == RTM_NEWQDISC && header->tcm_parent == TC_H_INGRESS)
+		*ARRAY_ADD(qdiscs->list, qdiscs->count) = (struct interface_qdisc){
+			(uint32_t)header->tcm_ifindex, kind_of(message)};
+}
+
+bool qdiscs_at_ingress(struct interface_qdisc **list, size_t *count)
+{
+	cleanup_request struct nl_msg *request =
+		begin(RTM_GETQDISC, NLM_F_DUMP, (struct tcmsg){0}, NULL);
+	struct qdiscs qdiscs = {0};
+	bool is_whole = !netlink_ask(own_socket(), request, take_qdisc, &qdiscs);
+
+	*list = qdiscs.list;
+	*count = qdiscs.count;
+	return is_whole;
 }
 
 static int change_clsact(int type, int flags, uint32_t ifindex)

@@ -20,6 +20,15 @@ enum ingress_qdisc {
 /* Returns which one it has; an interface that is gone has none. */
 enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex);
 
+struct interface_qdisc {
+	uint32_t ifindex;
+	enum ingress_qdisc qdisc;
+};
+
+/* Lists those of all interfaces that have one, by one question; *list is malloc'ed, or NULL.
+ * Returns false where the kernel does not say all. */
+bool qdiscs_at_ingress(struct interface_qdisc **list, size_t *count);
+
 /* Adds it. 0, or -1 and errno; EEXIST: a qdisc is there, this or `ingress`. */
 int qdisc_add_clsact(uint32_t ifindex);
 /* Deletes it with all filters on it: only for the caller that has just made it. */

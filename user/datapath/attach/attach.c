@@ -165,7 +165,7 @@ static enum walk refresh_interface(const void *key, const void *value, void *con
 	}
 	if (program_at(interface, HOOK_INGRESS) != PROGRAM_FROM_CONTAINER)
 		return WALK_ON;
-	hooks_look(&hooks, ifindex, &refresh->datapath->objects);
+	hooks_look(&hooks, ifindex, qdisc_at_ingress(ifindex), &refresh->datapath->objects);
 	shaper = hooks.shaper_program ? hooks.shaper : 0;
 	hooks_look_release(&hooks);
 	if (!shaper || !shaper_attach(refresh->datapath, shaper, &created, &failure))

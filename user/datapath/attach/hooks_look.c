@@ -118,9 +118,10 @@ static void look_at_shaper(struct hooks_look *look, const struct objects *object
 	look->shaper_on_other_maps = at_shaper.id && is_on_other_maps(objects, &at_shaper);
 }
 
-void hooks_look(struct hooks_look *look, uint32_t ifindex, const struct objects *objects)
+void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
+		const struct objects *objects)
 {
-	*look = (struct hooks_look){.qdisc = qdisc_at_ingress(ifindex)};
+	*look = (struct hooks_look){.qdisc = qdisc};
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		look_at_tcx(look, ifindex, (enum hook)hook, objects);
 	if (look->qdisc == INGRESS_QDISC_NONE)
