@@ -53,11 +53,12 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct change *change = &plan->changes[i];
 		struct cni_error failure = {0};
+		char name[IF_NAMESIZE];
 
 		if (!make_change(host, change, &failure)) {
 			if (*change->what)
 				host_report(host, change->at.name, change->what);
-		} else if (!host_interface_exists(host, change->at.ifindex)) {
+		} else if (!link_name(host->socket, change->at.ifindex, name)) {
 			cni_error_release(&failure);
 		} else {
 			result = cni_error_chain(err, &failure);
@@ -100,7 +101,8 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	cleanup_lock int lock = lock_take_claims(err);
 
 	/* The look before the lock may be older than what another process has done meanwhile. */
-	if (lock < 0 || host_read_addresses(host, err) || host_plan(&look, plan, host, at, err))
+	if (lock < 0 || address_list_read(&host->addresses, host->socket, err) ||
+	    host_plan(&look, plan, host, at, err))
 		return -1;
 	plan->needs_witness = look.network_is_new;
 	return apply(host, &look, plan, err);

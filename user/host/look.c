@@ -9,7 +9,6 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/array.h"
-#include "lib/cleanup.h"
 #include "lib/warning.h"
 #include "net/forwarding.h"
 #include "plan/uplinks.h"
@@ -22,8 +21,7 @@ struct looking {
 	struct host *host;
 	const struct look_at *at;
 	bool knows_qdiscs;
-	struct interface_qdisc *qdiscs;
-	size_t qdisc_count;
+	struct qdisc_list qdiscs;
 };
 
 static struct interface_look *find(struct looking *looking, uint32_t ifindex)
@@ -138,9 +136,9 @@ static bool is_named(const struct look *look, const char *interface)
 static int add_named(struct looking *looking, struct cni_error *err)
 {
 	const struct look *look = &looking->result->found;
-	cleanup_free struct link_name *links = NULL;
+	struct link_names links = {0};
 	bool has_glob = false;
-	size_t count = 0;
+	int result = 0;
 
 	for (size_t i = 0; i < look->network_count; i++)
 		for (size_t j = 0; j < look->networks[i].uplinks.count; j++) {
@@ -151,12 +149,13 @@ static int add_named(struct looking *looking, struct cni_error *err)
 			if (ifindex)
 				find_or_append(looking, ifindex);
 		}
-	if (has_glob && link_names_read(looking->host->socket, &links, &count, err))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (is_named(look, links[i].name))
-			find_or_append(looking, links[i].ifindex);
-	return 0;
+	if (has_glob)
+		result = link_names_read(looking->host->socket, &links, err);
+	for (size_t i = 0; i < links.count; i++)
+		if (is_named(look, links.list[i].name))
+			find_or_append(looking, links.list[i].ifindex);
+	free(links.list);
+	return result;
 }
 
 static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
@@ -283,9 +282,9 @@ static enum ingress_qdisc find_qdisc(const struct looking *looking, uint32_t ifi
 {
 	if (!looking->knows_qdiscs)
 		return qdisc_at_ingress(ifindex);
-	for (size_t i = 0; i < looking->qdisc_count; i++)
-		if (looking->qdiscs[i].ifindex == ifindex)
-			return looking->qdiscs[i].qdisc;
+	for (size_t i = 0; i < looking->qdiscs.count; i++)
+		if (looking->qdiscs.list[i].ifindex == ifindex)
+			return looking->qdiscs.list[i].qdisc;
 	return INGRESS_QDISC_NONE;
 }
 
@@ -311,13 +310,13 @@ static int look_at_interfaces(struct looking *looking, struct cni_error *err)
 	int result = 0;
 
 	if (look->count > MANY_INTERFACES)
-		looking->knows_qdiscs = qdiscs_at_ingress(&looking->qdiscs, &looking->qdisc_count);
+		looking->knows_qdiscs = qdiscs_at_ingress(&looking->qdiscs);
 	for (size_t i = 0; i < look->count && !result; i++) {
 		result = look_at_link(looking, &look->interfaces[i], err);
 		if (!result)
 			look_at_hooks(looking, &look->interfaces[i]);
 	}
-	free(looking->qdiscs);
+	free(looking->qdiscs.list);
 	return result;
 }
 

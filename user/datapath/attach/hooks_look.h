@@ -41,7 +41,8 @@ struct hooks_look {
 	bool shaper_on_other_maps;
 };
 
-/* qdisc: what the interface has at ingress. Release it afterwards. What cannot be read is not there.
+/* qdisc: what the interface has at ingress. Release it afterwards. What cannot be read is not
+ * there.
  */
 void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
 		const struct objects *objects);
