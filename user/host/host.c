@@ -58,14 +58,6 @@ int host_open_alone(struct host *host, struct cni_error *err)
 	return open_as(host, DATAPATH_ALONE, PINS_ALL, err);
 }
 
-int host_open_if_usable(struct host *host, struct cni_error *err)
-{
-	host_begin(host);
-	if (datapath_open(&host->datapath, DATAPATH_WORK, PINS_LISTED, err))
-		return -1;
-	return datapath_is_usable(&host->datapath) ? open_net(host, err) : 0;
-}
-
 void host_end(struct host *host)
 {
 	if (!host->opened)
@@ -119,17 +111,4 @@ bool host_maps_ports_at(const struct host *host, const struct local_address *add
 	return !address->is_broadcast &&
 	       !(interface_read(&host->datapath.objects, ifindex, &known) &&
 		 known.addresses_excluded);
-}
-
-bool host_interface_exists(const struct host *host, uint32_t ifindex)
-{
-	char name[IF_NAMESIZE];
-
-	return link_name(host->socket, ifindex, name);
-}
-
-int host_read_addresses(struct host *host, struct cni_error *err)
-{
-	address_list_release(&host->addresses);
-	return address_list_read(&host->addresses, host->socket, err);
 }

@@ -29,9 +29,6 @@ int host_open(struct host *host, enum pin_check check, struct cni_error *err);
 int host_open_to_read(struct host *host, struct cni_error *err);
 /* The same, and no other command works meanwhile. */
 int host_open_alone(struct host *host, struct cni_error *err);
-/* For an ADD that can do without: as host_open(), but reads the network only where the datapath is
- * usable. */
-int host_open_if_usable(struct host *host, struct cni_error *err);
 void host_close(struct host *host);
 /* For a command that ends now, and with it the process: closes no maps, which are many. */
 void host_end(struct host *host);
@@ -51,12 +48,6 @@ void host_report(const struct host *host, const char *interface, const char *wha
 /* Returns whether ports are mapped at this address: not at a broadcast address, nor at one of an
  * interface that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
-
-/* Failures at an interface that is gone do not matter. */
-bool host_interface_exists(const struct host *host, uint32_t ifindex);
-
-/* Reads them again. CNI_ERROR_IO. */
-int host_read_addresses(struct host *host, struct cni_error *err);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
 #define cleanup_host_at_end __attribute__((cleanup(host_end)))

@@ -51,11 +51,12 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct change *change = &plan->changes[i];
 		struct cni_error failure = {0};
+		char name[IF_NAMESIZE];
 
 		if (!make_change(host, change, &failure)) {
 			if (*change->what)
 				host_report(host, change->at.name, change->what);
-		} else if (!host_interface_exists(host, change->at.ifindex)) {
+		} else if (!link_name(host->socket, change->at.ifindex, name)) {
 			cni_error_release(&failure);
 		} else {
 			result = cni_error_chain(err, &failure);
@@ -80,31 +81,15 @@ static int apply(struct host *host, const struct host_look *look, const struct p
 	return result;
 }
 
-static bool has_news_of_networks(const struct host_look *look)
-{
-	for (size_t i = 0; i < look->networks.count; i++)
-		if (look->networks.list[i].is_dead || look->networks.list[i].is_changed)
-			return true;
-	return look->network_is_new;
-}
-
-static bool nothing_to_do(const struct host *host, const struct host_look *look,
-			  const struct plan *plan)
-{
-	return !plan->count && !has_news_of_networks(look) &&
-	       host_addresses_are_written(&host->datapath.objects, &host->addresses,
-					  plan->excluded);
-}
-
 /* Whether the bridge of the container at hand is another one than its containers know. */
-static bool bridge_is_new(const struct host_look *look)
+static bool bridge_is_new(const struct host *host, const struct link *bridge)
 {
-	const struct interface_look *bridge =
-		look_find(&look->found, look->found.veth.bridge.ifindex);
+	struct interface known;
 
-	return look->found.veth.bridge.ifindex && bridge &&
-	       (bridge->entry.role != ROLE_BRIDGE ||
-		memcmp(bridge->entry.bridge_mac, bridge->link.mac, LINK_MAC_SIZE) != 0);
+	return bridge->ifindex &&
+	       (!interface_read(&host->datapath.objects, bridge->ifindex, &known) ||
+		known.role != ROLE_BRIDGE ||
+		memcmp(known.bridge_mac, bridge->mac, LINK_MAC_SIZE) != 0);
 }
 
 static int settle_locked(struct host *host, const struct look_at *at, struct plan *plan,
@@ -114,26 +99,47 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	cleanup_lock int lock = lock_take_claims(err);
 
 	/* The look before the lock may be older than what another process has done meanwhile. */
-	if (lock < 0 || host_read_addresses(host, err) || host_plan(&look, plan, host, at, err))
+	if (lock < 0 || address_list_read(&host->addresses, host->socket, err) ||
+	    host_plan(&look, plan, host, at, err))
 		return -1;
 	plan->needs_witness = look.network_is_new;
 	return apply(host, &look, plan, err);
 }
 
+/* Under no lock. */
+static int find_nothing_to_do(struct host *host, const struct look_at *at, struct plan *plan,
+			      bool *nothing, struct cni_error *err)
+{
+	cleanup_look struct host_look look = {0};
+	struct look_at first = *at;
+
+	first.stops_at_news = true;
+	*plan = (struct plan){0};
+	*nothing = false;
+	if (host_look(&look, host, &first, err))
+		return -1;
+	if (look.has_news_of_networks)
+		return 0;
+	if (plan_make(plan, &look.found, err))
+		return -1;
+	*nothing = !plan->count && host_addresses_are_written(&host->datapath.objects,
+							      &host->addresses, plan->excluded);
+	return 0;
+}
+
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err)
 {
-	cleanup_look struct host_look look = {0};
 	struct look_at whole = *at;
+	bool nothing;
 
-	if (host_plan(&look, plan, host, at, err))
+	if (find_nothing_to_do(host, at, plan, &nothing, err))
 		return -1;
-	if (nothing_to_do(host, &look, plan))
+	if (nothing)
 		return 0;
 	plan_release(plan);
 	whole.entries = true;
-	whole.veths |= bridge_is_new(&look);
-	host_look_release(&look);
+	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
 }
 
@@ -148,7 +154,7 @@ int host_settle_hooks(const struct host *host, const struct link_name *at,
 	char missing[MISSING_SIZE];
 	int result;
 
-	hooks_look(&hooks, at->ifindex, objects);
+	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), objects);
 	result = plan_hooks(&changes, &wanted, missing, err) ||
 		 attach_apply(&host->datapath, at, &changes, &ignored, err);
 	hooks_look_release(&hooks);

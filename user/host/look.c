@@ -9,15 +9,19 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/array.h"
-#include "lib/cleanup.h"
 #include "lib/warning.h"
 #include "net/forwarding.h"
 #include "plan/uplinks.h"
+
+/* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
+#define MANY_INTERFACES 8
 
 struct looking {
 	struct host_look *result;
 	struct host *host;
 	const struct look_at *at;
+	bool knows_qdiscs;
+	struct qdisc_list qdiscs;
 };
 
 static struct interface_look *find(struct looking *looking, uint32_t ifindex)
@@ -112,6 +116,10 @@ static int look_at_networks(struct looking *looking, struct cni_error *err)
 	}
 	if (looking->at->network)
 		look_at_request(looking);
+	result->has_news_of_networks = result->network_is_new;
+	for (size_t i = 0; i < networks->count; i++)
+		result->has_news_of_networks |=
+			networks->list[i].is_dead || networks->list[i].is_changed;
 	return 0;
 }
 
@@ -128,9 +136,9 @@ static bool is_named(const struct look *look, const char *interface)
 static int add_named(struct looking *looking, struct cni_error *err)
 {
 	const struct look *look = &looking->result->found;
-	cleanup_free struct link_name *links = NULL;
+	struct link_names links = {0};
 	bool has_glob = false;
-	size_t count = 0;
+	int result = 0;
 
 	for (size_t i = 0; i < look->network_count; i++)
 		for (size_t j = 0; j < look->networks[i].uplinks.count; j++) {
@@ -141,12 +149,13 @@ static int add_named(struct looking *looking, struct cni_error *err)
 			if (ifindex)
 				find_or_append(looking, ifindex);
 		}
-	if (has_glob && link_names_read(looking->host->socket, &links, &count, err))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (is_named(look, links[i].name))
-			find_or_append(looking, links[i].ifindex);
-	return 0;
+	if (has_glob)
+		result = link_names_read(looking->host->socket, &links, err);
+	for (size_t i = 0; i < links.count; i++)
+		if (is_named(look, links.list[i].name))
+			find_or_append(looking, links.list[i].ifindex);
+	free(links.list);
+	return result;
 }
 
 static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
@@ -269,6 +278,16 @@ static int look_at_link(const struct looking *looking, struct interface_look *in
 	return 0;
 }
 
+static enum ingress_qdisc find_qdisc(const struct looking *looking, uint32_t ifindex)
+{
+	if (!looking->knows_qdiscs)
+		return qdisc_at_ingress(ifindex);
+	for (size_t i = 0; i < looking->qdiscs.count; i++)
+		if (looking->qdiscs.list[i].ifindex == ifindex)
+			return looking->qdiscs.list[i].qdisc;
+	return INGRESS_QDISC_NONE;
+}
+
 static void look_at_hooks(const struct looking *looking, struct interface_look *interface)
 {
 	const struct container *container = looking->at->container;
@@ -280,8 +299,25 @@ static void look_at_hooks(const struct looking *looking, struct interface_look *
 	if (interface->entry.role == ROLE_LEFT_ALONE &&
 	    !uplink_decide(&looking->result->found, interface).is_uplink)
 		return;
-	hooks_look(&interface->hooks, interface->link.ifindex, &looking->host->datapath.objects);
+	hooks_look(&interface->hooks, interface->link.ifindex,
+		   find_qdisc(looking, interface->link.ifindex), &looking->host->datapath.objects);
 	interface->has_hooks = true;
+}
+
+static int look_at_interfaces(struct looking *looking, struct cni_error *err)
+{
+	struct look *look = &looking->result->found;
+	int result = 0;
+
+	if (look->count > MANY_INTERFACES)
+		looking->knows_qdiscs = qdiscs_at_ingress(&looking->qdiscs);
+	for (size_t i = 0; i < look->count && !result; i++) {
+		result = look_at_link(looking, &look->interfaces[i], err);
+		if (!result)
+			look_at_hooks(looking, &look->interfaces[i]);
+	}
+	free(looking->qdiscs.list);
+	return result;
 }
 
 static void look_at_container(struct looking *looking)
@@ -298,7 +334,7 @@ static void look_at_container(struct looking *looking)
 int host_look(struct host_look *result, struct host *host, const struct look_at *at,
 	      struct cni_error *err)
 {
-	struct looking looking = {result, host, at};
+	struct looking looking = {.result = result, .host = host, .at = at};
 	struct look *look = &result->found;
 	struct meta meta;
 
@@ -311,14 +347,11 @@ int host_look(struct host_look *result, struct host *host, const struct look_at 
 		look_at_container(&looking);
 	look->has_ipsec_policies = forwarding_has_ipsec_policies();
 	look->programs_see_qdiscs = meta_read(&host->datapath.objects, &meta) && meta.sees_devices;
-	if (look_at_networks(&looking, err) || add_all(&looking, err))
+	if (look_at_networks(&looking, err))
 		return -1;
-	for (size_t i = 0; i < look->count; i++) {
-		if (look_at_link(&looking, &look->interfaces[i], err))
-			return -1;
-		look_at_hooks(&looking, &look->interfaces[i]);
-	}
-	return 0;
+	if (result->has_news_of_networks && at->stops_at_news)
+		return 0;
+	return add_all(&looking, err) ? -1 : look_at_interfaces(&looking, err);
 }
 
 void host_look_release(struct host_look *result)

@@ -20,6 +20,7 @@ struct look_at {
 	bool entries;                      /* every entry of the map, and every interface whole */
 	bool veths;                        /* containers' veths, too */
 	bool veth_hooks;                   /* and what hangs there */
+	bool stops_at_news;                /* looks at no interface if there is news of networks */
 };
 
 /* A look, and what it points into. Begins as {0}. */
@@ -27,6 +28,7 @@ struct host_look {
 	struct look found;
 	struct network_list networks;
 	struct network_names *names; /* two for each network: "uplinks", "excludeInterfaces" */
+	bool has_news_of_networks;   /* the map does not have what the living ones say now */
 	/* The conflist of the container at hand says something else than the map has for its
 	 * network, whose entry this is to be. */
 	bool network_is_new;

@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
 #include "net/netlink.h"
+#include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "nat/nft_set.h"
 
@@ -62,13 +63,6 @@ struct search {
 	size_t start_count, chains_read, lookups;
 	int failure; /* errno */
 };
-
-struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
-{
-	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
-
-	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
-}
 
 static struct bytes attributes_of(const struct nlmsghdr *message)
 {
@@ -138,27 +132,32 @@ static void add_hook(struct search *search, const struct chain *chain)
 	search->starts[place] = *chain;
 }
 
-static bool copy_name(char *to, size_t room, const struct nlattr *name)
+static bool copy_name(char *to, size_t room, struct bytes name)
 {
-	return name && nla_len(name) > 0 && nla_strlcpy(to, name, room) < room;
+	bool fits = name.size && name.size < room;
+
+	if (fits)
+		memcpy(to, name.data, name.size);
+	return fits;
 }
 
 static void take_chain(struct nlmsghdr *message, void *context)
 {
-	struct nlattr *attributes[NFTA_CHAIN_MAX + 1];
-	struct chain chain = {.family =
-				      ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family};
+	struct bytes attributes = attributes_of(message);
+	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+	struct chain chain = {
+		.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family,
+		.priority = (int32_t)nft_number_at(hook, NFTA_HOOK_PRIORITY, 0),
+	};
 	struct search *search = context;
 
-	if ((chain.family != NFPROTO_IPV4 && chain.family != NFPROTO_IPV6 &&
-	     chain.family != NFPROTO_INET) ||
-	    search->start_count == MAX_STARTS || !nft_chain_is_prerouting(attributes_of(message)) ||
-	    nlmsg_parse(message, sizeof(struct nfgenmsg), attributes, NFTA_CHAIN_MAX, NULL) ||
-	    !copy_name(chain.table, sizeof(chain.table), attributes[NFTA_CHAIN_TABLE]) ||
-	    !copy_name(chain.name, sizeof(chain.name), attributes[NFTA_CHAIN_NAME]))
-		return;
-	chain.priority = nft_chain_priority(attributes_of(message));
-	add_hook(search, &chain);
+	if ((chain.family == NFPROTO_IPV4 || chain.family == NFPROTO_IPV6 ||
+	     chain.family == NFPROTO_INET) &&
+	    search->start_count < MAX_STARTS &&
+	    nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING &&
+	    copy_name(chain.table, sizeof(chain.table), nft_find(attributes, NFTA_CHAIN_TABLE)) &&
+	    copy_name(chain.name, sizeof(chain.name), nft_find(attributes, NFTA_CHAIN_NAME)))
+		add_hook(search, &chain);
 }
 
 /* --- chains of nftables --------------------------------------------------------------------- */

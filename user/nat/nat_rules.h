@@ -12,9 +12,6 @@
 #include "lib/error.h"
 #include "nat/nat_rule.h"
 
-struct nl_msg;
-struct netlink;
-
 /* Where rules are looked for, and in the chains that these jump to. */
 enum nat_place {
 	/* All chains through which packets come before they are routed. Takes as long as there are
@@ -53,9 +50,6 @@ int nat_rules_find(struct nat_rule_list *found, const struct nat_question *quest
 		   struct cni_error *err);
 
 void nat_rule_list_release(struct nat_rule_list *list);
-
-/* Begins a request to nf_tables, of nft's family. */
-struct nl_msg *nft_request_begin(int type, uint8_t family, int flags);
 
 #define cleanup_nat_rules __attribute__((cleanup(nat_rule_list_release)))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nft_rule.c - rules and chains as nf_tables tells them. */
+/* nft_rule.c - rules as nf_tables tells them. */
 #include "nat/nft_rule.h"
 
 #include <linux/netfilter.h>
@@ -7,7 +7,6 @@
 #include <linux/netfilter/nf_tables_compat.h>
 #include <string.h>
 
-#include "nat/nft_attributes.h"
 #include "nat/xt_rule.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -42,18 +41,6 @@ struct reader {
 	uint8_t values[REGISTER_BYTES]; /* constants */
 	bool known[REGISTERS];
 };
-
-bool nft_chain_is_prerouting(struct bytes attributes)
-{
-	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
-
-	return nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING;
-}
-
-int32_t nft_chain_priority(struct bytes attributes)
-{
-	return (int32_t)nft_number_at(nft_find(attributes, NFTA_CHAIN_HOOK), NFTA_HOOK_PRIORITY, 0);
-}
 
 /* Which of the registers; REGISTERS: none that holds data. */
 static unsigned int register_at(struct bytes expression, int type)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nat/nft_attributes.h"
+#include "nat/nft_rule.h"
 
 /* As it is, for the chain is asked for. */
 static void copy_chain(char chain[NFT_NAME_MAXLEN], struct bytes name)

@@ -40,7 +40,8 @@ struct address_list {
 	size_t address_count;
 };
 
-/* Reads what the host has now. Release the list also after a failure. CNI_ERROR_IO. */
+/* Reads what the host has now, in place of what the list has. Release the list also after a
+ * failure. CNI_ERROR_IO. */
 int address_list_read(struct address_list *list, struct netlink *socket, struct cni_error *err);
 void address_list_release(struct address_list *list);
 

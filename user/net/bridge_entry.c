@@ -34,21 +34,19 @@ static int ask(struct netlink *socket, int type, int flags, uint32_t port,
 	cleanup_request struct nl_msg *request =
 		netlink_begin(type, flags | NLM_F_ACK, &header, sizeof(header));
 
+	if (!is_meant(mac))
+		return 0;
 	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
 	return netlink_ask(socket, request, NULL, NULL);
 }
 
 int bridge_entry_add(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	if (!is_meant(mac))
-		return 0;
 	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
 }
 
 int bridge_entry_add_new(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	if (!is_meant(mac))
-		return 0;
 	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
 }
 

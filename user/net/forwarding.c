@@ -15,7 +15,7 @@ bool forwarding_is_on(bool ipv4, const char *interface)
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv%c/conf/%s/forwarding", ipv4 ? '4' : '6',
 		 interface);
-	sysctl_read(path, value, sizeof(value));
+	text_file_read(path, value, sizeof(value));
 	return *value != '0';
 }
 

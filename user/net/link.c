@@ -135,37 +135,26 @@ uint32_t link_index(const char *name)
 	return if_nametoindex(name);
 }
 
-struct listing {
-	struct link_name *names;
-	size_t count;
-};
-
 static void take_name(struct nlmsghdr *message, void *context)
 {
 	const struct ifinfomsg *header = nlmsg_data(message);
 	const struct nlattr *name = nlmsg_find_attr(message, sizeof(*header), IFLA_IFNAME);
-	struct listing *listing = context;
-	struct link_name *added = ARRAY_ADD(listing->names, listing->count);
+	struct link_names *names = context;
+	struct link_name *added = ARRAY_ADD(names->list, names->count);
 
 	*added = (struct link_name){.ifindex = (uint32_t)header->ifi_index};
 	if (name)
 		nla_strlcpy(added->name, name, sizeof(added->name));
 }
 
-int link_names_read(struct netlink *socket, struct link_name **names, size_t *count,
-		    struct cni_error *err)
+int link_names_read(struct netlink *socket, struct link_names *names, struct cni_error *err)
 {
 	cleanup_request struct nl_msg *request = begin(NLM_F_DUMP, 0, NULL);
-	struct listing listing = {0};
 
 	/* The next command sees what comes or goes meanwhile. */
-	if (netlink_ask(socket, request, take_name, &listing) && errno != EAGAIN) {
-		free(listing.names);
+	if (netlink_ask(socket, request, take_name, names) && errno != EAGAIN)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the host's interfaces: %s",
 				     strerror(errno));
-	}
-	*names = listing.names;
-	*count = listing.count;
 	return 0;
 }
 

@@ -58,9 +58,14 @@ struct link_name {
 	char name[IF_NAMESIZE];
 };
 
-/* Lists all interfaces; *names is malloc'ed. CNI_ERROR_IO. */
-int link_names_read(struct netlink *socket, struct link_name **names, size_t *count,
-		    struct cni_error *err);
+/* Begins as {0}; `list` is malloc'ed. */
+struct link_names {
+	struct link_name *list;
+	size_t count;
+};
+
+/* Lists all interfaces. CNI_ERROR_IO. */
+int link_names_read(struct netlink *socket, struct link_names *names, struct cni_error *err);
 
 struct host_veth {
 	struct link link;

@@ -87,12 +87,12 @@ static bool choose_for_host(struct port_range ranges[MASQUERADE_RANGES])
 	char text[64], reserved[16384];
 	unsigned int first, last;
 
-	sysctl_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
+	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
 	if (sscanf(text, "%u %u", &first, &last) == 2 && first <= last && last <= LAST_PORT)
 		ephemeral = (struct port_range){(__u16)first, (__u16)last};
 	/* Of a list that is longer, the part that fits: a reserved port more or less only makes a
 	 * clash with a socket more likely, which the programs look for anyway. */
-	sysctl_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
+	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
 	return port_ranges_choose(ephemeral, reserved, ranges);
 }
 

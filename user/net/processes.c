@@ -90,6 +90,17 @@ static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 	search->missing--;
 }
 
+/* 0: there is no more. */
+static pid_t next_process(DIR *proc)
+{
+	struct dirent *entry;
+	pid_t pid = 0;
+
+	while (!pid && (entry = readdir(proc)))
+		pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process */
+	return pid;
+}
+
 static void search_process(struct search *search, pid_t pid)
 {
 	static const char prefix[] = "socket:[";
@@ -122,15 +133,11 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 		.argument = argument,
 	};
 	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	pid_t pid;
 
 	qsort(holders, count, sizeof(*holders), compare_inodes);
-	while (proc && goes_on(&search) && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process */
-
-		if (pid)
-			search_process(&search, pid);
-	}
+	while (proc && goes_on(&search) && (pid = next_process(proc)))
+		search_process(&search, pid);
 	if (proc)
 		closedir(proc);
 }
@@ -147,17 +154,14 @@ static bool is_in_cgroup(pid_t pid, const char *name)
 bool processes_are_in_container(const char *container_id)
 {
 	double end = time_used() + MAX_SECONDS;
-	struct dirent *entry;
 	bool found = false;
 	DIR *proc = NULL;
+	pid_t pid;
 
 	if (strlen(container_id) >= MIN_UNIQUE_ID)
 		proc = opendir("/proc");
-	while (proc && !found && time_used() < end && (entry = readdir(proc))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: it is no process */
-
-		found = pid && is_in_cgroup(pid, container_id);
-	}
+	while (proc && !found && time_used() < end && (pid = next_process(proc)))
+		found = is_in_cgroup(pid, container_id);
 	if (proc)
 		closedir(proc);
 	return found;

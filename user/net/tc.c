@@ -36,17 +36,20 @@ static struct nl_msg *begin(int type, int flags, struct tcmsg header, const char
 	return request;
 }
 
-static void take_kind(struct nlmsghdr *message, void *context)
+static enum ingress_qdisc kind_of(struct nlmsghdr *message)
 {
 	const struct nlattr *kind = find(message, TCA_KIND);
-	enum ingress_qdisc *found = context;
 
 	if (netlink_is(kind, "clsact"))
-		*found = INGRESS_QDISC_CLSACT;
-	else if (netlink_is(kind, "ingress"))
-		*found = INGRESS_QDISC_INGRESS;
-	else if (kind)
-		*found = INGRESS_QDISC_OTHER;
+		return INGRESS_QDISC_CLSACT;
+	if (netlink_is(kind, "ingress"))
+		return INGRESS_QDISC_INGRESS;
+	return kind ? INGRESS_QDISC_OTHER : INGRESS_QDISC_NONE;
+}
+
+static void take_kind(struct nlmsghdr *message, void *context)
+{
+	*(enum ingress_qdisc *)context = kind_of(message);
 }
 
 enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
@@ -61,6 +64,24 @@ enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
 
 	netlink_ask(own_socket(), request, take_kind, &found);
 	return found;
+}
+
+static void take_qdisc(struct nlmsghdr *message, void *context)
+{
+	const struct tcmsg *header = nlmsg_data(message);
+	struct qdisc_list *qdiscs = context;
+
+	if (message->nlmsg_type == RTM_NEWQDISC && header->tcm_parent == TC_H_INGRESS)
+		*ARRAY_ADD(qdiscs->list, qdiscs->count) =
+			(struct interface_qdisc){(uint32_t)header->tcm_ifindex, kind_of(message)};
+}
+
+bool qdiscs_at_ingress(struct qdisc_list *qdiscs)
+{
+	cleanup_request struct nl_msg *request =
+		begin(RTM_GETQDISC, NLM_F_DUMP, (struct tcmsg){0}, NULL);
+
+	return !netlink_ask(own_socket(), request, take_qdisc, qdiscs);
 }
 
 static int change_clsact(int type, int flags, uint32_t ifindex)
@@ -106,17 +127,12 @@ static uint32_t find_redirect(const struct nlattr *actions)
 	return 0;
 }
 
-struct filters {
-	struct filter *list;
-	size_t count;
-};
-
 static void take_filter(struct nlmsghdr *message, void *context)
 {
 	const struct tcmsg *header = nlmsg_data(message);
 	const struct nlattr *kind = find(message, TCA_KIND);
 	const struct nlattr *options = find(message, TCA_OPTIONS);
-	struct filters *filters = context;
+	struct filter_list *filters = context;
 	struct filter *filter;
 
 	if (message->nlmsg_type != RTM_NEWTFILTER || !kind)
@@ -133,8 +149,7 @@ static void take_filter(struct nlmsghdr *message, void *context)
 		filter->redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
 }
 
-/* 0, or -1 where the kernel does not say all. */
-static int ask_for_filters(uint32_t ifindex, bool ingress, struct filters *filters)
+bool filters_read(uint32_t ifindex, bool ingress, struct filter_list *filters)
 {
 	struct tcmsg header = {
 		.tcm_ifindex = (int)ifindex,
@@ -142,25 +157,16 @@ static int ask_for_filters(uint32_t ifindex, bool ingress, struct filters *filte
 	};
 	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
 
-	return netlink_ask(own_socket(), request, take_filter, filters);
-}
-
-void filters_read(uint32_t ifindex, bool ingress, struct filter **list, size_t *count)
-{
-	struct filters filters = {0};
-
-	ask_for_filters(ifindex, ingress, &filters);
-	*list = filters.list;
-	*count = filters.count;
+	return !netlink_ask(own_socket(), request, take_filter, filters);
 }
 
 bool qdisc_is_empty_clsact(uint32_t ifindex)
 {
-	struct filters filters = {0};
+	struct filter_list filters = {0};
 	/* What cannot be read may be there. */
 	bool is_empty = qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
-			!ask_for_filters(ifindex, true, &filters) &&
-			!ask_for_filters(ifindex, false, &filters) && !filters.count;
+			filters_read(ifindex, true, &filters) &&
+			filters_read(ifindex, false, &filters) && !filters.count;
 
 	free(filters.list);
 	return is_empty;

@@ -20,6 +20,21 @@ enum ingress_qdisc {
 /* Returns which one it has; an interface that is gone has none. */
 enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex);
 
+struct interface_qdisc {
+	uint32_t ifindex;
+	enum ingress_qdisc qdisc;
+};
+
+/* Begins as {0}; `list` is malloc'ed. */
+struct qdisc_list {
+	struct interface_qdisc *list;
+	size_t count;
+};
+
+/* Lists those of all interfaces that have one, by one question. Returns false where the kernel does
+ * not say all. */
+bool qdiscs_at_ingress(struct qdisc_list *qdiscs);
+
 /* Adds it. 0, or -1 and errno; EEXIST: a qdisc is there, this or `ingress`. */
 int qdisc_add_clsact(uint32_t ifindex);
 /* Deletes it with all filters on it: only for the caller that has just made it. */
@@ -38,10 +53,15 @@ struct filter {
 	char kind[16];
 };
 
-/* Lists the filters at ingress, or at egress, in the order in which they run; *list is malloc'ed,
- * or NULL. Where only an `ingress` qdisc is, both mean ingress. What cannot be read is not there.
- */
-void filters_read(uint32_t ifindex, bool ingress, struct filter **list, size_t *count);
+/* Begins as {0}; `list` is malloc'ed. */
+struct filter_list {
+	struct filter *list;
+	size_t count;
+};
+
+/* Adds the filters at ingress, or at egress, in the order in which they run. Where only an
+ * `ingress` qdisc is, both mean ingress. Returns false where the kernel does not say all. */
+bool filters_read(uint32_t ifindex, bool ingress, struct filter_list *filters);
 
 /* BPF programs as direct-action filters. */
 struct filter_place {

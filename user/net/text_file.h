@@ -26,17 +26,4 @@ static inline size_t text_file_read(const char *path, char *text, size_t size)
 	return length;
 }
 
-/* The same for a sysctl, which the kernel tells with one read or not at all. */
-static inline size_t sysctl_read(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? 0 : read(fd, text, size - 1);
-	size_t length = got > 0 ? (size_t)got : 0;
-
-	if (fd >= 0)
-		close(fd);
-	text[length] = '\0';
-	return length;
-}
-
 #endif

@@ -239,7 +239,7 @@ static bool set_up_if_loaded(struct add *add)
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	return !host_open_if_usable(&add->host, &ignored) &&
+	return !host_open(&add->host, PINS_LISTED, &ignored) &&
 	       datapath_is_usable(&add->host.datapath) && !set_up(add, &ignored);
 }
 

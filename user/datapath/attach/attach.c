@@ -143,7 +143,7 @@ static enum walk refresh_interface(const void *key, const void *value, void *con
 
 	if (!if_indextoname(at.ifindex, at.name))
 		return WALK_ON;
-	hooks_look(&hooks, at.ifindex, &datapath->objects);
+	hooks_look(&hooks, at.ifindex, qdisc_at_ingress(at.ifindex), &datapath->objects);
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
 		enum program_number program = program_at(value, hook);
 

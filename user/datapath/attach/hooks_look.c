@@ -76,12 +76,11 @@ static bool filter_has_our_place(const struct filter *filter)
 static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook hook,
 			    const struct objects *objects)
 {
-	cleanup_free struct filter *filters = NULL;
-	size_t count;
+	struct filter_list filters = {0};
 
-	filters_read(ifindex, hook == HOOK_INGRESS, &filters, &count);
-	for (size_t i = 0; i < count; i++) {
-		const struct filter *filter = &filters[i];
+	filters_read(ifindex, hook == HOOK_INGRESS, &filters);
+	for (size_t i = 0; i < filters.count; i++) {
+		const struct filter *filter = &filters.list[i];
 		bool is_ours = filter_has_our_place(filter);
 		struct hung *hung;
 
@@ -102,6 +101,7 @@ static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook
 			snprintf(hung->name, sizeof(hung->name), "a tc filter (%s, priority %u)",
 				 filter->kind, filter->priority);
 	}
+	free(filters.list);
 }
 
 static void look_at_shaper(struct hooks_look *look, const struct objects *objects)
@@ -118,9 +118,10 @@ static void look_at_shaper(struct hooks_look *look, const struct objects *object
 	look->shaper_on_other_maps = at_shaper.id && is_on_other_maps(objects, &at_shaper);
 }
 
-void hooks_look(struct hooks_look *look, uint32_t ifindex, const struct objects *objects)
+void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
+		const struct objects *objects)
 {
-	*look = (struct hooks_look){.qdisc = qdisc_at_ingress(ifindex)};
+	*look = (struct hooks_look){.qdisc = qdisc};
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		look_at_tcx(look, ifindex, (enum hook)hook, objects);
 	if (look->qdisc == INGRESS_QDISC_NONE)

@@ -41,8 +41,11 @@ struct hooks_look {
 	bool shaper_on_other_maps;
 };
 
-/* Release it afterwards. What cannot be read is not there. */
-void hooks_look(struct hooks_look *look, uint32_t ifindex, const struct objects *objects);
+/* qdisc: what the interface has at ingress. Release it afterwards. What cannot be read is not
+ * there.
+ */
+void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
+		const struct objects *objects);
 void hooks_look_release(struct hooks_look *look);
 
 #endif

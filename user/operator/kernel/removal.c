@@ -68,14 +68,13 @@ static void detach_from(struct host *host, const struct link_name *link)
 
 static int detach_from_all(struct host *host, struct cni_error *err)
 {
-	cleanup_free struct link_name *links = NULL;
-	size_t count;
+	struct link_names links = {0};
+	int result = link_names_read(host->socket, &links, err);
 
-	if (link_names_read(host->socket, &links, &count, err))
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		detach_from(host, &links[i]);
-	return 0;
+	for (size_t i = 0; i < links.count && !result; i++)
+		detach_from(host, &links.list[i]);
+	free(links.list);
+	return result;
 }
 
 int host_remove(struct host *host, struct cni_error *err)

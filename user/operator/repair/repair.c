@@ -23,7 +23,8 @@ static int check_name(struct host *host, const char *name, struct cni_error *err
 	    link_get(host->socket, interface.link.master, NULL, &interface.master, err))
 		return -1;
 	if (interface.link.ifindex)
-		hooks_look(&interface.hooks, interface.link.ifindex, &host->datapath.objects);
+		hooks_look(&interface.hooks, interface.link.ifindex,
+			   qdisc_at_ingress(interface.link.ifindex), &host->datapath.objects);
 	is_possible = uplink_is_possible(&interface, why_not);
 	hooks_look_release(&interface.hooks);
 	if (is_possible)
