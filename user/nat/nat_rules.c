@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
 #include "net/netlink.h"
+#include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "nat/nft_set.h"
 
@@ -62,13 +63,6 @@ struct search {
 	size_t start_count, chains_read, lookups;
 	int failure; /* errno */
 };
-
-struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
-{
-	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
-
-	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
-}
 
 static struct bytes attributes_of(const struct nlmsghdr *message)
 {

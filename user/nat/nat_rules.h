@@ -54,9 +54,6 @@ int nat_rules_find(struct nat_rule_list *found, const struct nat_question *quest
 
 void nat_rule_list_release(struct nat_rule_list *list);
 
-/* Begins a request to nf_tables, of nft's family. */
-struct nl_msg *nft_request_begin(int type, uint8_t family, int flags);
-
 #define cleanup_nat_rules __attribute__((cleanup(nat_rule_list_release)))
 
 #endif

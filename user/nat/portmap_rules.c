@@ -2,23 +2,20 @@
 /* portmap_rules.c - the rules by which the reference plugin portmap sends packets to containers. */
 #include "nat/portmap_rules.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nf_tables.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "nat/nft_batch.h"
 #include "net/netlink.h"
 
 #define CHAIN_OF_CONTAINER "CNI-DN-"
 #define CHAIN_OF_MARKS "CNI-HOSTPORT-SETMARK"
 #define CHAIN_OF_MARKS_OF_KUBE "KUBE-MARK-MASQ"
-#define ANSWER_SECONDS 5
 
 /* From: dnat name: "NETWORK" id: "ID". False: it is not there whole. */
 static bool take_quoted(const char *comment, const char *before, char name[NAT_COMMENT_SIZE])
@@ -157,35 +154,8 @@ bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network,
 
 /* --- removal ------------------------------------------------------------------------------ */
 
-/* Requests that the kernel carries out all or none. */
-struct batch {
-	char *text;
-	size_t size;
-	FILE *stream;
-	uint32_t number; /* of its requests */
-};
-
-static void batch_put(struct batch *batch, struct nl_msg *request)
-{
-	static const char padding[NLMSG_ALIGNTO] = {0};
-	struct nlmsghdr *header = nlmsg_hdr(request);
-
-	header->nlmsg_seq = ++batch->number;
-	header->nlmsg_pid = 0;
-	fwrite(header, header->nlmsg_len, 1, batch->stream);
-	fwrite(padding, 1, NLMSG_ALIGN(header->nlmsg_len) - header->nlmsg_len, batch->stream);
-	nlmsg_free(request);
-}
-
-static void batch_mark(struct batch *batch, int type)
-{
-	struct nfgenmsg fixed = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
-
-	batch_put(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
-}
-
 /* handle 0: all of the chain's. */
-static void batch_delete_rule(struct batch *batch, const struct portmap_entry *entry,
+static void batch_delete_rule(struct nft_batch *batch, const struct portmap_entry *entry,
 			      const char *chain, uint64_t handle)
 {
 	struct nl_msg *request = nft_request_begin(NFT_MSG_DELRULE, entry->rule.family, NLM_F_ACK);
@@ -194,58 +164,17 @@ static void batch_delete_rule(struct batch *batch, const struct portmap_entry *e
 	nla_put_string(request, NFTA_RULE_CHAIN, chain);
 	if (handle)
 		nla_put_u64(request, NFTA_RULE_HANDLE, htobe64(handle));
-	batch_put(batch, request);
+	nft_batch_add(batch, request);
 }
 
-static void batch_delete_chain(struct batch *batch, const struct portmap_entry *entry)
+static void batch_delete_chain(struct nft_batch *batch, const struct portmap_entry *entry)
 {
 	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, NLM_F_ACK);
 
 	batch_delete_rule(batch, entry, entry->rule.target, 0);
 	nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
 	nla_put_string(request, NFTA_CHAIN_NAME, entry->rule.target);
-	batch_put(batch, request);
-}
-
-/* 0, or the errno of the first request that fails. Each deletion is answered, or the batch, by the
- * number of its first request. */
-static int batch_answer(struct netlink *socket, uint32_t last)
-{
-	_Alignas(struct nlmsghdr) char text[8192];
-	int error = 0;
-
-	for (;;) {
-		ssize_t got = recv(socket->fd, text, sizeof(text), 0);
-		struct nlmsghdr *header = (struct nlmsghdr *)text;
-		int left = (int)got;
-
-		if (got < 0)
-			return errno;
-		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
-			const struct nlmsgerr *said = nlmsg_data(header);
-
-			if (header->nlmsg_type != NLMSG_ERROR)
-				continue;
-			if (!error)
-				error = -said->error;
-			if (header->nlmsg_seq == last || (header->nlmsg_seq == 1 && said->error))
-				return error;
-		}
-	}
-}
-
-static int batch_send(struct batch *batch)
-{
-	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
-	cleanup_error struct cni_error none = {0};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_NETFILTER, &none);
-
-	if (!socket)
-		return EPROTONOSUPPORT;
-	setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (send(socket->fd, batch->text, batch->size, 0) < 0)
-		return EIO;
-	return batch_answer(socket, batch->number - 1);
+	nft_batch_add(batch, request);
 }
 
 /* Of one container more than one rule may jump to its chain. */
@@ -263,19 +192,15 @@ static bool is_last_to_chain(const struct portmap_entries *entries, size_t numbe
 	return true;
 }
 
-static bool write_batch(struct batch *batch, const struct portmap_entries *entries,
+static void write_batch(struct nft_batch *batch, const struct portmap_entries *entries,
 			const char *network, const char *id)
 {
-	bool any = false;
-
-	batch_mark(batch, NFNL_MSG_BATCH_BEGIN);
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct portmap_entry *entry = &entries->list[i];
 
 		if (entry->legacy || is_containers_chain(entry->rule.chain_name) ||
 		    !portmap_entry_is_of(entry, network, id))
 			continue;
-		any = true;
 		/* Of a rule with a set of ports each port is an entry. */
 		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].legacy &&
 		    entry[-1].rule.family == entry->rule.family)
@@ -284,23 +209,21 @@ static bool write_batch(struct batch *batch, const struct portmap_entries *entri
 		if (is_last_to_chain(entries, i))
 			batch_delete_chain(batch, entry);
 	}
-	batch_mark(batch, NFNL_MSG_BATCH_END);
-	return any;
 }
 
 int portmap_entries_remove(const struct portmap_entries *entries, const char *network,
 			   const char *id, struct cni_error *err)
 {
-	struct batch batch = {0};
-	int error = 0;
+	cleanup_netlink struct netlink *socket = NULL;
+	cleanup_error struct cni_error ignored = {0};
+	struct nft_batch batch = {0};
+	int error;
 
-	batch.stream = or_exit(open_memstream(&batch.text, &batch.size));
-	if (write_batch(&batch, entries, network, id)) {
-		or_exit(fflush(batch.stream) ? NULL : batch.text);
-		error = batch_send(&batch);
-	}
-	fclose(batch.stream);
-	free(batch.text);
+	write_batch(&batch, entries, network, id);
+	if (!batch.number)
+		return 0;
+	socket = netlink_open(NETLINK_NETFILTER, &ignored);
+	error = nft_batch_send(&batch, socket);
 	return error ? cni_error_set(err,
 				     error == ENOENT ? CNI_ERROR_TRY_AGAIN
 						     : CNI_ERROR_KERNEL_REFUSED,

@@ -152,26 +152,21 @@ void check_foreign_nat(struct doctor *doctor)
 	}
 }
 
-void check_host_ip(struct doctor *doctor)
+void check_host_ip(struct doctor *doctor, const struct subject *subject)
 {
-	struct subject subject;
+	const uint8_t *address = subject->mapping->key.host_address;
+	const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const uint8_t *address = doctor->mappings.list[i].key.host_address;
-		const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
-
-		if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
-		    local_address_exists(doctor->host.socket, address))
-			continue;
-		doctor_subject(doctor, i, &subject);
-		cni_address_format(address, text);
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip address add %s/%d dev %s", text,
-					cni_address_is_ipv4(address) ? 32 : 128,
-					remedy_word(*uplink ? uplink : "lo").text),
-			     "%s: the host does not have the address %s", subject.port, text);
-	}
+	if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
+	    local_address_exists(doctor->host.socket, address))
+		return;
+	cni_address_format(address, text);
+	doctor_found(doctor, VERDICT_FAIL,
+		     cni_format("ip address add %s/%d dev %s", text,
+				cni_address_is_ipv4(address) ? 32 : 128,
+				remedy_word(*uplink ? uplink : "lo").text),
+		     "%s: the host does not have the address %s", subject->port, text);
 }
 
 /* "8080,9000-9100" */
@@ -256,7 +251,7 @@ static const char *left_out_by(struct doctor *doctor, const struct subject *subj
 	return NULL;
 }
 
-static void check_exclusion(struct doctor *doctor, const struct subject *subject)
+void check_excluded(struct doctor *doctor, const struct subject *subject)
 {
 	const uint8_t *address = subject->mapping->key.host_address;
 	const char *option = cni_address_is_any(address) ? NULL : left_out_by(doctor, subject);
@@ -270,9 +265,4 @@ static void check_exclusion(struct doctor *doctor, const struct subject *subject
 				" then add the container again",
 				option),
 		     "%s: \"%s\" leaves out %s", subject->port, option, text);
-}
-
-void check_excluded(struct doctor *doctor)
-{
-	doctor_visit(doctor, false, check_exclusion);
 }

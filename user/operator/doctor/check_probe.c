@@ -93,14 +93,13 @@ static void send_probe(struct probing *probing, const struct known_interface *up
 {
 	struct doctor *doctor = probing->doctor;
 	const struct subject *subject = probing->subject;
-	struct probe_way way = {
-		.entry = &uplink->link,
-		.gateway = &uplink->link,
-		.exit_name = subject->veth->link.name,
-		.inside = namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id),
-		.inside_name = doctor_inside(doctor, subject)->name,
-		.packet = {.protocol = subject->mapping->key.protocol,
-			   .destination_port = subject->mapping->key.host_port}};
+	struct probe_way way = {.entry = &uplink->link,
+				.gateway = &uplink->link,
+				.exit_name = subject->veth->link.name,
+				.inside = doctor_namespace(doctor, subject),
+				.inside_name = doctor_inside(doctor, subject)->name,
+				.packet = {.protocol = subject->mapping->key.protocol,
+					   .destination_port = subject->mapping->key.host_port}};
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 

@@ -109,6 +109,8 @@ void doctor_read(struct doctor *doctor)
 	cleanup_error struct cni_error err = {0};
 	const char *obstacle = bpf_error_obstacle();
 
+	if (!doctor->options->quick)
+		doctor_read_conflists(doctor);
 	if (!obstacle && !has_capabilities())
 		obstacle = "CAP_NET_ADMIN and CAP_SYS_ADMIN are needed to see them";
 	/* Some of what is asked would seem to be missing. */
@@ -133,7 +135,11 @@ void doctor_release(struct doctor *doctor)
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);
-	sockets_release(&doctor->inside_sockets.list);
+	for (size_t i = 0; i < doctor->conflist_count; i++) {
+		free(doctor->conflists[i].path);
+		json_decref(doctor->conflists[i].json);
+	}
+	free(doctor->conflists);
 	free(doctor->was_probed);
 	free(doctor->interfaces);
 	free(doctor->blind);
@@ -238,31 +244,6 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 	return doctor_locate(doctor, subject);
 }
 
-/* Mappings of one container, one after another, would say the same again. */
-static bool is_same_endpoint(const struct doctor *doctor, size_t i)
-{
-	const struct portmap *list = &doctor->mappings.list[i].portmap;
-
-	for (size_t j = 0; j < i; j++) {
-		const struct portmap *before = &doctor->mappings.list[j].portmap;
-
-		if (owner_is(list->owner, before->owner) &&
-		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
-			return true;
-	}
-	return false;
-}
-
-void doctor_visit(struct doctor *doctor, bool once,
-		  void (*look)(struct doctor *doctor, const struct subject *subject))
-{
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!(once && is_same_endpoint(doctor, i)) && doctor_subject(doctor, i, &subject))
-			look(doctor, &subject);
-}
-
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy)
 {
@@ -272,10 +253,14 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 	return found ? policy : NULL;
 }
 
+const struct namespace *doctor_namespace(const struct doctor *doctor, const struct subject *subject)
+{
+	return namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+}
+
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject)
 {
-	const struct namespace *namespace =
-		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct namespace *namespace = doctor_namespace(doctor, subject);
 	cleanup_error struct cni_error ignored = {0};
 
 	return namespace ? netlink_open_in(namespace->fd, &ignored) : NULL;

@@ -276,11 +276,7 @@ static int open_inside(void *context, struct cni_error *err)
 int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
 	       struct cni_error *err)
 {
-	struct journey journey = {.prober = prober,
-				  .way = way,
-				  .result = result,
-				  .host = {.tables = -1, .events = -1},
-				  .inside = {.tables = -1, .events = -1}};
+	struct journey journey = {.prober = prober, .way = way, .result = result};
 	struct nft_traced traced = {.protocol = way->packet.protocol,
 				    .devices = {way->entry->name, way->exit_name},
 				    .with_bridges = true};

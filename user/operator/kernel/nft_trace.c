@@ -11,19 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
-#include "nat/nat_rules.h"
-#include "net/netlink.h"
 #include "nat/nft_attributes.h"
+#include "nat/nft_batch.h"
+#include "net/netlink.h"
 
 #define TABLE "bpf-portmap-doctor"
 #define OWNED 2        /* NFT_TABLE_F_OWNER, since Linux 5.12 */
 #define INET_INGRESS 5 /* NF_INET_INGRESS, since Linux 5.10 */
-#define BATCH_SIZE 8192
 #define ANSWER_SIZE 32768
-#define ANSWER_SECONDS 2
 
 const char *nft_family_word(uint8_t family)
 {
@@ -36,36 +33,6 @@ const char *nft_family_word(uint8_t family)
 }
 
 /* --- the table -------------------------------------------------------------------------- */
-
-/* Requests that the kernel takes together or not at all. */
-struct batch {
-	uint8_t bytes[BATCH_SIZE];
-	size_t size;
-	unsigned int requests; /* that are acknowledged */
-};
-
-static void batch_add(struct batch *batch, struct nl_msg *request)
-{
-	struct nlmsghdr *header = nlmsg_hdr(request);
-	size_t length = NLMSG_ALIGN(header->nlmsg_len);
-
-	if (batch->size + length <= sizeof(batch->bytes)) {
-		header->nlmsg_seq = (uint32_t)batch->requests;
-		batch->requests += header->nlmsg_flags & NLM_F_ACK ? 1 : 0;
-		memcpy(batch->bytes + batch->size, header, header->nlmsg_len);
-		batch->size += length;
-	}
-	nlmsg_free(request);
-}
-
-static void batch_mark(struct batch *batch, int type)
-{
-	struct nfgenmsg fixed = {.nfgen_family = AF_UNSPEC,
-				 .version = NFNETLINK_V0,
-				 .res_id = htons(NFNL_SUBSYS_NFTABLES)};
-
-	batch_add(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
-}
 
 static void put_number(struct nl_msg *request, int type, uint32_t number)
 {
@@ -139,7 +106,7 @@ static void put_nftrace(struct nl_msg *request)
 }
 
 /* The client's own packets, or those that go to it. */
-static void add_rule(struct batch *batch, uint8_t family, const char *chain,
+static void add_rule(struct nft_batch *batch, uint8_t family, const char *chain,
 		     const struct nft_traced *traced, bool is_answer)
 {
 	struct nl_msg *request =
@@ -160,11 +127,11 @@ static void add_rule(struct batch *batch, uint8_t family, const char *chain,
 	put_payload(request, NFT_PAYLOAD_TRANSPORT_HEADER, is_answer ? 2 : 0, &port, sizeof(port));
 	put_nftrace(request);
 	nla_nest_end(request, list);
-	batch_add(batch, request);
+	nft_batch_add(batch, request);
 }
 
 /* Before all others at the hook. `device`: NULL where the hook is not one device's. */
-static void add_chain(struct batch *batch, uint8_t family, uint32_t hook, const char *device,
+static void add_chain(struct nft_batch *batch, uint8_t family, uint32_t hook, const char *device,
 		      const struct nft_traced *traced)
 {
 	struct nl_msg *request =
@@ -183,60 +150,32 @@ static void add_chain(struct batch *batch, uint8_t family, uint32_t hook, const 
 		nla_put_string(request, NFTA_HOOK_DEV, device);
 	nla_nest_end(request, nest);
 	nla_put_string(request, NFTA_CHAIN_TYPE, "filter");
-	batch_add(batch, request);
+	nft_batch_add(batch, request);
 	add_rule(batch, family, name, traced, false);
 	add_rule(batch, family, name, traced, true);
 }
 
-static void add_table(struct batch *batch, uint8_t family)
+static void add_table(struct nft_batch *batch, uint8_t family)
 {
 	struct nl_msg *request =
 		nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE | NLM_F_ACK);
 
 	nla_put_string(request, NFTA_TABLE_NAME, TABLE);
 	put_number(request, NFTA_TABLE_FLAGS, OWNED);
-	batch_add(batch, request);
-}
-
-/* 0, or the first error that the kernel tells. */
-static int read_acknowledgements(int socket, unsigned int wanted)
-{
-	uint8_t answer[ANSWER_SIZE];
-	unsigned int count = 0;
-
-	while (count < wanted) {
-		ssize_t length = recv(socket, answer, sizeof(answer), 0);
-		struct nlmsghdr *message = (struct nlmsghdr *)answer;
-		int rest = (int)length;
-
-		if (length <= 0)
-			return length ? errno : EIO;
-		for (; nlmsg_ok(message, rest); message = nlmsg_next(message, &rest)) {
-			const struct nlmsgerr *said = nlmsg_data(message);
-
-			if (message->nlmsg_type == NLMSG_ERROR && said->error)
-				return -said->error;
-			count += message->nlmsg_type == NLMSG_ERROR;
-		}
-	}
-	return 0;
+	nft_batch_add(batch, request);
 }
 
 /* 0, or errno. */
 static int make_table(const struct nft_trace *trace, uint8_t family, bool with_devices)
 {
-	struct batch batch = {.size = 0};
+	struct nft_batch batch = {0};
 
-	batch_mark(&batch, NFNL_MSG_BATCH_BEGIN);
 	add_table(&batch, family);
 	for (size_t i = 0; i < 2 && with_devices && trace->traced.devices[i]; i++)
 		add_chain(&batch, family, INET_INGRESS, trace->traced.devices[i], &trace->traced);
 	add_chain(&batch, family, NF_INET_PRE_ROUTING, NULL, &trace->traced);
 	add_chain(&batch, family, NF_INET_LOCAL_OUT, NULL, &trace->traced);
-	batch_mark(&batch, NFNL_MSG_BATCH_END);
-	if (send(trace->tables, batch.bytes, batch.size, 0) < 0)
-		return errno;
-	return read_acknowledgements(trace->tables, batch.requests);
+	return nft_batch_send(&batch, trace->tables);
 }
 
 static bool is_there(const char *path)
@@ -253,31 +192,19 @@ static bool is_loaded(void)
 		!is_there("/sys/module/nf_conntrack/initstate"));
 }
 
-static int open_socket(void)
-{
-	struct timeval most = {.tv_sec = ANSWER_SECONDS};
-	struct sockaddr_nl anywhere = {.nl_family = AF_NETLINK};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&anywhere, sizeof(anywhere)) ||
-			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err)
 {
 	int group = NFNLGRP_NFTRACE, failed;
 
-	*trace = (struct nft_trace){.traced = *traced, .tables = -1, .events = -1};
+	*trace = (struct nft_trace){.traced = *traced};
 	if (!is_loaded())
 		return 0;
-	trace->tables = open_socket();
-	trace->events = trace->tables < 0 ? -1 : open_socket();
-	if (trace->events < 0 ||
-	    setsockopt(trace->events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+	trace->tables = netlink_open(NETLINK_NETFILTER, err);
+	trace->events = trace->tables ? netlink_open(NETLINK_NETFILTER, err) : NULL;
+	if (!trace->events)
+		return -1;
+	if (setsockopt(trace->events->fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group,
+		       sizeof(group)))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "cannot listen to what nftables traces: %s", strerror(errno));
 	failed = make_table(trace, NFPROTO_INET, true);
@@ -293,11 +220,8 @@ int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, str
 
 void nft_trace_close(struct nft_trace *trace)
 {
-	if (trace->tables >= 0)
-		close(trace->tables);
-	if (trace->events >= 0)
-		close(trace->events);
-	trace->tables = trace->events = -1;
+	netlink_close(&trace->tables);
+	netlink_close(&trace->events);
 }
 
 /* --- what it tells ---------------------------------------------------------------------- */
@@ -389,12 +313,12 @@ static bool take_message(const struct nft_traced *traced, const struct nlmsghdr 
 
 bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop)
 {
-	uint8_t bytes[ANSWER_SIZE];
+	_Alignas(struct nlmsghdr) uint8_t bytes[ANSWER_SIZE];
 	struct telling telling = {0};
 	ssize_t length;
 
-	while (trace->events >= 0 &&
-	       (length = recv(trace->events, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+	while (trace->events &&
+	       (length = recv(trace->events->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
 		struct nlmsghdr *message = (struct nlmsghdr *)bytes;
 		int rest = (int)length;
 

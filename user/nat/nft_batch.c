@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* nft_batch.c - requests that change nf_tables, and that the kernel carries out all or none. */
+#include "nat/nft_batch.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "lib/memory.h"
+#include "net/netlink.h"
+
+#define ANSWER_SIZE 8192
+#define ANSWER_SECONDS 5
+
+struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
+{
+	struct nfgenmsg fixed = {.nfgen_family = family, .version = NFNETLINK_V0};
+
+	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
+}
+
+static void put(struct nft_batch *batch, struct nl_msg *request)
+{
+	static const char padding[NLMSG_ALIGNTO] = {0};
+	struct nlmsghdr *header = nlmsg_hdr(request);
+
+	header->nlmsg_seq = ++batch->number;
+	fwrite(header, header->nlmsg_len, 1, batch->stream);
+	fwrite(padding, 1, NLMSG_ALIGN(header->nlmsg_len) - header->nlmsg_len, batch->stream);
+	nlmsg_free(request);
+}
+
+static void put_mark(struct nft_batch *batch, int type)
+{
+	struct nfgenmsg fixed = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
+
+	put(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
+}
+
+void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
+{
+	if (!batch->stream) {
+		batch->stream = or_exit(open_memstream(&batch->text, &batch->size));
+		put_mark(batch, NFNL_MSG_BATCH_BEGIN);
+	}
+	put(batch, request);
+}
+
+/* Each request is answered, or the batch, by the number of its first one. */
+static int read_answers(const struct netlink *socket, uint32_t last)
+{
+	_Alignas(struct nlmsghdr) char text[ANSWER_SIZE];
+	int error = 0;
+
+	for (;;) {
+		ssize_t got = recv(socket->fd, text, sizeof(text), 0);
+		struct nlmsghdr *header = (struct nlmsghdr *)text;
+		int left = (int)got;
+
+		if (got < 0)
+			return errno;
+		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
+			const struct nlmsgerr *said = nlmsg_data(header);
+
+			if (header->nlmsg_type != NLMSG_ERROR)
+				continue;
+			if (!error)
+				error = -said->error;
+			if (header->nlmsg_seq == last || (header->nlmsg_seq == 1 && said->error))
+				return error;
+		}
+	}
+}
+
+int nft_batch_send(struct nft_batch *batch, struct netlink *socket)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	int result;
+
+	put_mark(batch, NFNL_MSG_BATCH_END);
+	or_exit(fclose(batch->stream) ? NULL : batch->text);
+	if (socket)
+		setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!socket || send(socket->fd, batch->text, batch->size, 0) < 0)
+		result = errno;
+	else
+		result = read_answers(socket, batch->number - 1);
+	free(batch->text);
+	*batch = (struct nft_batch){0};
+	return result;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * nft_batch.h - requests that change nf_tables, and that the kernel carries out all or none.
+ */
+#ifndef NAT_NFT_BATCH_H
+#define NAT_NFT_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct netlink;
+struct nl_msg;
+
+/* Begins as {0}. */
+struct nft_batch {
+	char *text;
+	size_t size;
+	FILE *stream;
+	uint32_t number; /* of its last request */
+};
+
+/* Begins a request to nf_tables, of nft's family. */
+struct nl_msg *nft_request_begin(int type, uint8_t family, int flags);
+
+/* Takes over the request. The last one of a batch has NLM_F_ACK. */
+void nft_batch_add(struct nft_batch *batch, struct nl_msg *request);
+/* Ends the batch. 0, or the errno of the first request that fails. The socket speaks
+ * NETLINK_NETFILTER; NULL: it could not be opened, which errno says. */
+int nft_batch_send(struct nft_batch *batch, struct netlink *socket);
+
+#endif
