@@ -303,12 +303,12 @@ static void say_listening(const struct passage *way, enum listening listening, c
 {
 	uint16_t port = way->subject->mapping->portmap.container_port;
 	const char *who = way->subject->container->text;
-	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], buffer[PROTOCOL_WORD_SIZE];
+	const char *word = protocol_word(way->subject->mapping->key.protocol, buffer);
 
 	if (where)
 		format_endpoint(where, port, at);
 	format_endpoint(way->container, port, wanted);
-	protocol_word(way->subject->mapping->key.protocol, word);
 	if (listening == LISTENING_NOT)
 		say(way,
 		    cni_format("# start the program in %s, or map the port that it listens at",

@@ -194,7 +194,9 @@ static bool is_loaded(void)
 
 int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err)
 {
-	int group = NFNLGRP_NFTRACE, failed;
+	const struct sockaddr_nl group = {.nl_family = AF_NETLINK,
+					  .nl_groups = 1 << (NFNLGRP_NFTRACE - 1)};
+	int failed;
 
 	*trace = (struct nft_trace){.traced = *traced};
 	if (!is_loaded())
@@ -203,8 +205,7 @@ int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, str
 	trace->events = trace->tables ? netlink_open(NETLINK_NETFILTER, err) : NULL;
 	if (!trace->events)
 		return -1;
-	if (setsockopt(trace->events->fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group,
-		       sizeof(group)))
+	if (bind(trace->events->fd, (const struct sockaddr *)&group, sizeof(group)))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "cannot listen to what nftables traces: %s", strerror(errno));
 	failed = make_table(trace, NFPROTO_INET, true);
