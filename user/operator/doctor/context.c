@@ -127,6 +127,7 @@ void doctor_read(struct doctor *doctor)
 
 void doctor_release(struct doctor *doctor)
 {
+	probe_end(doctor);
 	doctor->view.socket = NULL;
 	doctor->view.opened = false;
 	view_close(&doctor->view);
@@ -184,9 +185,67 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	*finding = (struct finding){doctor->check, verdict, text, remedy, 0};
+	*finding = (struct finding){doctor->check, verdict, text, remedy, 0, 0};
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
+}
+
+/* The finding of this check with this cause, at whatever place. */
+static struct finding *find_cause(const struct doctor *doctor, const char *cause)
+{
+	size_t length = strlen(cause);
+
+	for (size_t i = doctor->finding_count;
+	     i-- > 0 && doctor->findings[i].check == doctor->check;)
+		if (!strncmp(doctor->findings[i].text, cause, length) &&
+		    !strncmp(doctor->findings[i].text + length, " [", 2))
+			return &doctor->findings[i];
+	return NULL;
+}
+
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (; text; text = strchr(text, '\n'), text += text ? 1 : 0)
+		if (!strncmp(text, line, length) && strchr("\n", text[length]))
+			return true;
+	return false;
+}
+
+/* Less what it begins with that is among the other's commands already: nftables' rule for all
+ * answers. */
+static void add_remedy(struct finding *finding, const char *remedy)
+{
+	cleanup_free char *before = finding->remedy;
+	size_t length;
+
+	finding->remedy = NULL;
+	while (before && *remedy && has_line(before, remedy, length = strcspn(remedy, "\n")))
+		remedy += length + (remedy[length] == '\n');
+	finding->remedy =
+		cni_format("%s%s%s", before ? before : "", before && *remedy ? "\n" : "", remedy);
+	cni_printable(finding->remedy, "\n");
+}
+
+void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
+		     const char *place)
+{
+	struct finding *finding = find_cause(doctor, cause);
+	cleanup_free char *before = NULL;
+
+	if (!finding) {
+		doctor_found(doctor, verdict, TAKE(*remedy), "%s [%s]", cause, place);
+		return;
+	}
+	if (!doctor->options->all && finding->more_places == FINDINGS_PER_CHECK - 1) {
+		finding->more++;
+		return;
+	}
+	finding->more_places++;
+	before = finding->text;
+	finding->text = cni_format("%.*s; %s]", (int)strlen(before) - 1, before, place);
+	cni_printable(finding->text, "");
+	if (*remedy)
+		add_remedy(finding, *remedy);
 }
 
 const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4)

@@ -71,6 +71,7 @@ struct finding {
 	char *text;   /* printable; of VERDICT_OK what was looked at */
 	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
 	size_t more;  /* of the same check that are only counted; --all lists them */
+	size_t more_places;
 };
 
 /* An entry of the map interfaces. */
@@ -97,6 +98,7 @@ struct doctor {
 	struct view view;         /* of the same datapath */
 	struct mappings mappings; /* of the ports that are asked about; a range is one */
 	bool *was_probed;         /* by mapping */
+	struct prober *prober;    /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
 	struct plan plan; /* what ADD or `repair` would change */
 	struct known_interface *interfaces;
@@ -124,6 +126,11 @@ void doctor_release(struct doctor *doctor);
  * others are only counted. */
 void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
+
+/* The same of what is so at a place: "cause [place]". What has this cause at several places is one
+ * finding, with all of them and what mends each. *remedy is taken over. */
+void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
+		     const char *place);
 
 /* By which clients come: that of the default route, or else the first. NULL: there is none. */
 const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);

@@ -42,8 +42,8 @@ static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
 	memcpy(bytes, packet->source, CNI_ADDRESS_SIZE);
 	memcpy(bytes + CNI_ADDRESS_SIZE, packet->destination, CNI_ADDRESS_SIZE);
 	memcpy(bytes + sizeof(bytes) - sizeof(tcp), is_tcp ? (void *)&tcp : (void *)&udp, length);
-	tcp.check = udp.check = checksum(bytes, 2 * CNI_ADDRESS_SIZE + length,
-					 packet->protocol + (uint32_t)length);
+	tcp.check = udp.check =
+		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)length);
 	memcpy(at, is_tcp ? (void *)&tcp : (void *)&udp, length);
 	return length;
 }
