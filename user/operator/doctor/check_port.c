@@ -127,8 +127,8 @@ static void check_others(struct doctor *doctor, bool of_processes)
 	cleanup_error struct cni_error err = {0};
 
 	ask_for_mappings(doctor, &others.question);
-	if ((of_processes ? claimants_find_sockets
-			  : claimants_find_rules)(&others.claimants, &others.question, &err))
+	if ((of_processes ? claimants_find_sockets : claimants_find_rules)(&others.claimants,
+									   &others.question, &err))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 	else
 		report_others(doctor, &others, of_processes ? report_process : report_rule);

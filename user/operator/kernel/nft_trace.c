@@ -39,70 +39,77 @@ static void put_number(struct nl_msg *request, int type, uint32_t number)
 	nla_put_u32(request, type, htonl(number));
 }
 
-static struct nlattr *begin_expression(struct nl_msg *request, const char *name,
-				       struct nlattr **element)
-{
-	*element = nla_nest_start(request, NFTA_LIST_ELEM);
-	nla_put_string(request, NFTA_EXPR_NAME, name);
-	return nla_nest_start(request, NFTA_EXPR_DATA);
-}
+struct expression {
+	const char *name;
+	struct {
+		int type;
+		uint32_t value;
+	} numbers[4]; /* of type 0: no more */
+	int data_type;
+	const void *data; /* NULL: there is none */
+	int size;
+};
 
-static void end_expression(struct nl_msg *request, struct nlattr *data, struct nlattr *element)
+static void put_expression(struct nl_msg *request, const struct expression *expression)
 {
-	nla_nest_end(request, data);
+	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM), *inner, *data;
+
+	nla_put_string(request, NFTA_EXPR_NAME, expression->name);
+	inner = nla_nest_start(request, NFTA_EXPR_DATA);
+	for (size_t i = 0; i < 4 && expression->numbers[i].type; i++)
+		put_number(request, expression->numbers[i].type, expression->numbers[i].value);
+	if (expression->data) {
+		data = nla_nest_start(request, expression->data_type);
+		nla_put(request, NFTA_DATA_VALUE, expression->size, expression->data);
+		nla_nest_end(request, data);
+	}
+	nla_nest_end(request, inner);
 	nla_nest_end(request, element);
 }
 
-/* Ends the expression that has loaded register 1. */
+/* Follows what has loaded register 1. */
 static void put_compare(struct nl_msg *request, const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "cmp", &element), *nest;
-
-	put_number(request, NFTA_CMP_SREG, NFT_REG_1);
-	put_number(request, NFTA_CMP_OP, NFT_CMP_EQ);
-	nest = nla_nest_start(request, NFTA_CMP_DATA);
-	nla_put(request, NFTA_DATA_VALUE, size, value);
-	nla_nest_end(request, nest);
-	end_expression(request, data, element);
+	put_expression(request,
+		       &(struct expression){"cmp",
+					    {{NFTA_CMP_SREG, NFT_REG_1}, {NFTA_CMP_OP, NFT_CMP_EQ}},
+					    NFTA_CMP_DATA,
+					    value,
+					    size});
 }
 
 static void put_meta(struct nl_msg *request, enum nft_meta_keys key, const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "meta", &element);
-
-	put_number(request, NFTA_META_DREG, NFT_REG_1);
-	put_number(request, NFTA_META_KEY, key);
-	end_expression(request, data, element);
+	put_expression(request, &(struct expression){.name = "meta",
+						     .numbers = {{NFTA_META_DREG, NFT_REG_1},
+								 {NFTA_META_KEY, key}}});
 	put_compare(request, value, size);
 }
 
 static void put_payload(struct nl_msg *request, enum nft_payload_bases base, uint32_t offset,
 			const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "payload", &element);
-
-	put_number(request, NFTA_PAYLOAD_DREG, NFT_REG_1);
-	put_number(request, NFTA_PAYLOAD_BASE, base);
-	put_number(request, NFTA_PAYLOAD_OFFSET, offset);
-	put_number(request, NFTA_PAYLOAD_LEN, (uint32_t)size);
-	end_expression(request, data, element);
+	put_expression(request,
+		       &(struct expression){.name = "payload",
+					    .numbers = {{NFTA_PAYLOAD_DREG, NFT_REG_1},
+							{NFTA_PAYLOAD_BASE, base},
+							{NFTA_PAYLOAD_OFFSET, offset},
+							{NFTA_PAYLOAD_LEN, (uint32_t)size}}});
 	put_compare(request, value, size);
 }
 
 static void put_nftrace(struct nl_msg *request)
 {
 	static const uint8_t on = 1;
-	struct nlattr *element, *data = begin_expression(request, "immediate", &element), *nest;
 
-	put_number(request, NFTA_IMMEDIATE_DREG, NFT_REG_1);
-	nest = nla_nest_start(request, NFTA_IMMEDIATE_DATA);
-	nla_put(request, NFTA_DATA_VALUE, sizeof(on), &on);
-	nla_nest_end(request, nest);
-	end_expression(request, data, element);
-	data = begin_expression(request, "meta", &element);
-	put_number(request, NFTA_META_KEY, NFT_META_NFTRACE);
-	put_number(request, NFTA_META_SREG, NFT_REG_1);
-	end_expression(request, data, element);
+	put_expression(request, &(struct expression){"immediate",
+						     {{NFTA_IMMEDIATE_DREG, NFT_REG_1}},
+						     NFTA_IMMEDIATE_DATA,
+						     &on,
+						     sizeof(on)});
+	put_expression(request, &(struct expression){.name = "meta",
+						     .numbers = {{NFTA_META_KEY, NFT_META_NFTRACE},
+								 {NFTA_META_SREG, NFT_REG_1}}});
 }
 
 /* The client's own packets, or those that go to it. */

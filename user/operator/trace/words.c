@@ -237,7 +237,7 @@ static void print_outcome(FILE *file, const struct trace_words *words)
 			words->meaning ? words->meaning : "");
 	else if (words->outcome == OUTCOME_FAST_PATH)
 		fprintf(file, "fast path%s%s",
-			!*words->out                              ? ""
+			!*words->out                               ? ""
 			: words->found.value.path[way] == PATH_OUT ? " out of "
 								   : " into ",
 			words->out);
