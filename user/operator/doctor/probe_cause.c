@@ -28,8 +28,8 @@ struct cause {
 	const struct probe_result *result;
 	char uplink[IF_NAMESIZE];
 	char *rule; /* the rule that drops it, if nft tells; NULL */
-	/* Of what the kernel has dropped; "": nothing, or it does not tell. */
-	const char *reason, *function, *meaning;
+	/* Why the kernel has dropped it; "": it has not. */
+	const char *reason;
 	bool is_netfilter; /* iptables-legacy, or somebody whom nftables does not trace */
 };
 
@@ -129,8 +129,14 @@ static char *program_cause(const struct cause *cause)
 			  words.meaning ? words.meaning : "no reason is counted");
 }
 
+/* To read all symbols of the kernel takes long: only where it is said. */
+static const char *function_of(const struct cause *cause)
+{
+	return kernel_function(&cause->doctor->prober->names, cause->result->kernel_drop.location);
+}
+
 /* What the kernel's words mean to somebody who has not read its source. */
-static const char *meaning_of(const char *reason, const char *function)
+static const char *meaning_of(const struct cause *cause)
 {
 	static const struct {
 		const char *word, *meaning;
@@ -148,27 +154,21 @@ static const char *meaning_of(const char *reason, const char *function)
 	};
 
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (strstr(reason, meanings[i].word) || strstr(function, meanings[i].word))
+		if (strstr(cause->reason, meanings[i].word) ||
+		    strstr(function_of(cause), meanings[i].word))
 			return meanings[i].meaning;
 	return "";
 }
 
-static void read_kernel_words(struct cause *cause)
+static void read_reason(struct cause *cause)
 {
-	const struct trace_drop *drop = &cause->result->kernel_drop;
-	struct kernel_names *names = &cause->doctor->prober->names;
-	const char *reason = kernel_reason(names, drop->reason);
+	const char *reason =
+		kernel_reason(&cause->doctor->prober->names, cause->result->kernel_drop.reason);
 
-	cause->reason = cause->function = cause->meaning = "";
 	if (!cause->result->kernel_dropped)
 		return;
 	cause->reason = reason ? reason : "no reason is told";
 	cause->is_netfilter = !strcmp(cause->reason, "NETFILTER_DROP");
-	/* To read all symbols of the kernel takes long. */
-	if (cause->is_netfilter || cause->result->rule_dropped)
-		return;
-	cause->function = kernel_function(names, drop->location);
-	cause->meaning = meaning_of(cause->reason, cause->function);
 }
 
 static char *kernel_cause(const struct cause *cause)
@@ -179,6 +179,7 @@ static char *kernel_cause(const struct cause *cause)
 		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
 			? "dropped"
 			: "the answer is dropped";
+	const char *meaning;
 
 	/* The hook is not told, but how far the packet has come. */
 	if (cause->is_netfilter)
@@ -193,10 +194,10 @@ static char *kernel_cause(const struct cause *cause)
 				  " sender by another interface",
 				  what, inside ? "the container" : "the host",
 				  inside ? "its interface" : cause->way->entry->name);
+	meaning = meaning_of(cause);
 	return cni_format("%s by the kernel%s: %s%s%s at %s%s", what,
-			  inside ? " in the container" : "", cause->meaning,
-			  *cause->meaning ? " (" : "", cause->reason, cause->function,
-			  *cause->meaning ? ")" : "");
+			  inside ? " in the container" : "", meaning, *meaning ? " (" : "",
+			  cause->reason, function_of(cause), *meaning ? ")" : "");
 }
 
 /* --- no answer, and nobody has dropped it ------------------------------------------------- */
@@ -280,7 +281,8 @@ static char *unnamed_cause(const struct cause *cause)
 	if (is_unanswered(cause, cause->subject->gateway->ifindex, portmap->container_address))
 		return absence_cause(cause);
 	if (is_error && local_address_exists(cause->doctor->host.socket, result->sender))
-		return *cause->meaning ? kernel_cause(cause) : absence_cause(cause);
+		return result->kernel_dropped && *meaning_of(cause) ? kernel_cause(cause)
+								    : absence_cause(cause);
 	if (is_error)
 		return cni_format("refused: an ICMP error of %s comes back",
 				  cni_address_format(result->sender, sender));
@@ -360,8 +362,12 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  const struct probe_result *result)
 {
-	struct cause cause = {
-		.doctor = doctor, .subject = subject, .way = way, .result = result, .uplink = "?"};
+	struct cause cause = {.doctor = doctor,
+			      .subject = subject,
+			      .way = way,
+			      .result = result,
+			      .uplink = "?",
+			      .reason = ""};
 	cleanup_diagnosis struct diagnosis diagnosis = {0};
 	char source[CNI_ADDRESS_TEXT_SIZE];
 	cleanup_free char *where = NULL;
@@ -371,7 +377,7 @@ void probe_report(struct doctor *doctor, const struct subject *subject, const st
 				   : way->entry->ifindex,
 		  cause.uplink);
 	cause.rule = rule_text(result);
-	read_kernel_words(&cause);
+	read_reason(&cause);
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	free(cause.rule);
 	if (!diagnosis.text)
