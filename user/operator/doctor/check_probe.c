@@ -99,6 +99,7 @@ static void send_probe(struct probing *probing, const struct known_interface *up
 				.inside = doctor_namespace(doctor, subject),
 				.inside_name = doctor_inside(doctor, subject)->name,
 				.packet = {.protocol = subject->mapping->key.protocol,
+					   .source_port = probe_random_port(),
 					   .destination_port = subject->mapping->key.host_port}};
 
 	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
