@@ -22,6 +22,7 @@ opens() {
 	expect_no_answer client tcp "$host6" 8080
 	expect_no_answer web tcp "$client4" 9000
 	probe 2
+	cp /run/doctor /run/first
 	for words; do expect_contains "$(jq -r .found /run/doctor)" "$words"; done
 	mend
 	probe 0
@@ -94,8 +95,10 @@ test_doctor_firewalls_ufw() {
 test_doctor_firewalls_nftables() {
 	guarded_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
-	opens 'dropped by the host: nft inet f, chain forward, policy drop [*:8080/tcp' \
-		"policy drop [what $(address4 web) sends, cni0 to eth0]"
+	opens 'dropped by the host: nft inet f, chain forward, policy drop [' '; *:8080/tcp, from' \
+		"what $(address4 web) sends, cni0 to eth0"
+	# One cause, once for the ports and once for what goes out.
+	expect_equal 2 "$(wc -l </run/first)" "$(cat /run/first)"
 }
 
 # iptables' policies

@@ -127,6 +127,35 @@ test_doctor_probe_second_uplink() {
 	good --from "$client4" 8080/tcp
 }
 
+# an uplink whose frames begin with the IP header: TCP and UDP, IPv4 and IPv6, with a client that is
+# named, and with somebody behind the default route, which has no gateway
+test_doctor_probe_tunnel() {
+	local from
+	healthy_host
+	namespace_add office
+	"$build/tests/tun" tun0 /run/netns/office tun0
+	ip link set tun0 up
+	ip -n office link set tun0 up
+	ip address add 100.64.0.1/24 dev tun0
+	ip address add 2001:db8:64::1/64 dev tun0 nodad
+	by_hand 0 attach
+	for from in 100.64.0.10 2001:db8:64::10; do
+		good --from "$from" 8080/tcp
+		good --from "$from" --send 5353/udp
+	done
+	ip route replace default dev tun0
+	ip -6 route replace default dev tun0
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "tun0" drop; }; }'
+	for port in 8080/tcp 5353/udp; do
+		says 'dropped by the host: nft inet f, chain c, rule handle' --send "$port"
+		expect_contains "$(head -n 1 /run/out)" "[*:$port, from 203.0.113.1 by tun0"
+		expect_contains "$(head -n 1 /run/out)" "[::]:$port, from 2001:db8:ffff::1 by tun0]"
+	done
+	nft delete table inet f
+	end_processes web
+	says 'refused: nobody listens at udp port 10.88.0.' --send 5353/udp
+}
+
 # no way back
 test_doctor_probe_way_back() {
 	healthy_host

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nft_batch.c - requests that change nf_tables, of which the kernel carries out all or none. */
+/* nft_batch.c - requests that change nf_tables, and that the kernel carries out all or none. */
 #include "nat/nft_batch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include "lib/memory.h"
 #include "net/netlink.h"
 
-#define ANSWER_SIZE 32768
+#define ANSWER_SIZE 8192
+#define ANSWER_SECONDS 5
 
 struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
 {
@@ -22,74 +22,73 @@ struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
 	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
 }
 
-/* Answers to an earlier batch may still come by the same socket, so no number is used twice. */
-static uint32_t append(struct nft_batch *batch, struct nl_msg *request)
+static void put(struct nft_batch *batch, struct nl_msg *request)
 {
-	static uint32_t last_sequence;
+	static const char padding[NLMSG_ALIGNTO] = {0};
 	struct nlmsghdr *header = nlmsg_hdr(request);
-	size_t size = NLMSG_ALIGN(header->nlmsg_len);
 
-	header->nlmsg_seq = ++last_sequence;
-	batch->bytes = or_exit(realloc(batch->bytes, batch->size + size));
-	memset(batch->bytes + batch->size, 0, size);
-	memcpy(batch->bytes + batch->size, header, header->nlmsg_len);
-	batch->size += size;
+	header->nlmsg_seq = ++batch->number;
+	fwrite(header, header->nlmsg_len, 1, batch->stream);
+	fwrite(padding, 1, NLMSG_ALIGN(header->nlmsg_len) - header->nlmsg_len, batch->stream);
 	nlmsg_free(request);
-	return last_sequence;
 }
 
-static uint32_t append_mark(struct nft_batch *batch, int type)
+static void put_mark(struct nft_batch *batch, int type)
 {
 	struct nfgenmsg fixed = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
 
-	return append(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
+	put(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
 }
 
 void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
 {
-	if (!batch->size)
-		batch->first = append_mark(batch, NFNL_MSG_BATCH_BEGIN);
-	batch->last = append(batch, request);
+	if (!batch->stream) {
+		batch->stream = or_exit(open_memstream(&batch->text, &batch->size));
+		put_mark(batch, NFNL_MSG_BATCH_BEGIN);
+	}
+	put(batch, request);
 }
 
-/* Each request is answered; where all are refused, only the mark may be. */
-static int read_answers(const struct nft_batch *batch, int socket)
+/* Each request is answered, or the batch, by the number of its first one. */
+static int read_answers(const struct netlink *socket, uint32_t last)
 {
-	_Alignas(struct nlmsghdr) char answer[ANSWER_SIZE];
+	_Alignas(struct nlmsghdr) char text[ANSWER_SIZE];
 	int error = 0;
 
 	for (;;) {
-		ssize_t length = recv(socket, answer, sizeof(answer), 0);
-		struct nlmsghdr *header = (struct nlmsghdr *)answer;
-		int rest = (int)length;
+		ssize_t got = recv(socket->fd, text, sizeof(text), 0);
+		struct nlmsghdr *header = (struct nlmsghdr *)text;
+		int left = (int)got;
 
-		if (length < 0)
+		if (got < 0)
 			return errno;
-		for (; nlmsg_ok(header, rest); header = nlmsg_next(header, &rest)) {
+		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
 			const struct nlmsgerr *said = nlmsg_data(header);
 
-			if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_seq < batch->first)
+			if (header->nlmsg_type != NLMSG_ERROR)
 				continue;
 			if (!error)
 				error = -said->error;
-			if (header->nlmsg_seq == batch->last ||
-			    (header->nlmsg_seq == batch->first && said->error))
+			if (header->nlmsg_seq == last || (header->nlmsg_seq == 1 && said->error))
 				return error;
 		}
 	}
 }
 
-int nft_batch_send(struct nft_batch *batch, int socket)
+int nft_batch_send(struct nft_batch *batch, struct netlink *socket)
 {
-	int error = 0;
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	int result;
 
-	if (batch->size) {
-		append_mark(batch, NFNL_MSG_BATCH_END);
-		error = send(socket, batch->bytes, batch->size, 0) < 0
-				? errno
-				: read_answers(batch, socket);
-	}
-	free(batch->bytes);
+	put_mark(batch, NFNL_MSG_BATCH_END);
+	or_exit(fclose(batch->stream) ? NULL : batch->text);
+	if (socket)
+		setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (!socket || send(socket->fd, batch->text, batch->size, 0) < 0)
+		result = errno;
+	else
+		result = read_answers(socket, batch->number - 1);
+	free(batch->text);
 	*batch = (struct nft_batch){0};
-	return error;
+	return result;
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
@@ -17,7 +16,6 @@
 #define CHAIN_OF_CONTAINER "CNI-DN-"
 #define CHAIN_OF_MARKS "CNI-HOSTPORT-SETMARK"
 #define CHAIN_OF_MARKS_OF_KUBE "KUBE-MARK-MASQ"
-#define ANSWER_SECONDS 5
 
 /* From: dnat name: "NETWORK" id: "ID". False: it is not there whole. */
 static bool take_quoted(const char *comment, const char *before, char name[NAT_COMMENT_SIZE])
@@ -157,8 +155,8 @@ bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network,
 /* --- removal ------------------------------------------------------------------------------ */
 
 /* handle 0: all of the chain's. */
-static void delete_rule(struct nft_batch *batch, const struct portmap_entry *entry,
-			const char *chain, uint64_t handle)
+static void batch_delete_rule(struct nft_batch *batch, const struct portmap_entry *entry,
+			      const char *chain, uint64_t handle)
 {
 	struct nl_msg *request = nft_request_begin(NFT_MSG_DELRULE, entry->rule.family, NLM_F_ACK);
 
@@ -169,11 +167,11 @@ static void delete_rule(struct nft_batch *batch, const struct portmap_entry *ent
 	nft_batch_add(batch, request);
 }
 
-static void delete_chain(struct nft_batch *batch, const struct portmap_entry *entry)
+static void batch_delete_chain(struct nft_batch *batch, const struct portmap_entry *entry)
 {
 	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, NLM_F_ACK);
 
-	delete_rule(batch, entry, entry->rule.target, 0);
+	batch_delete_rule(batch, entry, entry->rule.target, 0);
 	nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
 	nla_put_string(request, NFTA_CHAIN_NAME, entry->rule.target);
 	nft_batch_add(batch, request);
@@ -207,29 +205,25 @@ static void write_batch(struct nft_batch *batch, const struct portmap_entries *e
 		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].legacy &&
 		    entry[-1].rule.family == entry->rule.family)
 			continue;
-		delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
+		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
 		if (is_last_to_chain(entries, i))
-			delete_chain(batch, entry);
+			batch_delete_chain(batch, entry);
 	}
 }
 
 int portmap_entries_remove(const struct portmap_entries *entries, const char *network,
 			   const char *id, struct cni_error *err)
 {
-	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
 	cleanup_netlink struct netlink *socket = NULL;
+	cleanup_error struct cni_error ignored = {0};
 	struct nft_batch batch = {0};
 	int error;
 
 	write_batch(&batch, entries, network, id);
-	if (!batch.size)
+	if (!batch.number)
 		return 0;
-	socket = netlink_open(NETLINK_NETFILTER, err);
-	if (socket)
-		setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	error = nft_batch_send(&batch, socket ? socket->fd : -1);
-	if (!socket)
-		return -1;
+	socket = netlink_open(NETLINK_NETFILTER, &ignored);
+	error = nft_batch_send(&batch, socket);
 	return error ? cni_error_set(err,
 				     error == ENOENT ? CNI_ERROR_TRY_AGAIN
 						     : CNI_ERROR_KERNEL_REFUSED,

@@ -48,13 +48,18 @@ static int compare_inodes(const void *left, const void *right)
 	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
+size_t process_file(pid_t pid, const char *file, char *text, size_t size)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	return text_file_read(path, text, size);
+}
+
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE])
 {
-	char path[32];
-	size_t length;
+	size_t length = process_file(pid, "comm", name, PROCESS_NAME_SIZE);
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	length = text_file_read(path, name, PROCESS_NAME_SIZE);
 	if (length && name[length - 1] == '\n')
 		name[length - 1] = '\0';
 	cni_printable(name, "");
@@ -64,11 +69,9 @@ bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE])
 /* Among the first 64 KiB, each ended by a zero byte. */
 static bool has_argument(pid_t pid, const char *argument)
 {
-	char path[32], text[MAX_COMMAND_LINE];
-	size_t length;
+	char text[MAX_COMMAND_LINE];
+	size_t length = process_file(pid, "cmdline", text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-	length = text_file_read(path, text, sizeof(text));
 	for (size_t i = 0; i < length; i += strlen(text + i) + 1)
 		if (!strcmp(text + i, argument))
 			return true;
@@ -144,10 +147,9 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 
 static bool is_in_cgroup(pid_t pid, const char *name)
 {
-	char path[32], text[MAX_CGROUPS];
+	char text[MAX_CGROUPS];
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	text_file_read(path, text, sizeof(text));
+	process_file(pid, "cgroup", text, sizeof(text));
 	return strstr(text, name);
 }
 

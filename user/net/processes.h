@@ -21,6 +21,10 @@ struct socket_process {
 	bool has_argument; /* that was asked for */
 };
 
+/* Reads what fits of /proc/PID/FILE, with a NUL behind it. Returns the length; "" where it cannot
+ * be read. */
+size_t process_file(pid_t pid, const char *file, char *text, size_t size);
+
 /* Reads the name that it gives itself, without what a terminal would obey. False: there is no such
  * process. */
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);

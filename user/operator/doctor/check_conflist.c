@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_conflist.c - checks of the conflists that runtimes read, and of the binaries they run. */
-#include <dirent.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +9,16 @@
 #include "cni/json.h"
 #include "conf/conf.h"
 #include "datapath/load/maps.h"
+#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "operator/conflists.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
 
-/* Of containerd, CRI-O and Podman; of K3s and RKE2; of k0s; of MicroK8s. */
-static const char *const directories[] = {
-	"/etc/cni/net.d", "/var/lib/rancher/k3s/agent/etc/cni/net.d",
-	"/var/lib/rancher/rke2/agent/etc/cni/net.d", "/var/snap/microk8s/current/args/cni-network"};
 static const char *const binary_directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
 						 "/usr/local/lib/cni"};
 
@@ -43,93 +40,53 @@ static const json_t *find_plugin(const json_t *list, const char *type)
 	return NULL;
 }
 
-/* What is done with one conflist. `hides`: it is the one that a runtime takes that looks for one,
- * and another one has our plugin. */
-typedef void visit_conflist(struct doctor *doctor, const char *path, const json_t *list,
-			    bool hides);
-
-/* What containerd, CRI-O and kubelet take for one; one plugin alone stands in the others. */
-static int is_configuration(const struct dirent *entry)
+static void take_conflist(void *context, const struct conflist_file *file)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	struct doctor *doctor = context;
+	struct conflist *added = ARRAY_ADD(doctor->conflists, doctor->conflist_count);
 
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+	*added = (struct conflist){.path = cni_format("%s", file->path),
+				   .json = json_load_file(file->path, 0, NULL),
+				   .is_first = file->is_first};
 }
 
-static bool is_conflist(const char *path)
+void doctor_read_conflists(struct doctor *doctor)
 {
-	return !strcmp(strrchr(path, '.'), ".conflist");
-}
+	struct conflist *first = NULL;
 
-static int by_bytes(const struct dirent **one, const struct dirent **other)
-{
-	return strcmp((*one)->d_name, (*other)->d_name);
-}
-
-static void visit_directory(struct doctor *doctor, const char *directory, visit_conflist *visit)
-{
-	struct dirent **entries = NULL;
-	int count = scandir(directory, &entries, is_configuration, by_bytes);
-	cleanup_json json_t *lists = json_array();
-	bool has_ours = false;
-	char path[512];
-
-	for (int i = 0; i < count; i++) {
-		json_t *list;
-
-		snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
-		list = json_load_file(path, 0, NULL);
-		has_ours |= find_plugin(list, OURS) != NULL;
-		json_array_append_new(lists, list ? list : json_null());
-	}
-	for (int i = 0; i < count; i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, entries[i]->d_name);
-		visit(doctor, path, json_array_get(lists, (size_t)i), i == 0 && has_ours);
-		free(entries[i]);
-	}
-	free(entries);
-}
-
-static void visit_all(struct doctor *doctor, visit_conflist *visit)
-{
 	cni_json_begin();
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
-		visit_directory(doctor, directories[i], visit);
+	conflists_visit(take_conflist, doctor);
+	for (size_t i = 0; i < doctor->conflist_count; i++) {
+		first = doctor->conflists[i].is_first ? &doctor->conflists[i] : first;
+		first->hides |= find_plugin(doctor->conflists[i].json, OURS) != NULL;
+	}
 }
 
-static void look_at_syntax(struct doctor *doctor, const char *path, const json_t *list, bool hides)
+void check_conflist_syntax(struct doctor *doctor, const struct conflist *list)
 {
-	if (is_conflist(path) ? !json_is_array(json_object_get(list, "plugins"))
-			      : !json_is_object(list))
-		doctor_found(doctor, VERDICT_FAIL, cni_format("jq . %s", remedy_word(path).text),
-			     "%s is no conflist: it is no JSON, or has no \"plugins\"", path);
+	if (strstr(list->path, ".conflist") ? !json_is_array(json_object_get(list->json, "plugins"))
+					    : !json_is_object(list->json))
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("jq . %s", remedy_word(list->path).text),
+			     "%s is no conflist: it is no JSON, or has no \"plugins\"", list->path);
 }
 
-void check_conflist_syntax(struct doctor *doctor)
-{
-	visit_all(doctor, look_at_syntax);
-}
-
-static void look_at_first(struct doctor *doctor, const char *path, const json_t *list, bool hides)
+void check_conflist_first(struct doctor *doctor, const struct conflist *list)
 {
 	bool is_missed = doctor->options->port.port && !doctor->mappings.count;
 
 	/* Other engines choose a list by its name, where many without ours are as they should be.
 	 */
-	if (!hides || find_plugin(list, OURS) || (!is_missed && !find_plugin(list, "portmap")))
+	if (!list->hides || find_plugin(list->json, OURS) ||
+	    (!is_missed && !find_plugin(list->json, "portmap")))
 		return;
 	doctor_found(doctor, is_missed ? VERDICT_FAIL : VERDICT_WARN,
 		     cni_format("# put " OURS " into %s, or give that file a later"
 				" name; then add the containers again",
-				remedy_word(path).text),
+				remedy_word(list->path).text),
 		     "runtimes take %s, the first one of its directory, which does not have " OURS
 		     "; a later one has%s",
-		     path, is_missed ? ", so the port is not mapped" : "");
-}
-
-void check_conflist_first(struct doctor *doctor)
-{
-	visit_all(doctor, look_at_first);
+		     list->path, is_missed ? ", so the port is not mapped" : "");
 }
 
 /* A filter of jq(1) on the file. */
@@ -141,70 +98,54 @@ static char *remedy_by_jq(const char *filter, const char *path)
 			  remedy_word(filter).text, file.text, file.text);
 }
 
-static void look_for_portmap(struct doctor *doctor, const char *path, const json_t *list,
-			     bool hides)
+void check_conflist_portmap(struct doctor *doctor, const struct conflist *list)
 {
-	if (find_plugin(list, OURS) && find_plugin(list, "portmap"))
-		doctor_found(doctor, VERDICT_FAIL,
-			     remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", path),
-			     "%s has portmap as well: both map the same ports", path);
+	if (find_plugin(list->json, OURS) && find_plugin(list->json, "portmap"))
+		doctor_found(
+			doctor, VERDICT_FAIL,
+			remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", list->path),
+			"%s has portmap as well: both map the same ports", list->path);
 }
 
-void check_conflist_portmap(struct doctor *doctor)
+void check_conflist_capability(struct doctor *doctor, const struct conflist *list)
 {
-	visit_all(doctor, look_for_portmap);
-}
-
-static void look_at_capability(struct doctor *doctor, const char *path, const json_t *list,
-			       bool hides)
-{
-	const json_t *ours = find_plugin(list, OURS);
+	const json_t *ours = find_plugin(list->json, OURS);
 
 	if (!ours ||
 	    json_is_true(json_object_get(json_object_get(ours, "capabilities"), "portMappings")))
 		return;
 	doctor_found(doctor, VERDICT_FAIL,
-		     remedy_by_jq(EDIT_OURS ".capabilities.portMappings = true", path),
+		     remedy_by_jq(EDIT_OURS ".capabilities.portMappings = true", list->path),
 		     "%s: " OURS " has no \"capabilities\": {\"portMappings\": true}, so runtimes"
 		     " tell it no ports",
-		     path);
+		     list->path);
 }
 
-void check_conflist_capability(struct doctor *doctor)
-{
-	visit_all(doctor, look_at_capability);
-}
-
-static void look_at_masquerade(struct doctor *doctor, const char *path, const json_t *list,
-			       bool hides)
+/* No probe tells it: packets to Pods of other nodes arrive, with the node's address. */
+void check_conflist_masquerade(struct doctor *doctor, const struct conflist *list)
 {
 	static const char *const with_own[] = {"flannel", "calico", "kindnet", "cilium-cni"};
-	const json_t *ours = find_plugin(list, OURS), *plugin;
+	const json_t *ours = find_plugin(list->json, OURS), *plugin;
 	const char *other = NULL;
 	size_t i;
 
 	if (!json_is_true(json_object_get(ours, "ipMasq")))
 		return;
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+	json_array_foreach (json_object_get(list->json, "plugins"), i, plugin)
 		if (plugin != ours && json_is_true(json_object_get(plugin, "ipMasq")))
 			other = text_of(plugin, "type");
 	for (i = 0; i < sizeof(with_own) / sizeof(with_own[0]); i++)
-		other = find_plugin(list, with_own[i]) ? with_own[i] : other;
+		other = find_plugin(list->json, with_own[i]) ? with_own[i] : other;
 	if (other)
-		doctor_found(doctor, VERDICT_WARN, remedy_by_jq(EDIT_OURS ".ipMasq = false", path),
-			     "%s: %s masquerades, and " OURS " too", path, other);
+		doctor_found(doctor, VERDICT_WARN,
+			     remedy_by_jq(EDIT_OURS ".ipMasq = false", list->path),
+			     "%s: %s masquerades, and " OURS " too", list->path, other);
 }
 
-/* No probe tells it: packets to Pods of other nodes arrive, with the node's address. */
-void check_conflist_masquerade(struct doctor *doctor)
-{
-	visit_all(doctor, look_at_masquerade);
-}
-
-static void look_at_options(struct doctor *doctor, const char *path, const json_t *list, bool hides)
+void check_conflist_options(struct doctor *doctor, const struct conflist *list)
 {
 	cleanup_error struct cni_error err = {0};
-	const json_t *ours = find_plugin(list, OURS), *warning;
+	const json_t *ours = find_plugin(list->json, OURS), *warning;
 	struct conf conf = {0};
 	size_t i;
 
@@ -212,18 +153,13 @@ static void look_at_options(struct doctor *doctor, const char *path, const json_
 		return;
 	if (conf_parse_options(&conf, ours, &err))
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# correct it in %s", remedy_word(path).text), "%s: %s",
-			     path, cni_error_message(&err));
+			     cni_format("# correct it in %s", remedy_word(list->path).text),
+			     "%s: %s", list->path, cni_error_message(&err));
 	json_array_foreach (conf.warnings, i, warning)
 		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# correct it in %s", remedy_word(path).text), "%s: %s",
-			     path, json_string_value(warning));
+			     cni_format("# correct it in %s", remedy_word(list->path).text),
+			     "%s: %s", list->path, json_string_value(warning));
 	conf_release(&conf);
-}
-
-void check_conflist_options(struct doctor *doctor)
-{
-	visit_all(doctor, look_at_options);
 }
 
 void check_binaries(struct doctor *doctor)

@@ -5,15 +5,13 @@
 
 #include "datapath/load/maps.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/probe_cause.h"
+#include "operator/doctor/probe.h"
 
 #define MOST_NETWORKS 8
 #define PORT_OF_SERVERS 443 /* which a firewall that lets little out lets out */
 
 struct outwards {
 	struct doctor *doctor;
-	struct prober prober;
-	bool is_open, has_failed;
 	const char *asked[2][MOST_NETWORKS]; /* of IPv6, of IPv4 */
 	size_t count[2];
 };
@@ -31,20 +29,6 @@ static bool is_new(struct outwards *outwards, const struct subject *subject)
 		return false;
 	asked[(*count)++] = subject->container->name.network;
 	return true;
-}
-
-static bool open_prober(struct outwards *outwards)
-{
-	struct doctor *doctor = outwards->doctor;
-	cleanup_error struct cni_error err = {0};
-
-	if (outwards->is_open || outwards->has_failed)
-		return outwards->is_open;
-	outwards->is_open = !prober_open(&outwards->prober, &doctor->host.datapath, &err);
-	outwards->has_failed = !outwards->is_open;
-	if (outwards->has_failed)
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	return outwards->is_open;
 }
 
 /* To somebody far away, by an uplink whose program swallows it. */
@@ -69,18 +53,18 @@ static void send_outwards(struct outwards *outwards, const struct subject *subje
 					   .source_port = probe_random_port(),
 					   .destination_port = PORT_OF_SERVERS}};
 	const uint8_t *far = probe_far_address(subject->ipv4);
-	cleanup_error struct cni_error err = {0};
-	struct probe_result result;
+	const char *why_not;
 
 	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, far, CNI_ADDRESS_SIZE);
 	if (!way.sender->ifindex || !(way.sender->flags & IFF_UP) || !goes_out(doctor, far) ||
-	    !is_new(outwards, subject) || !open_prober(outwards))
+	    !is_new(outwards, subject))
 		return;
-	if (probe_send(&outwards->prober, &way, &result, &err))
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	why_not = probe_begin(doctor);
+	if (why_not)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", why_not);
 	else
-		probe_report_outwards(doctor, subject, &way, &outwards->prober, &result);
+		probe(doctor, subject, &way);
 }
 
 static enum walk take_endpoint(const void *key, const void *value, void *context,
@@ -105,7 +89,5 @@ void check_outwards(struct doctor *doctor)
 
 	if (doctor->options->no_probe || doctor->options->port.port)
 		return;
-	prober_clear(&outwards.prober);
 	map_walk(&doctor->host.datapath.objects, MAP_ENDPOINTS, take_endpoint, &outwards, &ignored);
-	prober_close(&outwards.prober);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "conf/addresses.h"
+#include "lib/array.h"
 #include "lib/cleanup.h"
-#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/view/claimants.h"
@@ -35,143 +35,132 @@ void check_owner(struct doctor *doctor)
 			     doctor->options->from.is_set ? " for this client's family" : "");
 }
 
-/* The ports that are mapped, each of a range. */
-static void ask_for_mappings(struct doctor *doctor, struct port_question *question)
+/* Who else may have the ports that are mapped. */
+struct others {
+	struct port_question question;
+	struct claimants claimants;
+};
+
+/* Each of a range. */
+static void ask_for_mappings(const struct doctor *doctor, struct port_question *question)
 {
 	const struct mappings *mappings = &doctor->mappings;
-	size_t count = 0;
 
-	for (size_t i = 0; i < mappings->count; i++)
-		count += mappings->list[i].last_port - mappings->list[i].key.host_port + 1U;
-	*question = (struct port_question){
-		.addresses = &doctor->host.addresses,
-		.keys = or_exit(calloc(count + 1, sizeof(*question->keys))),
-	};
+	question->addresses = &doctor->host.addresses;
 	for (size_t i = 0; i < mappings->count; i++) {
-		const struct mapping *mapping = &mappings->list[i];
-		unsigned int port = mapping->key.host_port;
+		struct portmap_key key = mappings->list[i].key;
+		unsigned int port = key.host_port;
 
-		for (; port <= mapping->last_port; port++) {
-			question->keys[question->count] = mapping->key;
-			question->keys[question->count++].host_port = (uint16_t)port;
+		for (; port <= mappings->list[i].last_port; port++) {
+			key.host_port = (uint16_t)port;
+			*ARRAY_ADD(question->keys, question->count) = key;
 		}
 	}
 }
 
-static void report_process(struct doctor *doctor, const struct subject *subject,
-			   const struct claimants *claimants, const struct host_socket *socket)
+static bool report_process(struct doctor *doctor, const struct others *others,
+			   const struct subject *subject, const struct portmap_key *key)
 {
+	const struct socket_list *sockets = &others->claimants.sockets;
 	char text[ENDPOINT_TEXT_SIZE], who[HOLDER_TEXT_SIZE];
+	const struct host_socket *socket = sockets->sockets;
+	size_t left = sockets->count;
 
-	claimant_holder(claimants, socket, who);
+	for (; left && !claimant_socket_has(socket, key); left--)
+		socket++;
+	if (!left)
+		return false;
+	claimant_holder(&others->claimants, socket, who);
 	doctor_found(doctor, VERDICT_WARN,
 		     cni_format("# stop the process, or map another hostPort:\nss -lnp 'sport ="
 				" :%u'",
 				socket->port),
 		     "%s: %s has %s on the host, and gets nothing from outside there",
 		     subject->port, who, format_endpoint(socket->address, socket->port, text));
+	return true;
+}
+
+static bool report_rule(struct doctor *doctor, const struct others *others,
+			const struct subject *subject, const struct portmap_key *key)
+{
+	const struct nat_rule_list *rules = &others->claimants.rules;
+	const struct nat_rule *rule = rules->rules;
+	size_t left = rules->count;
+
+	for (; left && !claimant_rule_has(&others->question, rule, key); left--)
+		rule++;
+	if (!left)
+		return false;
+	doctor_found(doctor, VERDICT_WARN,
+		     cni_format("# stop the container that it belongs to, or delete"
+				" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
+				key->host_port),
+		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s", subject->port,
+		     rule->chain_name, *rule->comment ? " (" : "", rule->comment,
+		     *rule->comment ? ")" : "");
+	return true;
+}
+
+/* Of each mapping, which may be a range, the first that is found is reported. */
+static void report_others(struct doctor *doctor, const struct others *others,
+			  bool (*report)(struct doctor *doctor, const struct others *others,
+					 const struct subject *subject,
+					 const struct portmap_key *key))
+{
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		struct portmap_key key = doctor->mappings.list[i].key;
+		unsigned int port = key.host_port;
+
+		doctor_subject(doctor, i, &subject);
+		do
+			key.host_port = (uint16_t)port;
+		while (!report(doctor, others, &subject, &key) &&
+		       port++ < doctor->mappings.list[i].last_port);
+	}
+}
+
+static void check_others(struct doctor *doctor, bool of_processes)
+{
+	struct others others = {0};
+	cleanup_error struct cni_error err = {0};
+
+	ask_for_mappings(doctor, &others.question);
+	if ((of_processes ? claimants_find_sockets : claimants_find_rules)(&others.claimants,
+									   &others.question, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	else
+		report_others(doctor, &others, of_processes ? report_process : report_rule);
+	port_question_release(&others.question);
+	claimants_release(&others.claimants);
 }
 
 void check_listening_process(struct doctor *doctor)
 {
-	cleanup_question struct port_question question = {0};
-	cleanup_claimants struct claimants claimants = {0};
-	cleanup_error struct cni_error err = {0};
-	struct subject subject;
-
-	ask_for_mappings(doctor, &question);
-	if (claimants_find_sockets(&claimants, &question, &err)) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-		return;
-	}
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		doctor_subject(doctor, i, &subject);
-		for (size_t j = 0; j < claimants.sockets.count; j++) {
-			const struct host_socket *socket = &claimants.sockets.sockets[j];
-			struct portmap_key key = subject.mapping->key;
-
-			if (socket->port >= key.host_port &&
-			    socket->port <= subject.mapping->last_port)
-				key.host_port = socket->port;
-			if (!claimant_socket_has(socket, &key))
-				continue;
-			report_process(doctor, &subject, &claimants, socket);
-			break;
-		}
-	}
-}
-
-/* Of a range: one of its ports. */
-static bool rule_has(const struct port_question *question, const struct nat_rule *rule,
-		     const struct mapping *mapping)
-{
-	struct portmap_key key = mapping->key;
-
-	for (unsigned int port = key.host_port; port <= mapping->last_port; port++) {
-		key.host_port = (uint16_t)port;
-		if (claimant_rule_has(question, rule, &key))
-			return true;
-	}
-	return false;
-}
-
-static void report_rule(struct doctor *doctor, const struct subject *subject,
-			const struct nat_rule *rule)
-{
-	doctor_found(doctor, VERDICT_WARN,
-		     cni_format("# stop the container that it belongs to, or delete"
-				" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
-				subject->mapping->key.host_port),
-		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s", subject->port,
-		     rule->chain_name, *rule->comment ? " (" : "", rule->comment,
-		     *rule->comment ? ")" : "");
+	check_others(doctor, true);
 }
 
 void check_foreign_nat(struct doctor *doctor)
 {
-	cleanup_question struct port_question question = {0};
-	cleanup_claimants struct claimants claimants = {0};
-	cleanup_error struct cni_error err = {0};
-	struct subject subject;
-
-	ask_for_mappings(doctor, &question);
-	if (claimants_find_rules(&claimants, &question, &err)) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-		return;
-	}
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		doctor_subject(doctor, i, &subject);
-		for (size_t j = 0; j < claimants.rules.count; j++) {
-			const struct nat_rule *rule = &claimants.rules.rules[j];
-
-			if (!rule_has(&question, rule, subject.mapping))
-				continue;
-			report_rule(doctor, &subject, rule);
-			break;
-		}
-	}
+	check_others(doctor, false);
 }
 
-void check_host_ip(struct doctor *doctor)
+void check_host_ip(struct doctor *doctor, const struct subject *subject)
 {
-	struct subject subject;
+	const uint8_t *address = subject->mapping->key.host_address;
+	const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		const uint8_t *address = doctor->mappings.list[i].key.host_address;
-		const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
-
-		if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
-		    local_address_exists(doctor->host.socket, address))
-			continue;
-		doctor_subject(doctor, i, &subject);
-		cni_address_format(address, text);
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("ip address add %s/%d dev %s", text,
-					cni_address_is_ipv4(address) ? 32 : 128,
-					remedy_word(*uplink ? uplink : "lo").text),
-			     "%s: the host does not have the address %s", subject.port, text);
-	}
+	if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
+	    local_address_exists(doctor->host.socket, address))
+		return;
+	cni_address_format(address, text);
+	doctor_found(doctor, VERDICT_FAIL,
+		     cni_format("ip address add %s/%d dev %s", text,
+				cni_address_is_ipv4(address) ? 32 : 128,
+				remedy_word(*uplink ? uplink : "lo").text),
+		     "%s: the host does not have the address %s", subject->port, text);
 }
 
 /* "8080,9000-9100" */
@@ -256,7 +245,7 @@ static const char *left_out_by(struct doctor *doctor, const struct subject *subj
 	return NULL;
 }
 
-static void check_exclusion(struct doctor *doctor, const struct subject *subject)
+void check_excluded(struct doctor *doctor, const struct subject *subject)
 {
 	const uint8_t *address = subject->mapping->key.host_address;
 	const char *option = cni_address_is_any(address) ? NULL : left_out_by(doctor, subject);
@@ -270,9 +259,4 @@ static void check_exclusion(struct doctor *doctor, const struct subject *subject
 				" then add the container again",
 				option),
 		     "%s: \"%s\" leaves out %s", subject->port, option, text);
-}
-
-void check_excluded(struct doctor *doctor)
-{
-	doctor_visit(doctor, false, check_exclusion);
 }

@@ -7,40 +7,40 @@
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/probe_cause.h"
+#include "operator/doctor/probe.h"
 #include "operator/print/format.h"
 
 #define MOST_PROBES 32
 
 struct probing {
 	struct doctor *doctor;
-	struct prober *prober;
 	const struct subject *subject;
 	size_t sent;
 	bool is_closed; /* sourceRanges let nobody of this family in */
 };
 
-/* Whether answers to this address leave by the interface, by way of a gateway or straight. */
+/* Whether answers to this address leave by the interface, to somebody who is there as far as the
+ * kernel asks: a gateway, a neighbour who is known, or where it has no neighbours to ask for. */
 static bool leads_there(const struct probing *probing, const uint8_t *address,
-			const struct link *uplink, bool by_gateway)
+			const struct link *uplink, bool is_neighbour)
 {
 	struct route route = route_to(probing->doctor->host.socket, address);
 
 	return route.exists && !route.is_local && route.ifindex == uplink->ifindex &&
-	       (route.has_gateway || !by_gateway);
+	       (route.has_gateway || is_neighbour || uplink->flags & IFF_NOARP);
 }
 
 /* Somebody with the prefix to whom answers get as far as the program that swallows them: behind a
- * gateway it may be nobody, and else a neighbour who is there. */
+ * gateway it may be nobody. */
 static bool choose_in(const struct probing *probing, const struct link *uplink,
 		      const uint8_t *prefix, unsigned int length, uint8_t client[CNI_ADDRESS_SIZE])
 {
 	memcpy(client, prefix, CNI_ADDRESS_SIZE);
 	client[CNI_ADDRESS_SIZE - 1] |= length < (cni_address_is_ipv4(prefix) ? 32 : 128);
-	return leads_there(probing, client, uplink, true) ||
+	return leads_there(probing, client, uplink, false) ||
 	       (neighbour_first(probing->doctor->host.socket, uplink->ifindex, prefix, length,
 				client) &&
-		leads_there(probing, client, uplink, false));
+		leads_there(probing, client, uplink, true));
 }
 
 /* Where sourceRanges say who may come it is one of those. */
@@ -93,27 +93,18 @@ static void send_probe(struct probing *probing, const struct known_interface *up
 {
 	struct doctor *doctor = probing->doctor;
 	const struct subject *subject = probing->subject;
-	struct probe_way way = {
-		.entry = &uplink->link,
-		.gateway = &uplink->link,
-		.exit_name = subject->veth->link.name,
-		.inside = namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id),
-		.inside_name = doctor_inside(doctor, subject)->name,
-		.packet = {.protocol = subject->mapping->key.protocol,
-			   .destination_port = subject->mapping->key.host_port}};
-	cleanup_error struct cni_error err = {0};
-	struct probe_result result;
+	struct probe_way way = {.entry = &uplink->link,
+				.gateway = &uplink->link,
+				.exit_name = subject->veth->link.name,
+				.inside = doctor_namespace(doctor, subject),
+				.inside_name = doctor_inside(doctor, subject)->name,
+				.packet = {.protocol = subject->mapping->key.protocol,
+					   .source_port = probe_random_port(),
+					   .destination_port = subject->mapping->key.host_port}};
 
-	way.packet.source_port = probe_random_port();
 	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
-	if (probe_send(probing->prober, &way, &result, &err)) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
-			     cni_error_message(&err));
-		return;
-	}
-	probing->sent++;
-	probe_report(doctor, subject, &way, probing->prober, &result);
+	probing->sent += probe(doctor, subject, &way);
 }
 
 /* False: clients do not come that way, or it was told already what is wrong with it. */
@@ -229,12 +220,12 @@ static void note(struct doctor *doctor, const struct subject *subject, const cha
 }
 
 /* A range of ports is one: the first. */
-static void probe_mappings(struct doctor *doctor, struct prober *prober)
+static void probe_mappings(struct doctor *doctor)
 {
 	struct subject subject;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct probing probing = {doctor, prober, &subject, 0, false};
+		struct probing probing = {doctor, &subject, 0, false};
 		size_t before = doctor->finding_count;
 
 		if (!doctor_subject(doctor, i, &subject) ||
@@ -283,20 +274,20 @@ static size_t count_probed(struct doctor *doctor)
 
 void check_probe(struct doctor *doctor)
 {
-	cleanup_prober struct prober prober;
-	cleanup_error struct cni_error err = {0};
 	size_t count = doctor->options->no_probe ? 0 : count_probed(doctor);
+	const char *why_not;
 
-	prober_clear(&prober);
-	if (count)
+	if (count) {
 		fprintf(stderr,
 			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
 			" swallows the answer (--no-probe: only looks)\n",
 			count, count > 1 ? "s" : "");
-	if (count && prober_open(&prober, &doctor->host.datapath, &err))
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	else if (count)
-		probe_mappings(doctor, &prober);
+		why_not = probe_begin(doctor);
+		if (why_not)
+			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", why_not);
+		else
+			probe_mappings(doctor);
+	}
 	if (!doctor->options->no_probe)
 		note_others(doctor);
 }

@@ -33,7 +33,7 @@ static void report(struct doctor *doctor, struct diagnosis *diagnosis, const cha
 	diagnosis->remedy = NULL;
 }
 
-static void look_at_way(struct doctor *doctor, const struct subject *subject)
+void check_way(struct doctor *doctor, const struct subject *subject)
 {
 	const struct known_interface *uplink = doctor_usual_uplink(doctor, subject->ipv4);
 	bool of_host = cni_address_is_loopback(subject->mapping->key.host_address);
@@ -46,12 +46,7 @@ static void look_at_way(struct doctor *doctor, const struct subject *subject)
 	report(doctor, &diagnosis, "");
 }
 
-void check_way(struct doctor *doctor)
-{
-	doctor_visit(doctor, true, look_at_way);
-}
-
-static void look_at_listener(struct doctor *doctor, const struct subject *subject)
+void check_listener(struct doctor *doctor, const struct subject *subject)
 {
 	cleanup_diagnosis struct diagnosis diagnosis = {0};
 
@@ -59,11 +54,6 @@ static void look_at_listener(struct doctor *doctor, const struct subject *subjec
 		return;
 	way_diagnose_listener(doctor, subject, &diagnosis);
 	report(doctor, &diagnosis, subject->port);
-}
-
-void check_listener(struct doctor *doctor)
-{
-	doctor_visit(doctor, false, look_at_listener);
 }
 
 void check_conntrack(struct doctor *doctor)
@@ -100,13 +90,12 @@ static uint32_t mtu_of(const char *name)
 	return (uint32_t)strtoul(value, NULL, 10);
 }
 
-static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
+void check_mtu(struct doctor *doctor, const struct subject *subject)
 {
 	const char *uplink = doctor->default_uplink[subject->ipv4],
 		   *veth = subject->veth->link.name;
 	struct route route = route_to(doctor->host.socket, client_of(doctor, subject->ipv4));
-	const struct namespace *namespace =
-		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct namespace *namespace = doctor_namespace(doctor, subject);
 	uint32_t most = *uplink ? mtu_of(uplink) : 0;
 	const struct link *link = doctor_inside(doctor, subject);
 
@@ -124,9 +113,4 @@ static void check_mtu_of(struct doctor *doctor, const struct subject *subject)
 		" and no flow skips the IP stack",
 		subject->port, veth, mtu_of(veth), uplink,
 		route.locked_mtu == most ? ", where it is locked," : "", most);
-}
-
-void check_mtu(struct doctor *doctor)
-{
-	doctor_visit(doctor, true, check_mtu_of);
 }

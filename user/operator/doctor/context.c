@@ -109,6 +109,8 @@ void doctor_read(struct doctor *doctor)
 	cleanup_error struct cni_error err = {0};
 	const char *obstacle = bpf_error_obstacle();
 
+	if (!doctor->options->quick)
+		doctor_read_conflists(doctor);
 	if (!obstacle && !has_capabilities())
 		obstacle = "CAP_NET_ADMIN and CAP_SYS_ADMIN are needed to see them";
 	/* Some of what is asked would seem to be missing. */
@@ -125,6 +127,7 @@ void doctor_read(struct doctor *doctor)
 
 void doctor_release(struct doctor *doctor)
 {
+	probe_end(doctor);
 	doctor->view.socket = NULL;
 	doctor->view.opened = false;
 	view_close(&doctor->view);
@@ -133,7 +136,11 @@ void doctor_release(struct doctor *doctor)
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);
-	sockets_release(&doctor->inside_sockets.list);
+	for (size_t i = 0; i < doctor->conflist_count; i++) {
+		free(doctor->conflists[i].path);
+		json_decref(doctor->conflists[i].json);
+	}
+	free(doctor->conflists);
 	free(doctor->was_probed);
 	free(doctor->interfaces);
 	free(doctor->blind);
@@ -178,9 +185,67 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	*finding = (struct finding){doctor->check, verdict, text, remedy, 0};
+	*finding = (struct finding){doctor->check, verdict, text, remedy, 0, 0};
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
+}
+
+/* The finding of this check with this cause, at whatever place. */
+static struct finding *find_cause(const struct doctor *doctor, const char *cause)
+{
+	size_t length = strlen(cause);
+
+	for (size_t i = doctor->finding_count;
+	     i-- > 0 && doctor->findings[i].check == doctor->check;)
+		if (!strncmp(doctor->findings[i].text, cause, length) &&
+		    !strncmp(doctor->findings[i].text + length, " [", 2))
+			return &doctor->findings[i];
+	return NULL;
+}
+
+static bool has_line(const char *text, const char *line, size_t length)
+{
+	for (; text; text = strchr(text, '\n'), text += text ? 1 : 0)
+		if (!strncmp(text, line, length) && strchr("\n", text[length]))
+			return true;
+	return false;
+}
+
+/* Less what it begins with that is among the other's commands already: nftables' rule for all
+ * answers. */
+static void add_remedy(struct finding *finding, const char *remedy)
+{
+	cleanup_free char *before = finding->remedy;
+	size_t length;
+
+	finding->remedy = NULL;
+	while (before && *remedy && has_line(before, remedy, length = strcspn(remedy, "\n")))
+		remedy += length + (remedy[length] == '\n');
+	finding->remedy =
+		cni_format("%s%s%s", before ? before : "", before && *remedy ? "\n" : "", remedy);
+	cni_printable(finding->remedy, "\n");
+}
+
+void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
+		     const char *place)
+{
+	struct finding *finding = find_cause(doctor, cause);
+	cleanup_free char *before = NULL;
+
+	if (!finding) {
+		doctor_found(doctor, verdict, TAKE(*remedy), "%s [%s]", cause, place);
+		return;
+	}
+	if (!doctor->options->all && finding->more_places == FINDINGS_PER_CHECK - 1) {
+		finding->more++;
+		return;
+	}
+	finding->more_places++;
+	before = finding->text;
+	finding->text = cni_format("%.*s; %s]", (int)strlen(before) - 1, before, place);
+	cni_printable(finding->text, "");
+	if (*remedy)
+		add_remedy(finding, *remedy);
 }
 
 const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4)
@@ -238,31 +303,6 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 	return doctor_locate(doctor, subject);
 }
 
-/* Mappings of one container, one after another, would say the same again. */
-static bool is_same_endpoint(const struct doctor *doctor, size_t i)
-{
-	const struct portmap *list = &doctor->mappings.list[i].portmap;
-
-	for (size_t j = 0; j < i; j++) {
-		const struct portmap *before = &doctor->mappings.list[j].portmap;
-
-		if (owner_is(list->owner, before->owner) &&
-		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
-			return true;
-	}
-	return false;
-}
-
-void doctor_visit(struct doctor *doctor, bool once,
-		  void (*look)(struct doctor *doctor, const struct subject *subject))
-{
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!(once && is_same_endpoint(doctor, i)) && doctor_subject(doctor, i, &subject))
-			look(doctor, &subject);
-}
-
 const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
 				   struct policy *policy)
 {
@@ -272,10 +312,14 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 	return found ? policy : NULL;
 }
 
+const struct namespace *doctor_namespace(const struct doctor *doctor, const struct subject *subject)
+{
+	return namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+}
+
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject)
 {
-	const struct namespace *namespace =
-		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct namespace *namespace = doctor_namespace(doctor, subject);
 	cleanup_error struct cni_error ignored = {0};
 
 	return namespace ? netlink_open_in(namespace->fd, &ignored) : NULL;

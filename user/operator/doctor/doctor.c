@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "operator/doctor/statuses.h"
@@ -14,74 +15,85 @@
 #include "operator/verbs.h"
 
 const struct check checks[] = {
-	{"probe", GROUP_PORT, NEEDS_MAPS, check_probe, "what a client sends is answered"},
-	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS, check_outwards,
-	 "what a masqueraded container sends leaves the host"},
-	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_first,
-	 "the first conflist has bpf-portmap, if any has"},
-	{"bpffs", GROUP_HOST, NEEDS_NOTHING, check_bpffs,
-	 "/sys/fs/bpf is mounted, can be written to, and is root's"},
-	{"rights", GROUP_HOST, NEEDS_NOTHING, check_rights,
-	 "the kernel lets root load programs, and shows them"},
-	{"pins", GROUP_HOST, NEEDS_SIGHT, check_pins, "maps and programs are pinned, all of them"},
-	{"version", GROUP_HOST, NEEDS_SIGHT, check_version,
-	 "maps and programs are of this version of bpf-portmap"},
-	{"cgroup", GROUP_HOST, NEEDS_MAPS, check_cgroup, "the root of cgroup2 is mounted"},
-	{"lock", GROUP_HOST, NEEDS_NOTHING, check_lock, "nobody keeps ADD and DEL waiting"},
-	{"binaries", GROUP_HOST, NEEDS_NOTHING, check_binaries,
-	 "runtimes run this very bpf-portmap"},
-	{"programs", GROUP_HOOKS, NEEDS_MAPS, check_uplinks,
-	 "our programs are at both hooks of every uplink and bridge"},
-	{"new-interface", GROUP_HOOKS, NEEDS_MAPS, check_unknown_interfaces,
-	 "every interface with an address was classified"},
-	{"uplinks", GROUP_HOOKS, NEEDS_MAPS, check_named_uplinks, "\"uplinks\" match an interface"},
-	{"runs-before", GROUP_HOOKS, NEEDS_MAPS, check_foreign_ahead,
-	 "no tc program of others runs before ours"},
-	{"runs-behind", GROUP_HOOKS, NEEDS_MAPS, check_foreign_behind,
-	 "no tc program of others turns the fast path off"},
-	{"container-programs", GROUP_HOOKS, NEEDS_MAPS, check_container_hooks,
-	 "our programs are at the veths of containers"},
-	{"bridge", GROUP_HOOKS, NEEDS_MAPS, check_bridge,
-	 "veths are ports of the bridges that they were added to, which have the same MAC"},
-	{"bridge-ports", GROUP_HOOKS, NEEDS_MAPS, check_bridge_ports,
-	 "every port of a bridge of containers has our program"},
-	{"socket-programs", GROUP_HOOKS, NEEDS_MAPS, check_socket_hooks,
-	 "programs are at the sockets of the host's processes, for the ports that need them"},
-	{"owner", GROUP_PORT, NEEDS_MAPS, check_owner,
-	 "the port is mapped, and its container lives"},
-	{"host-process", GROUP_PORT, NEEDS_MAPS, check_listening_process,
-	 "no process of the host has the port"},
-	{"foreign-nat", GROUP_PORT, NEEDS_MAPS, check_foreign_nat,
-	 "no rule of iptables or nftables maps the port"},
-	{"host-ip", GROUP_PORT, NEEDS_MAPS, check_host_ip, "the host has the address of hostIP"},
-	{"ephemeral", GROUP_PORT, NEEDS_MAPS, check_ephemeral,
-	 "the host's own connections do not use the port"},
-	{"excluded", GROUP_PORT, NEEDS_MAPS, check_excluded,
-	 "ports are mapped at the address of hostIP"},
-	{"way", GROUP_WAY, NEEDS_MAPS, check_way,
-	 "the host forwards to the container, which has a route back"},
-	{"listener", GROUP_WAY, NEEDS_MAPS, check_listener,
-	 "a process in the container listens at the port, not at 127.0.0.1 alone"},
-	{"conntrack", GROUP_WAY, NEEDS_MAPS, check_conntrack, "the table of nf_conntrack has room"},
-	{"ipsec", GROUP_WAY, NEEDS_MAPS, check_ipsec,
-	 "no IPsec policy is for packets that are masqueraded"},
-	{"mtu", GROUP_WAY, NEEDS_MAPS, check_mtu,
-	 "uplinks take packets as large as containers send"},
-	{"snat-address", GROUP_MASQUERADE, NEEDS_MAPS, check_source_addresses,
-	 "the host has the addresses of snatAddresses"},
-	{"tables", GROUP_MASQUERADE, NEEDS_MAPS, check_tables, "the table of connections has room"},
-	{"abandoned", GROUP_RECORDS, NEEDS_MAPS, check_abandoned,
-	 "every container's veth is there"},
-	{"unfinished", GROUP_RECORDS, NEEDS_MAPS, check_unfinished, "no ADD or DEL was cut short"},
-	{"conflist", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_syntax, "conflists can be read"},
-	{"conflist-portmap", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_portmap,
-	 "no conflist has portmap beside bpf-portmap"},
-	{"conflist-capability", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_capability,
-	 "conflists let runtimes tell the ports"},
-	{"conflist-options", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_options,
-	 "options of bpf-portmap are spelt as they should be"},
-	{"conflist-masquerade", GROUP_RECORDS, NEEDS_NOTHING, check_conflist_masquerade,
-	 "one plugin of a conflist masquerades"},
+	{"probe", GROUP_PORT, NEEDS_MAPS, "what a client sends is answered", .run = check_probe},
+	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS,
+	 "what a masqueraded container sends leaves the host", .run = check_outwards},
+	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING,
+	 "the first conflist has bpf-portmap, if any has", .of_conflist = check_conflist_first},
+	{"bpffs", GROUP_HOST, NEEDS_NOTHING,
+	 "/sys/fs/bpf is mounted, can be written to, and is root's", .run = check_bpffs},
+	{"rights", GROUP_HOST, NEEDS_NOTHING, "the kernel lets root load programs, and shows them",
+	 .run = check_rights},
+	{"pins", GROUP_HOST, NEEDS_SIGHT, "maps and programs are pinned, all of them",
+	 .run = check_pins},
+	{"version", GROUP_HOST, NEEDS_SIGHT, "maps and programs are of this version of bpf-portmap",
+	 .run = check_version},
+	{"cgroup", GROUP_HOST, NEEDS_MAPS, "the root of cgroup2 is mounted", .run = check_cgroup},
+	{"lock", GROUP_HOST, NEEDS_NOTHING, "nobody keeps ADD and DEL waiting", .run = check_lock},
+	{"binaries", GROUP_HOST, NEEDS_NOTHING, "runtimes run this very bpf-portmap",
+	 .run = check_binaries},
+	{"programs", GROUP_HOOKS, NEEDS_MAPS,
+	 "our programs are at both hooks of every uplink and bridge", .run = check_uplinks},
+	{"new-interface", GROUP_HOOKS, NEEDS_MAPS, "every interface with an address was classified",
+	 .run = check_unknown_interfaces},
+	{"uplinks", GROUP_HOOKS, NEEDS_MAPS, "\"uplinks\" match an interface",
+	 .run = check_named_uplinks},
+	{"runs-before", GROUP_HOOKS, NEEDS_MAPS, "no tc program of others runs before ours",
+	 .run = check_foreign_ahead},
+	{"runs-behind", GROUP_HOOKS, NEEDS_MAPS, "no tc program of others turns the fast path off",
+	 .run = check_foreign_behind},
+	{"container-programs", GROUP_HOOKS, NEEDS_MAPS,
+	 "our programs are at the veths of containers", .run = check_container_hooks},
+	{"bridge", GROUP_HOOKS, NEEDS_MAPS,
+	 "veths are ports of the bridges that they were added to, which have the same MAC",
+	 .run = check_bridge},
+	{"bridge-ports", GROUP_HOOKS, NEEDS_MAPS,
+	 "every port of a bridge of containers has our program", .run = check_bridge_ports},
+	{"socket-programs", GROUP_HOOKS, NEEDS_MAPS,
+	 "programs are at the sockets of the host's processes, for the ports that need them",
+	 .run = check_socket_hooks},
+	{"owner", GROUP_PORT, NEEDS_MAPS, "the port is mapped, and its container lives",
+	 .run = check_owner},
+	{"host-process", GROUP_PORT, NEEDS_MAPS, "no process of the host has the port",
+	 .run = check_listening_process},
+	{"foreign-nat", GROUP_PORT, NEEDS_MAPS, "no rule of iptables or nftables maps the port",
+	 .run = check_foreign_nat},
+	{"host-ip", GROUP_PORT, NEEDS_MAPS, "the host has the address of hostIP",
+	 .of_mapping = check_host_ip},
+	{"ephemeral", GROUP_PORT, NEEDS_MAPS, "the host's own connections do not use the port",
+	 .run = check_ephemeral},
+	{"excluded", GROUP_PORT, NEEDS_MAPS, "ports are mapped at the address of hostIP",
+	 .of_mapping = check_excluded},
+	{"way", GROUP_WAY, NEEDS_MAPS, "the host forwards to the container, which has a route back",
+	 .of_endpoint = check_way},
+	{"listener", GROUP_WAY, NEEDS_MAPS,
+	 "a process in the container listens at the port, not at 127.0.0.1 alone",
+	 .of_mapping = check_listener},
+	{"conntrack", GROUP_WAY, NEEDS_MAPS, "the table of nf_conntrack has room",
+	 .run = check_conntrack},
+	{"ipsec", GROUP_WAY, NEEDS_MAPS, "no IPsec policy is for packets that are masqueraded",
+	 .run = check_ipsec},
+	{"mtu", GROUP_WAY, NEEDS_MAPS, "uplinks take packets as large as containers send",
+	 .of_endpoint = check_mtu},
+	{"snat-address", GROUP_MASQUERADE, NEEDS_MAPS,
+	 "the host has the addresses of snatAddresses", .run = check_source_addresses},
+	{"tables", GROUP_MASQUERADE, NEEDS_MAPS, "the table of connections has room",
+	 .run = check_tables},
+	{"abandoned", GROUP_RECORDS, NEEDS_MAPS, "every container's veth is there",
+	 .run = check_abandoned},
+	{"unfinished", GROUP_RECORDS, NEEDS_MAPS, "no ADD or DEL was cut short",
+	 .run = check_unfinished},
+	{"conflist", GROUP_RECORDS, NEEDS_NOTHING, "conflists can be read",
+	 .of_conflist = check_conflist_syntax},
+	{"conflist-portmap", GROUP_RECORDS, NEEDS_NOTHING,
+	 "no conflist has portmap beside bpf-portmap", .of_conflist = check_conflist_portmap},
+	{"conflist-capability", GROUP_RECORDS, NEEDS_NOTHING,
+	 "conflists let runtimes tell the ports", .of_conflist = check_conflist_capability},
+	{"conflist-options", GROUP_RECORDS, NEEDS_NOTHING,
+	 "options of bpf-portmap are spelt as they should be",
+	 .of_conflist = check_conflist_options},
+	{"conflist-masquerade", GROUP_RECORDS, NEEDS_NOTHING,
+	 "one plugin of a conflist masquerades", .of_conflist = check_conflist_masquerade},
 };
 
 const size_t check_count = sizeof(checks) / sizeof(checks[0]);
@@ -97,6 +109,37 @@ static bool is_quick(const struct check *check)
 	return check->group == GROUP_HOST || check->run == check_uplinks;
 }
 
+/* Mappings of one container, one after another, would say the same again. */
+static bool is_same_endpoint(const struct doctor *doctor, size_t i)
+{
+	const struct portmap *list = &doctor->mappings.list[i].portmap;
+
+	for (size_t j = 0; j < i; j++) {
+		const struct portmap *before = &doctor->mappings.list[j].portmap;
+
+		if (owner_is(list->owner, before->owner) &&
+		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
+			return true;
+	}
+	return false;
+}
+
+static void run_check(struct doctor *doctor, const struct check *check)
+{
+	struct subject subject;
+
+	if (check->run)
+		check->run(doctor);
+	for (size_t i = 0; check->of_conflist && i < doctor->conflist_count; i++)
+		check->of_conflist(doctor, &doctor->conflists[i]);
+	for (size_t i = 0; check->of_mapping && i < doctor->mappings.count; i++)
+		if (doctor_subject(doctor, i, &subject))
+			check->of_mapping(doctor, &subject);
+	for (size_t i = 0; check->of_endpoint && i < doctor->mappings.count; i++)
+		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
+			check->of_endpoint(doctor, &subject);
+}
+
 static void run_checks(struct doctor *doctor)
 {
 	for (size_t i = 0; i < check_count; i++) {
@@ -107,7 +150,7 @@ static void run_checks(struct doctor *doctor)
 		    (checks[i].needs != NEEDS_NOTHING && doctor->blind) ||
 		    (checks[i].needs == NEEDS_MAPS && !datapath_is_usable(&doctor->host.datapath)))
 			continue;
-		checks[i].run(doctor);
+		run_check(doctor, &checks[i]);
 		if (doctor->finding_count == before)
 			doctor_found(doctor, VERDICT_OK, NULL, "%s", checks[i].looked_at);
 	}

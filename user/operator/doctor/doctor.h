@@ -44,14 +44,22 @@ enum check_needs {
 };
 
 struct doctor;
+struct subject;
+struct conflist;
 typedef void check_run(struct doctor *doctor);
+typedef void check_subject(struct doctor *doctor, const struct subject *subject);
+typedef void check_conflist(struct doctor *doctor, const struct conflist *list);
 
 struct check {
 	const char *name; /* in the output; never changed, as programs read it */
 	enum check_group group;
 	enum check_needs needs;
-	check_run *run;
 	const char *looked_at; /* one line */
+	/* One of these is there. */
+	check_run *run;
+	check_subject *of_mapping;  /* whose container lives */
+	check_subject *of_endpoint; /* of mappings that lead to the same address: the first */
+	check_conflist *of_conflist;
 };
 
 extern const struct check checks[];
@@ -63,6 +71,7 @@ struct finding {
 	char *text;   /* printable; of VERDICT_OK what was looked at */
 	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
 	size_t more;  /* of the same check that are only counted; --all lists them */
+	size_t more_places;
 };
 
 /* An entry of the map interfaces. */
@@ -75,11 +84,11 @@ struct known_interface {
 	bool was_probed[2]; /* of a veth, by IPv6 and IPv4: a packet has told of the way to it */
 };
 
-/* The sockets of one protocol in one namespace that were read last. */
-struct inside_sockets {
-	const struct namespace *namespace; /* NULL: none were */
-	enum protocol protocol;
-	struct socket_list list;
+struct conflist {
+	char *path;
+	json_t *json;         /* NULL: it is none */
+	bool is_first, hides; /* it is what a runtime takes that looks for one, and another one of
+				 its directory has our plugin */
 };
 
 /* What is read once, before the checks. Begins as {0}. */
@@ -89,12 +98,14 @@ struct doctor {
 	struct view view;         /* of the same datapath */
 	struct mappings mappings; /* of the ports that are asked about; a range is one */
 	bool *was_probed;         /* by mapping */
+	struct prober *prober;    /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
 	struct plan plan; /* what ADD or `repair` would change */
 	struct known_interface *interfaces;
 	size_t interface_count;
 	struct namespaces namespaces;
-	struct inside_sockets inside_sockets;
+	struct conflist *conflists;
+	size_t conflist_count;
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
 
 	const struct check *check; /* that runs now */
@@ -116,6 +127,11 @@ void doctor_release(struct doctor *doctor);
 void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
 
+/* The same of what is so at a place: "cause [place]". What has this cause at several places is one
+ * finding, with all of them and what mends each. *remedy is taken over. */
+void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
+		     const char *place);
+
 /* By which clients come: that of the default route, or else the first. NULL: there is none. */
 const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);
 
@@ -134,9 +150,6 @@ struct subject {
 
 /* False: its container has gone, which check_owner() says. */
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
-/* Visits the mappings whose container lives; `once`: one of those that lead to the same address. */
-void doctor_visit(struct doctor *doctor, bool once,
-		  void (*look)(struct doctor *doctor, const struct subject *subject));
 /* Fills in veth and gateway of the subject's container; false: it has gone. */
 bool doctor_locate(const struct doctor *doctor, struct subject *subject);
 /* The policy of the container, or NULL. */
@@ -146,30 +159,33 @@ const struct policy *doctor_policy(const struct doctor *doctor, const struct sub
 /* The other end of its veth, read once. */
 const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject);
 
+/* The container's; NULL: it is not found. */
+const struct namespace *doctor_namespace(const struct doctor *doctor,
+					 const struct subject *subject);
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
 /* check_probe.c, check_outwards.c */
 check_run check_probe, check_outwards;
 /* check_host.c */
-check_run check_bpffs, check_pins, check_version, check_cgroup;
-/* check_machine.c */
-check_run check_rights, check_lock;
+check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */
 check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
 	check_container_hooks, check_bridge, check_bridge_ports, check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_listening_process, check_foreign_nat, check_host_ip, check_ephemeral,
-	check_excluded;
+check_run check_owner, check_listening_process, check_foreign_nat, check_ephemeral;
+check_subject check_host_ip, check_excluded;
 /* check_way.c */
-check_run check_way, check_listener, check_conntrack, check_ipsec, check_mtu;
+check_subject check_way, check_listener, check_mtu;
+check_run check_conntrack, check_ipsec;
 /* check_masquerade.c */
 check_run check_source_addresses, check_tables;
 /* check_records.c */
 check_run check_abandoned, check_unfinished;
 /* check_conflist.c: what stands in files */
-check_run check_conflist_syntax, check_conflist_first, check_conflist_portmap,
-	check_conflist_capability, check_conflist_options, check_conflist_masquerade,
-	check_binaries, check_named_uplinks;
+void doctor_read_conflists(struct doctor *doctor);
+check_conflist check_conflist_syntax, check_conflist_first, check_conflist_portmap,
+	check_conflist_capability, check_conflist_options, check_conflist_masquerade;
+check_run check_binaries, check_named_uplinks;
 
 #endif

@@ -13,70 +13,39 @@
 #define HOP_LIMIT 64
 #define WINDOW 64240
 
-static uint32_t add_words(uint32_t sum, const uint8_t *bytes, size_t length)
+/* The checksum of an even number of bytes; never 0, which would be none. */
+static uint16_t checksum(const uint8_t *bytes, size_t length, uint32_t sum)
 {
 	for (size_t i = 0; i < length; i += 2)
 		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
-	return sum;
-}
-
-static uint16_t fold(uint32_t sum)
-{
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
-	return htons((uint16_t)~sum);
-}
-
-static uint16_t sum_of(const uint8_t *bytes, size_t length)
-{
-	return fold(add_words(0, bytes, length));
+	return sum == 0xffff ? 0xffff : htons((uint16_t)~sum);
 }
 
 /* With the pseudo header. The twelve bytes before an IPv4 address here are the same of both: two
  * times 0xffff, which is no summand. */
-static uint16_t transport_sum(const uint8_t *at, size_t length, const struct probe_packet *packet)
+static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
 {
-	uint32_t sum = add_words(packet->protocol + (uint32_t)length, at, length);
-
-	sum = add_words(sum, packet->source, CNI_ADDRESS_SIZE);
-	return fold(add_words(sum, packet->destination, CNI_ADDRESS_SIZE));
-}
-
-static size_t put_tcp(uint8_t *at, const struct probe_packet *packet)
-{
+	bool is_tcp = packet->protocol == PROTOCOL_TCP;
 	struct tcphdr tcp = {.source = htons(packet->source_port),
 			     .dest = htons(packet->destination_port),
-			     .seq = htonl(1),
+			     .seq = htonl(packet->is_reset ? 2 : 1),
 			     .doff = sizeof(tcp) / 4,
 			     .syn = !packet->is_reset,
 			     .rst = packet->is_reset,
 			     .window = htons(WINDOW)};
+	struct udphdr udp = {.source = tcp.source, .dest = tcp.dest, .len = htons(sizeof(udp))};
+	size_t length = is_tcp ? sizeof(tcp) : sizeof(udp);
+	uint8_t bytes[2 * CNI_ADDRESS_SIZE + sizeof(tcp)];
 
-	if (packet->is_reset)
-		tcp.seq = htonl(2);
-	memcpy(at, &tcp, sizeof(tcp));
-	tcp.check = transport_sum(at, sizeof(tcp), packet);
-	memcpy(at, &tcp, sizeof(tcp));
-	return sizeof(tcp);
-}
-
-static size_t put_udp(uint8_t *at, const struct probe_packet *packet)
-{
-	struct udphdr udp = {.source = htons(packet->source_port),
-			     .dest = htons(packet->destination_port),
-			     .len = htons(sizeof(udp))};
-
-	memcpy(at, &udp, sizeof(udp));
-	udp.check = transport_sum(at, sizeof(udp), packet);
-	if (!udp.check)
-		udp.check = 0xffff;
-	memcpy(at, &udp, sizeof(udp));
-	return sizeof(udp);
-}
-
-static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
-{
-	return packet->protocol == PROTOCOL_TCP ? put_tcp(at, packet) : put_udp(at, packet);
+	memcpy(bytes, packet->source, CNI_ADDRESS_SIZE);
+	memcpy(bytes + CNI_ADDRESS_SIZE, packet->destination, CNI_ADDRESS_SIZE);
+	memcpy(bytes + sizeof(bytes) - sizeof(tcp), is_tcp ? (void *)&tcp : (void *)&udp, length);
+	tcp.check = udp.check =
+		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)length);
+	memcpy(at, is_tcp ? (void *)&tcp : (void *)&udp, length);
+	return length;
 }
 
 static size_t put_ipv4(uint8_t *at, const struct probe_packet *packet)
@@ -87,8 +56,7 @@ static size_t put_ipv4(uint8_t *at, const struct probe_packet *packet)
 	ip.tot_len = htons((uint16_t)length);
 	memcpy(&ip.saddr, packet->source + 12, 4);
 	memcpy(&ip.daddr, packet->destination + 12, 4);
-	memcpy(at, &ip, sizeof(ip));
-	ip.check = sum_of(at, sizeof(ip));
+	ip.check = checksum((const uint8_t *)&ip, sizeof(ip), 0);
 	memcpy(at, &ip, sizeof(ip));
 	return length;
 }

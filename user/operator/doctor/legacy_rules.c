@@ -21,18 +21,23 @@ struct wanted {
 	const char *protocol;
 };
 
-/* The value of an option that is not inverted, or "". */
-static void value_of(const char *rule, const char *option, char value[64])
+struct value {
+	char text[64];
+};
+
+/* Of an option that is not inverted, or "". */
+static struct value value_of(const char *rule, const char *option)
 {
+	struct value value = {""};
 	char words[40];
 	const char *at;
 
 	snprintf(words, sizeof(words), " %s ", option);
 	at = strstr(rule, words);
-	*value = '\0';
 	if (at && !(at - rule >= 2 && !strncmp(at - 2, " !", 2)))
-		snprintf(value, 64, "%.*s", (int)strcspn(at + strlen(words), " \n"),
-			 at + strlen(words));
+		snprintf(value.text, sizeof(value.text), "%.*s",
+			 (int)strcspn(at + strlen(words), " "), at + strlen(words));
+	return value;
 }
 
 /* "80", "8000:8999" */
@@ -56,47 +61,42 @@ static bool holds_address(const char *value, const uint8_t address[CNI_ADDRESS_S
 static bool may_match(const struct wanted *wanted, const char *rule)
 {
 	const struct trace_tuple *tuple = wanted->tuple;
-	char target[64], protocol[64], to_port[64], from_port[64], source[64], destination[64];
+	struct value target = value_of(rule, "-j"), protocol = value_of(rule, "-p");
 
-	value_of(rule, "-j", target);
-	value_of(rule, "-p", protocol);
-	value_of(rule, "--dport", to_port);
-	value_of(rule, "--sport", from_port);
-	value_of(rule, "-s", source);
-	value_of(rule, "-d", destination);
-	return (!strcmp(target, "DROP") || !strcmp(target, "REJECT")) &&
-	       (!*protocol || !strcmp(protocol, wanted->protocol)) &&
-	       holds_port(to_port, tuple->destination_port) &&
-	       holds_port(from_port, tuple->source_port) && holds_address(source, tuple->source) &&
-	       holds_address(destination, tuple->destination);
+	return (!strcmp(target.text, "DROP") || !strcmp(target.text, "REJECT")) &&
+	       (!*protocol.text || !strcmp(protocol.text, wanted->protocol)) &&
+	       holds_port(value_of(rule, "--dport").text, tuple->destination_port) &&
+	       holds_port(value_of(rule, "--sport").text, tuple->source_port) &&
+	       holds_address(value_of(rule, "-s").text, tuple->source) &&
+	       holds_address(value_of(rule, "-d").text, tuple->destination);
 }
 
 /* ":FORWARD DROP [0:0]" */
 static bool is_closed_policy(const char *line)
 {
-	size_t length = strcspn(line, " \n");
+	const char *policy = strchr(line, ' ');
 
-	return *line == ':' && !strncmp(line + length, " DROP ", strlen(" DROP "));
+	return *line == ':' && policy && !strncmp(policy, " DROP ", strlen(" DROP "));
 }
 
-static char *list(const struct wanted *wanted, const char *save)
+/* Takes the text apart. */
+static char *list(const struct wanted *wanted, char *save)
 {
-	char *listed = cni_format("# one of these of iptables-legacy may have dropped it:");
-	char table[32] = "?";
-	size_t count = 0, length;
+	char *listed = cni_format("# one of these of iptables-legacy may have dropped it:"), *rest;
+	const char *table = "?";
+	size_t count = 0;
 
-	for (const char *line = save; *line; line += length + (line[length] == '\n')) {
-		cleanup_free char *text = NULL, *before = NULL;
+	for (char *line = strtok_r(save, "\n", &rest); line && count < RULES_MOST;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		cleanup_free char *before = NULL;
 
-		length = strcspn(line, "\n");
-		text = cni_format("%.*s\n", (int)length, line);
 		if (*line == '*')
-			snprintf(table, sizeof(table), "%.*s", (int)length - 1, line + 1);
-		if (count == RULES_MOST || (!is_closed_policy(text) && !may_match(wanted, text)))
+			table = line + 1;
+		if (!is_closed_policy(line) && !may_match(wanted, line))
 			continue;
 		count++;
 		before = listed;
-		listed = cni_format("%s\n# -t %s %.*s", before, table, (int)length, line);
+		listed = cni_format("%s\n# -t %s %s", before, table, line);
 	}
 	if (count)
 		return listed;

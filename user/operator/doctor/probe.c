@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/pkt_cls.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -13,6 +14,8 @@
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/loader.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "lib/text.h"
 #include "net/netns.h"
 #include "operator/doctor/frame.h"
 
@@ -52,13 +55,8 @@ bool probe_has_programs(const struct known_interface *uplink)
 	return found.count > 0;
 }
 
-void prober_clear(struct prober *prober)
-{
-	*prober = (struct prober){.locked = -1, .drops = -1};
-	tracing_clear(&prober->tracing);
-}
-
-int prober_open(struct prober *prober, const struct datapath *datapath, struct cni_error *err)
+static int open_prober(struct prober *prober, const struct datapath *datapath,
+		       struct cni_error *err)
 {
 	static const struct trace_filter any;
 	cleanup_error struct cni_error ignored = {0};
@@ -73,15 +71,36 @@ int prober_open(struct prober *prober, const struct datapath *datapath, struct c
 	return 0;
 }
 
-void prober_close(struct prober *prober)
+const char *probe_begin(struct doctor *doctor)
 {
+	cleanup_error struct cni_error err = {0};
+	struct prober *prober = doctor->prober;
+
+	if (prober)
+		return prober->why_not;
+	doctor->prober = prober = or_exit(calloc(1, sizeof(*prober)));
+	prober->locked = prober->drops = -1;
+	tracing_clear(&prober->tracing);
+	if (open_prober(prober, &doctor->host.datapath, &err))
+		prober->why_not = cni_format("%s", cni_error_message(&err));
+	return prober->why_not;
+}
+
+void probe_end(struct doctor *doctor)
+{
+	struct prober *prober = doctor->prober;
+
+	if (!prober)
+		return;
 	if (prober->drops >= 0)
 		close(prober->drops);
 	tracing_close(&prober->tracing);
 	kernel_names_release(&prober->names);
 	if (prober->locked >= 0)
 		close(prober->locked);
-	prober_clear(prober);
+	free(prober->why_not);
+	free(prober);
+	doctor->prober = NULL;
 }
 
 /* One probe on its way. */
@@ -273,14 +292,10 @@ static int open_inside(void *context, struct cni_error *err)
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
-	       struct cni_error *err)
+static int send_probe(struct prober *prober, const struct probe_way *way,
+		      struct probe_result *result, struct cni_error *err)
 {
-	struct journey journey = {.prober = prober,
-				  .way = way,
-				  .result = result,
-				  .host = {.tables = -1, .events = -1},
-				  .inside = {.tables = -1, .events = -1}};
+	struct journey journey = {.prober = prober, .way = way, .result = result};
 	struct nft_traced traced = {.protocol = way->packet.protocol,
 				    .devices = {way->entry->name, way->exit_name},
 				    .with_bridges = true};
@@ -299,4 +314,18 @@ int probe_send(struct prober *prober, const struct probe_way *way, struct probe_
 	nft_trace_close(&journey.host);
 	nft_trace_close(&journey.inside);
 	return failed;
+}
+
+bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way)
+{
+	cleanup_error struct cni_error err = {0};
+	struct probe_result result;
+
+	if (send_probe(doctor->prober, way, &result, &err)) {
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
+			     cni_error_message(&err));
+		return false;
+	}
+	probe_report(doctor, subject, way, &result);
+	return true;
 }

@@ -44,19 +44,17 @@ struct probe_result {
 	struct trace_drop kernel_drop;
 };
 
-/* What all probes of one run share. Begins with prober_clear(). */
+/* What all probes of one run share. */
 struct prober {
 	int locked, drops; /* file descriptors */
 	struct tracing tracing;
 	struct kernel_names names;
+	char *why_not; /* it could not be opened; NULL: it was */
 };
 
-void prober_clear(struct prober *prober);
-/* CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
-int prober_open(struct prober *prober, const struct datapath *datapath, struct cni_error *err);
-void prober_close(struct prober *prober);
-
-#define cleanup_prober __attribute__((cleanup(prober_close)))
+/* Opens doctor->prober, unless that was done before. NULL, or why it cannot be opened. */
+const char *probe_begin(struct doctor *doctor);
+void probe_end(struct doctor *doctor);
 
 /* One way into the host, or out of it: then a container sends the packet to a server, with which
  * goes what else would be an answer. */
@@ -80,8 +78,10 @@ uint16_t probe_random_port(void);
 /* Whether programs are at the uplink's egress, without which nothing is swallowed there. */
 bool probe_has_programs(const struct known_interface *uplink);
 
-/* CNI_ERROR_KERNEL_REFUSED: it could not be sent. */
-int probe_send(struct prober *prober, const struct probe_way *way, struct probe_result *result,
-	       struct cni_error *err);
+/* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
+void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+		  const struct probe_result *result);
+/* Sends it, and reports; that it cannot be sent is a finding, too. False: it was not sent. */
+bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);
 
 #endif

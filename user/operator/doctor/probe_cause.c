@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* probe_cause.c - what a probe's fate means. */
-#include "operator/doctor/probe_cause.h"
+#include "operator/doctor/probe.h"
 
 #include <linux/neighbour.h>
 #include <stdio.h>
@@ -26,10 +26,11 @@ struct cause {
 	const struct subject *subject;
 	const struct probe_way *way;
 	const struct probe_result *result;
-	struct prober *prober;
-	const char *uplink;
-	char target[ENDPOINT_TEXT_SIZE]; /* the container's */
-	char *rule;                      /* the rule that drops it, if nft tells; NULL */
+	char uplink[IF_NAMESIZE];
+	char *rule; /* the rule that drops it, if nft tells; NULL */
+	/* Why the kernel has dropped it; "": it has not. */
+	const char *reason;
+	bool is_netfilter; /* iptables-legacy, or somebody whom nftables does not trace */
 };
 
 /* The rule as nft prints it; NULL: nft is not installed, or it is no rule of the host's. */
@@ -52,17 +53,6 @@ static char *rule_text(const struct probe_result *result)
 		begin--;
 	begin += strspn(begin, " \t");
 	return cni_format("%.*s", (int)(end - begin), begin);
-}
-
-/* By iptables-legacy, or somebody whom nftables does not trace. */
-static bool is_of_netfilter(const struct cause *cause)
-{
-	const struct probe_result *result = cause->result;
-	const char *reason = result->kernel_dropped ? kernel_reason(&cause->prober->names,
-								    result->kernel_drop.reason)
-						    : NULL;
-
-	return reason && !strcmp(reason, "NETFILTER_DROP");
 }
 
 /* A policy of forwarding, or what stands in the place of one: firewalld's last rules reject all. A
@@ -95,7 +85,7 @@ static char *find_remedy(const struct cause *cause)
 		.protocol = protocol_word(packet->protocol, word),
 	};
 
-	if (!cause->result->rule_dropped && is_of_netfilter(cause))
+	if (!cause->result->rule_dropped && cause->is_netfilter)
 		return legacy_rules(&cause->result->kernel_drop.tuple, packet->protocol,
 				    cause->result->kernel_drop.in_container ? cause->way->inside
 									    : NULL);
@@ -139,16 +129,14 @@ static char *program_cause(const struct cause *cause)
 			  words.meaning ? words.meaning : "no reason is counted");
 }
 
-/* The hook is not told, but how far the packet has come. */
-static const char *netfilter_hook(const struct trace_drop *drop)
+/* To read all symbols of the kernel takes long: only where it is said. */
+static const char *function_of(const struct cause *cause)
 {
-	if (drop->in_container)
-		return "INPUT";
-	return drop->out_ifindex ? "FORWARD" : "PREROUTING";
+	return kernel_function(&cause->doctor->prober->names, cause->result->kernel_drop.location);
 }
 
 /* What the kernel's words mean to somebody who has not read its source. */
-static const char *meaning_of(const char *reason, const char *function)
+static const char *meaning_of(const struct cause *cause)
 {
 	static const struct {
 		const char *word, *meaning;
@@ -166,38 +154,26 @@ static const char *meaning_of(const char *reason, const char *function)
 	};
 
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (strstr(reason, meanings[i].word) || strstr(function, meanings[i].word))
+		if (strstr(cause->reason, meanings[i].word) ||
+		    strstr(function_of(cause), meanings[i].word))
 			return meanings[i].meaning;
 	return "";
 }
 
-static char *netfilter_cause(const struct cause *cause, const char *what)
+static void read_reason(struct cause *cause)
 {
-	const struct trace_drop *drop = &cause->result->kernel_drop;
+	const char *reason =
+		kernel_reason(&cause->doctor->prober->names, cause->result->kernel_drop.reason);
 
-	return cni_format("%s %s: by iptables-legacy or another user of netfilter, at %s, or one"
-			  " before",
-			  what,
-			  drop->in_container ? "in the container's own firewall" : "by the host",
-			  netfilter_hook(drop));
-}
-
-/* As opposed to a neighbour that does not answer. */
-static bool is_refused_by_routing(const struct cause *cause)
-{
-	const struct trace_drop *drop = &cause->result->kernel_drop;
-	struct kernel_names *names = &cause->prober->names;
-	const char *reason = kernel_reason(names, drop->reason);
-
-	return cause->result->kernel_dropped &&
-	       *meaning_of(reason ? reason : "", kernel_function(names, drop->location));
+	if (!cause->result->kernel_dropped)
+		return;
+	cause->reason = reason ? reason : "no reason is told";
+	cause->is_netfilter = !strcmp(cause->reason, "NETFILTER_DROP");
 }
 
 static char *kernel_cause(const struct cause *cause)
 {
 	const struct trace_drop *drop = &cause->result->kernel_drop;
-	const char *reason = kernel_reason(&cause->prober->names, drop->reason);
-	const char *function = kernel_function(&cause->prober->names, drop->location);
 	bool inside = drop->in_container;
 	const char *what =
 		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
@@ -205,19 +181,23 @@ static char *kernel_cause(const struct cause *cause)
 			: "the answer is dropped";
 	const char *meaning;
 
-	if (!reason)
-		reason = "no reason is told";
-	if (is_of_netfilter(cause))
-		return netfilter_cause(cause, what);
-	if (strstr(reason, "RPFILTER"))
+	/* The hook is not told, but how far the packet has come. */
+	if (cause->is_netfilter)
+		return cni_format("%s %s: by iptables-legacy or another user of netfilter, at %s,"
+				  " or one before",
+				  what, inside ? "in the container's own firewall" : "by the host",
+				  inside              ? "INPUT"
+				  : drop->out_ifindex ? "FORWARD"
+						      : "PREROUTING");
+	if (strstr(cause->reason, "RPFILTER"))
 		return cni_format("%s by %s: the reverse path filter at %s, as routing reaches the"
 				  " sender by another interface",
 				  what, inside ? "the container" : "the host",
 				  inside ? "its interface" : cause->way->entry->name);
-	meaning = meaning_of(reason, function);
+	meaning = meaning_of(cause);
 	return cni_format("%s by the kernel%s: %s%s%s at %s%s", what,
-			  inside ? " in the container" : "", meaning, *meaning ? " (" : "", reason,
-			  function, *meaning ? ")" : "");
+			  inside ? " in the container" : "", meaning, *meaning ? " (" : "",
+			  cause->reason, function_of(cause), *meaning ? ")" : "");
 }
 
 /* --- no answer, and nobody has dropped it ------------------------------------------------- */
@@ -281,46 +261,62 @@ static char *named_cause(const struct cause *cause)
 		return rule_cause(cause);
 	if (result->program_dropped)
 		return program_cause(cause);
-	return is_of_netfilter(cause) ? kernel_cause(cause) : NULL;
+	return cause->is_netfilter ? kernel_cause(cause) : NULL;
 }
 
 /* A host without a route refuses as well as a server does. */
 static char *unnamed_cause(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
+	const struct portmap *portmap = &cause->subject->mapping->portmap;
 	bool is_error = result->answer == ANSWER_ERROR;
-	char sender[CNI_ADDRESS_TEXT_SIZE];
+	char sender[CNI_ADDRESS_TEXT_SIZE], target[ENDPOINT_TEXT_SIZE];
 
 	if (result->answer == ANSWER_RESET)
 		return cni_format("refused: %s answers with a reset: nobody listens at %s, or its"
 				  " program refuses",
-				  cause->subject->container->text, cause->target);
-	if (is_unanswered(cause, cause->subject->gateway->ifindex,
-			  cause->subject->mapping->portmap.container_address))
+				  cause->subject->container->text,
+				  format_endpoint(portmap->container_address,
+						  portmap->container_port, target));
+	if (is_unanswered(cause, cause->subject->gateway->ifindex, portmap->container_address))
 		return absence_cause(cause);
 	if (is_error && local_address_exists(cause->doctor->host.socket, result->sender))
-		return is_refused_by_routing(cause) ? kernel_cause(cause) : absence_cause(cause);
+		return result->kernel_dropped && *meaning_of(cause) ? kernel_cause(cause)
+								    : absence_cause(cause);
 	if (is_error)
 		return cni_format("refused: an ICMP error of %s comes back",
 				  cni_address_format(result->sender, sender));
 	return result->kernel_dropped ? kernel_cause(cause) : silence_cause(cause);
 }
 
+static void forget_what_was_not_looked_at(struct diagnosis *diagnosis)
+{
+	if (diagnosis->is_not_looked_at)
+		diagnosis_release(diagnosis);
+}
+
 /* What the packet has met is the way as it is, and a look says why. */
 static void look(const struct cause *cause, struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
+	bool is_silent = !result->kernel_dropped && result->answer == ANSWER_NONE;
 
+	/* A datagram need not be answered, where somebody takes it. */
+	if (cause->way->packet.protocol == PROTOCOL_UDP && result->was_delivered && is_silent) {
+		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
+		forget_what_was_not_looked_at(diagnosis);
+		return;
+	}
 	if (result->was_seen)
 		way_diagnose(cause->doctor, cause->subject, cause->way->entry,
 			     cause->way->packet.source, diagnosis);
-	if (diagnosis->is_not_looked_at)
-		diagnosis_release(diagnosis);
-	if (!diagnosis->text && (!result->kernel_dropped || result->answer != ANSWER_NONE) &&
-	    (result->was_delivered || result->has_left || result->answer != ANSWER_NONE))
+	forget_what_was_not_looked_at(diagnosis);
+	if (!diagnosis->text &&
+	    (is_silent ? result->was_delivered || result->has_left : result->answer != ANSWER_NONE))
 		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
-	if (diagnosis->is_not_looked_at)
-		diagnosis_release(diagnosis);
+	forget_what_was_not_looked_at(diagnosis);
+	if (!diagnosis->text)
+		diagnosis->text = unnamed_cause(cause);
 }
 
 /* Who has dropped it knows more than what came back. */
@@ -332,91 +328,65 @@ static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 		return;
 	}
 	diagnosis->text = named_cause(cause);
-	if (diagnosis->text) {
+	if (diagnosis->text)
 		diagnosis->remedy = find_remedy(cause);
-		return;
-	}
-	look(cause, diagnosis);
-	if (!diagnosis->text)
-		diagnosis->text = unnamed_cause(cause);
-}
-
-/* A datagram need not be answered, where somebody takes it. */
-static bool is_taken(const struct cause *cause)
-{
-	const struct probe_result *result = cause->result;
-	cleanup_diagnosis struct diagnosis diagnosis = {0};
-
-	if (cause->way->packet.protocol != PROTOCOL_UDP || result->answer != ANSWER_NONE ||
-	    !result->was_delivered || result->rule_dropped || result->program_dropped ||
-	    result->kernel_dropped)
-		return false;
-	way_diagnose_listener(cause->doctor, cause->subject, &diagnosis);
-	return !diagnosis.text || diagnosis.is_not_looked_at;
-}
-
-void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
-		  struct prober *prober, const struct probe_result *result)
-{
-	struct cause cause = {doctor, subject, way, result, prober, way->entry->name, "", NULL};
-	const struct portmap *portmap = &subject->mapping->portmap;
-	char client[CNI_ADDRESS_TEXT_SIZE];
-	cleanup_diagnosis struct diagnosis diagnosis = {0};
-
-	format_endpoint(portmap->container_address, portmap->container_port, cause.target);
-	cause.rule = rule_text(result);
-	if (!is_taken(&cause))
-		find_cause(&cause, &diagnosis);
-	if (diagnosis.text) {
-		doctor_found(doctor, VERDICT_FAIL, diagnosis.remedy, "%s [%s, from %s by %s]",
-			     diagnosis.text, subject->port,
-			     cni_address_format(way->packet.source, client), way->entry->name);
-		diagnosis.remedy = NULL;
-	}
-	free(cause.rule);
+	else
+		look(cause, diagnosis);
 }
 
 /* Others may masquerade what goes out before we do. */
-static char *find_cause_outwards(const struct cause *cause)
+static void find_cause_outwards(const struct cause *cause, struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
 
-	if (result->answer == ANSWER_ACCEPTED)
-		return result->is_masqueraded_before
-			       ? cni_format("masqueraded by a rule of others before bpf-portmap's"
-					    " programs see it")
-			       : NULL;
-	if (result->rule_dropped)
-		return rule_cause(cause);
-	if (result->program_dropped)
-		return program_cause(cause);
-	if (result->kernel_dropped)
-		return kernel_cause(cause);
-	if (!result->has_left)
-		return cni_format("it does not come to bpf-portmap's programs at %s",
-				  cause->way->entry->name);
-	return cni_format("it does not leave by %s: nobody there answers for its next hop, or it"
-			  " ends in the host's IP stack",
-			  cause->uplink);
+	if (result->answer == ANSWER_ACCEPTED) {
+		if (result->is_masqueraded_before)
+			diagnosis->text = cni_format("masqueraded by a rule of others before"
+						     " bpf-portmap's programs see it");
+		return;
+	}
+	diagnosis->text = named_cause(cause);
+	if (diagnosis->text)
+		diagnosis->remedy = find_remedy(cause);
+	else if (result->kernel_dropped)
+		diagnosis->text = kernel_cause(cause);
+	else if (!result->has_left)
+		diagnosis->text = cni_format("it does not come to bpf-portmap's programs at %s",
+					     cause->way->entry->name);
+	else
+		diagnosis->text = cni_format("it does not leave by %s: nobody there answers for its"
+					     " next hop, or it ends in the host's IP stack",
+					     cause->uplink);
 }
 
-void probe_report_outwards(struct doctor *doctor, const struct subject *subject,
-			   const struct probe_way *way, struct prober *prober,
-			   const struct probe_result *result)
+void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+		  const struct probe_result *result)
 {
-	char uplink[IF_NAMESIZE] = "?", sender[CNI_ADDRESS_TEXT_SIZE];
-	struct cause cause = {doctor, subject, way, result, prober, uplink, "", NULL};
-	cleanup_free char *text = NULL;
+	struct cause cause = {.doctor = doctor,
+			      .subject = subject,
+			      .way = way,
+			      .result = result,
+			      .uplink = "?",
+			      .reason = ""};
+	cleanup_diagnosis struct diagnosis diagnosis = {0};
+	char source[CNI_ADDRESS_TEXT_SIZE];
+	cleanup_free char *where = NULL;
 
 	link_name(doctor->host.socket,
-		  route_to(doctor->host.socket, way->packet.destination).ifindex, uplink);
+		  way->is_outwards ? route_to(doctor->host.socket, way->packet.destination).ifindex
+				   : way->entry->ifindex,
+		  cause.uplink);
 	cause.rule = rule_text(result);
-	text = find_cause_outwards(&cause);
-	if (text)
-		doctor_found(doctor, VERDICT_WARN, find_remedy(&cause),
-			     "%s [what %s sends, %s to"
-			     " %s]",
-			     text, cni_address_format(way->packet.source, sender),
-			     subject->gateway->link.name, uplink);
+	read_reason(&cause);
+	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	free(cause.rule);
+	if (!diagnosis.text)
+		return;
+	cni_address_format(way->packet.source, source);
+	where = way->is_outwards
+			? cni_format("what %s sends, %s to %s", source, subject->gateway->link.name,
+				     cause.uplink)
+			: cni_format("%s, from %s by %s", subject->port, source, way->entry->name);
+	doctor_found_at(doctor, way->is_outwards ? VERDICT_WARN : VERDICT_FAIL, &diagnosis.remedy,
+			diagnosis.text, where);
 }

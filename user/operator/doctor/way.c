@@ -23,10 +23,20 @@
 struct passage {
 	struct doctor *doctor;
 	const struct subject *subject;
-	const struct link *uplink; /* may be NULL */
-	const uint8_t *client, *container;
+	const uint8_t *container;
 	struct diagnosis *diagnosis;
+	const struct link *uplink; /* may be NULL */
+	const uint8_t *client;
 };
+
+static struct passage passage_of(struct doctor *doctor, const struct subject *subject,
+				 struct diagnosis *diagnosis)
+{
+	return (struct passage){.doctor = doctor,
+				.subject = subject,
+				.container = subject->mapping->portmap.container_address,
+				.diagnosis = diagnosis};
+}
 
 void diagnosis_release(struct diagnosis *diagnosis)
 {
@@ -159,12 +169,6 @@ static void say_own_stack(const struct passage *way)
 	way->diagnosis->is_not_looked_at = true;
 }
 
-static const char *path_inside(const struct passage *way)
-{
-	return namespaces_find(&way->doctor->namespaces, way->subject->veth->link.peer_netns_id)
-		->path;
-}
-
 static char *route_remedy(const struct passage *way, const char *interface)
 {
 	const struct addressed_interface *gateway =
@@ -175,7 +179,8 @@ static char *route_remedy(const struct passage *way, const char *interface)
 		return NULL;
 	cni_address_format(way->subject->ipv4 ? gateway->address4 : gateway->address6, address);
 	return cni_format("nsenter --net=%s ip route replace default via %s dev %s",
-			  remedy_word(path_inside(way)).text, address, remedy_word(interface).text);
+			  remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
+			  address, remedy_word(interface).text);
 }
 
 /* Somebody whom the container takes for a neighbour, and who does not answer there. */
@@ -220,7 +225,8 @@ static void look_inside(const struct passage *way)
 	if (!(link->flags & IFF_UP)) {
 		say(way,
 		    cni_format("nsenter --net=%s ip link set dev %s up",
-			       remedy_word(path_inside(way)).text, remedy_word(link->name).text),
+			       remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
+			       remedy_word(link->name).text),
 		    "%s in %s is down", link->name, who);
 		return;
 	}
@@ -238,15 +244,20 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 		look_at_forwarding, look_at_links,     look_at_bridge,
 		look_at_route,      look_at_other_mac, look_inside,
 	};
-	const struct passage way = {
-		doctor,   subject, uplink, client, subject->mapping->portmap.container_address,
-		diagnosis};
+	struct passage way = passage_of(doctor, subject, diagnosis);
 
+	way.uplink = uplink;
+	way.client = client;
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]) && !diagnosis->text; i++)
 		looks[i](&way);
 }
 
 /* --- who takes it ------------------------------------------------------------------------- */
+
+struct inside_sockets {
+	enum protocol protocol;
+	struct socket_list list;
+};
 
 static int find_sockets(void *context, struct cni_error *err)
 {
@@ -257,18 +268,15 @@ static int find_sockets(void *context, struct cni_error *err)
 		      : -1;
 }
 
-/* Mappings that follow one another often ask for the same. */
-static int read_sockets(const struct passage *way, const struct namespace *namespace,
-			struct cni_error *err)
+/* Release the list also after a failure. -1 without an error: its namespace is not found. */
+static int read_sockets(const struct passage *way, struct socket_list *list, struct cni_error *err)
 {
-	struct inside_sockets *inside = &way->doctor->inside_sockets;
-	enum protocol protocol = way->subject->mapping->key.protocol;
+	struct inside_sockets inside = {.protocol = way->subject->mapping->key.protocol};
+	const struct namespace *namespace = doctor_namespace(way->doctor, way->subject);
+	int result = namespace ? netns_call(namespace->fd, find_sockets, &inside, err) : -1;
 
-	if (inside->namespace == namespace && inside->protocol == protocol)
-		return 0;
-	sockets_release(&inside->list);
-	*inside = (struct inside_sockets){.namespace = namespace, .protocol = protocol};
-	return netns_call(namespace->fd, find_sockets, inside, err);
+	*list = inside.list;
+	return result;
 }
 
 /* The socket that has the most waiting: several may share a port. */
@@ -295,7 +303,8 @@ static void say_listening(const struct passage *way, enum listening listening, c
 {
 	uint16_t port = way->subject->mapping->portmap.container_port;
 	const char *who = way->subject->container->text;
-	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], buffer[PROTOCOL_WORD_SIZE];
+	const char *word = protocol_word(way->subject->mapping->key.protocol, buffer);
 
 	if (where)
 		format_endpoint(where, port, at);
@@ -304,45 +313,40 @@ static void say_listening(const struct passage *way, enum listening listening, c
 		say(way,
 		    cni_format("# start the program in %s, or map the port that it listens at",
 			       remedy_word(who).text),
-		    "refused: nobody listens at %s port %s in %s",
-		    protocol_word(way->subject->mapping->key.protocol, word), wanted, who);
+		    "refused: nobody listens at %s port %s in %s", word, wanted, who);
 	else
 		say(way,
 		    cni_format("# let the program in %s listen at %s", remedy_word(who).text,
 			       way->subject->ipv4 ? "0.0.0.0" : "::"),
-		    "refused: %s listens at %s port %s only, not at %s", who,
-		    protocol_word(way->subject->mapping->key.protocol, word), at, wanted);
+		    "refused: %s listens at %s port %s only, not at %s", who, word, at, wanted);
 }
 
 /* A range of ports is asked about by its first one. */
 void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis)
 {
-	const struct portmap *portmap = &subject->mapping->portmap;
-	const struct passage way = {doctor,   subject, NULL, NULL, portmap->container_address,
-				    diagnosis};
-	const struct namespace *namespace =
-		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
+	const struct passage way = passage_of(doctor, subject, diagnosis);
+	cleanup_sockets struct socket_list sockets = {0};
 	cleanup_netlink struct netlink *inside = NULL;
 	cleanup_error struct cni_error err = {0};
 	enum listening listening;
 	const uint8_t *where;
 
-	if (!namespace || subject->mapping->key.protocol == PROTOCOL_SCTP)
+	if (subject->mapping->key.protocol == PROTOCOL_SCTP || !doctor_namespace(doctor, subject))
 		return;
-	if (read_sockets(&way, namespace, &err)) {
+	if (read_sockets(&way, &sockets, &err)) {
 		say(&way, NULL, "%s", cni_error_message(&err));
 		diagnosis->is_not_looked_at = true;
 		return;
 	}
-	listening = listening_at(&doctor->inside_sockets.list, subject->mapping->key.protocol,
-				 portmap->container_address, portmap->container_port, &where);
+	listening = listening_at(&sockets, subject->mapping->key.protocol, way.container,
+				 subject->mapping->portmap.container_port, &where);
 	if (listening == LISTENING) {
-		look_at_backlog(&way, &doctor->inside_sockets.list);
+		look_at_backlog(&way, &sockets);
 		return;
 	}
 	inside = doctor_enter(doctor, subject);
-	if (inside && !has_own_stack(inside, portmap->container_address))
+	if (inside && !has_own_stack(inside, way.container))
 		say_listening(&way, listening, where);
 }
 
@@ -352,8 +356,7 @@ static bool is_frozen(pid_t pid)
 	char path[512], groups[4096], events[128];
 	const char *group;
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	text_file_read(path, groups, sizeof(groups));
+	process_file(pid, "cgroup", groups, sizeof(groups));
 	group = strstr(groups, "0::/");
 	if (!group)
 		return false;
@@ -366,30 +369,25 @@ static bool is_frozen(pid_t pid)
 
 static bool is_stopped(pid_t pid)
 {
-	char path[64], status[512];
+	char status[512];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	text_file_read(path, status, sizeof(status));
+	process_file(pid, "status", status, sizeof(status));
 	return strstr(status, "\nState:\tT");
 }
 
 void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
 			  struct diagnosis *diagnosis)
 {
-	const struct portmap *portmap = &subject->mapping->portmap;
-	const struct passage way = {doctor,   subject, NULL, NULL, portmap->container_address,
-				    diagnosis};
-	const struct namespace *namespace =
-		namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
-	const struct socket_list *list = &doctor->inside_sockets.list;
+	const struct passage way = passage_of(doctor, subject, diagnosis);
+	cleanup_sockets struct socket_list list = {0};
 	cleanup_error struct cni_error ignored = {0};
 	struct socket_process holder = {0};
 
-	if (!namespace || read_sockets(&way, namespace, &ignored))
+	if (read_sockets(&way, &list, &ignored))
 		return;
-	for (size_t i = 0; i < list->count && !holder.inode; i++)
-		if (list->sockets[i].port == portmap->container_port)
-			holder.inode = list->sockets[i].inode;
+	for (size_t i = 0; i < list.count && !holder.inode; i++)
+		if (list.sockets[i].port == subject->mapping->portmap.container_port)
+			holder.inode = list.sockets[i].inode;
 	if (holder.inode)
 		processes_find(&holder, 1, NULL);
 	if (holder.pid && (is_stopped(holder.pid) || is_frozen(holder.pid)))

@@ -11,18 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include "nat/nft_rule.h"
 #include "nat/nft_batch.h"
 #include "net/netlink.h"
-#include "nat/nft_rule.h"
 
 #define TABLE "bpf-portmap-doctor"
 #define OWNED 2        /* NFT_TABLE_F_OWNER, since Linux 5.12 */
 #define INET_INGRESS 5 /* NF_INET_INGRESS, since Linux 5.10 */
 #define ANSWER_SIZE 32768
-#define ANSWER_SECONDS 2
 
 const char *nft_family_word(uint8_t family)
 {
@@ -41,70 +39,77 @@ static void put_number(struct nl_msg *request, int type, uint32_t number)
 	nla_put_u32(request, type, htonl(number));
 }
 
-static struct nlattr *begin_expression(struct nl_msg *request, const char *name,
-				       struct nlattr **element)
-{
-	*element = nla_nest_start(request, NFTA_LIST_ELEM);
-	nla_put_string(request, NFTA_EXPR_NAME, name);
-	return nla_nest_start(request, NFTA_EXPR_DATA);
-}
+struct expression {
+	const char *name;
+	struct {
+		int type;
+		uint32_t value;
+	} numbers[4]; /* of type 0: no more */
+	int data_type;
+	const void *data; /* NULL: there is none */
+	int size;
+};
 
-static void end_expression(struct nl_msg *request, struct nlattr *data, struct nlattr *element)
+static void put_expression(struct nl_msg *request, const struct expression *expression)
 {
-	nla_nest_end(request, data);
+	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM), *inner, *data;
+
+	nla_put_string(request, NFTA_EXPR_NAME, expression->name);
+	inner = nla_nest_start(request, NFTA_EXPR_DATA);
+	for (size_t i = 0; i < 4 && expression->numbers[i].type; i++)
+		put_number(request, expression->numbers[i].type, expression->numbers[i].value);
+	if (expression->data) {
+		data = nla_nest_start(request, expression->data_type);
+		nla_put(request, NFTA_DATA_VALUE, expression->size, expression->data);
+		nla_nest_end(request, data);
+	}
+	nla_nest_end(request, inner);
 	nla_nest_end(request, element);
 }
 
-/* Ends the expression that has loaded register 1. */
+/* Follows what has loaded register 1. */
 static void put_compare(struct nl_msg *request, const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "cmp", &element), *nest;
-
-	put_number(request, NFTA_CMP_SREG, NFT_REG_1);
-	put_number(request, NFTA_CMP_OP, NFT_CMP_EQ);
-	nest = nla_nest_start(request, NFTA_CMP_DATA);
-	nla_put(request, NFTA_DATA_VALUE, size, value);
-	nla_nest_end(request, nest);
-	end_expression(request, data, element);
+	put_expression(request,
+		       &(struct expression){"cmp",
+					    {{NFTA_CMP_SREG, NFT_REG_1}, {NFTA_CMP_OP, NFT_CMP_EQ}},
+					    NFTA_CMP_DATA,
+					    value,
+					    size});
 }
 
 static void put_meta(struct nl_msg *request, enum nft_meta_keys key, const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "meta", &element);
-
-	put_number(request, NFTA_META_DREG, NFT_REG_1);
-	put_number(request, NFTA_META_KEY, key);
-	end_expression(request, data, element);
+	put_expression(request, &(struct expression){.name = "meta",
+						     .numbers = {{NFTA_META_DREG, NFT_REG_1},
+								 {NFTA_META_KEY, key}}});
 	put_compare(request, value, size);
 }
 
 static void put_payload(struct nl_msg *request, enum nft_payload_bases base, uint32_t offset,
 			const void *value, int size)
 {
-	struct nlattr *element, *data = begin_expression(request, "payload", &element);
-
-	put_number(request, NFTA_PAYLOAD_DREG, NFT_REG_1);
-	put_number(request, NFTA_PAYLOAD_BASE, base);
-	put_number(request, NFTA_PAYLOAD_OFFSET, offset);
-	put_number(request, NFTA_PAYLOAD_LEN, (uint32_t)size);
-	end_expression(request, data, element);
+	put_expression(request,
+		       &(struct expression){.name = "payload",
+					    .numbers = {{NFTA_PAYLOAD_DREG, NFT_REG_1},
+							{NFTA_PAYLOAD_BASE, base},
+							{NFTA_PAYLOAD_OFFSET, offset},
+							{NFTA_PAYLOAD_LEN, (uint32_t)size}}});
 	put_compare(request, value, size);
 }
 
 static void put_nftrace(struct nl_msg *request)
 {
 	static const uint8_t on = 1;
-	struct nlattr *element, *data = begin_expression(request, "immediate", &element), *nest;
 
-	put_number(request, NFTA_IMMEDIATE_DREG, NFT_REG_1);
-	nest = nla_nest_start(request, NFTA_IMMEDIATE_DATA);
-	nla_put(request, NFTA_DATA_VALUE, sizeof(on), &on);
-	nla_nest_end(request, nest);
-	end_expression(request, data, element);
-	data = begin_expression(request, "meta", &element);
-	put_number(request, NFTA_META_KEY, NFT_META_NFTRACE);
-	put_number(request, NFTA_META_SREG, NFT_REG_1);
-	end_expression(request, data, element);
+	put_expression(request, &(struct expression){"immediate",
+						     {{NFTA_IMMEDIATE_DREG, NFT_REG_1}},
+						     NFTA_IMMEDIATE_DATA,
+						     &on,
+						     sizeof(on)});
+	put_expression(request, &(struct expression){.name = "meta",
+						     .numbers = {{NFTA_META_KEY, NFT_META_NFTRACE},
+								 {NFTA_META_SREG, NFT_REG_1}}});
 }
 
 /* The client's own packets, or those that go to it. */
@@ -194,31 +199,20 @@ static bool is_loaded(void)
 		!is_there("/sys/module/nf_conntrack/initstate"));
 }
 
-static int open_socket(void)
-{
-	struct timeval most = {.tv_sec = ANSWER_SECONDS};
-	struct sockaddr_nl anywhere = {.nl_family = AF_NETLINK};
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-
-	if (fd >= 0 && (bind(fd, (struct sockaddr *)&anywhere, sizeof(anywhere)) ||
-			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err)
 {
-	int group = NFNLGRP_NFTRACE, failed;
+	const struct sockaddr_nl group = {.nl_family = AF_NETLINK,
+					  .nl_groups = 1 << (NFNLGRP_NFTRACE - 1)};
+	int failed;
 
-	*trace = (struct nft_trace){.traced = *traced, .tables = -1, .events = -1};
+	*trace = (struct nft_trace){.traced = *traced};
 	if (!is_loaded())
 		return 0;
-	trace->tables = open_socket();
-	trace->events = trace->tables < 0 ? -1 : open_socket();
-	if (trace->events < 0 ||
-	    setsockopt(trace->events, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+	trace->tables = netlink_open(NETLINK_NETFILTER, err);
+	trace->events = trace->tables ? netlink_open(NETLINK_NETFILTER, err) : NULL;
+	if (!trace->events)
+		return -1;
+	if (bind(trace->events->fd, (const struct sockaddr *)&group, sizeof(group)))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "cannot listen to what nftables traces: %s", strerror(errno));
 	failed = make_table(trace, NFPROTO_INET, true);
@@ -234,11 +228,8 @@ int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, str
 
 void nft_trace_close(struct nft_trace *trace)
 {
-	if (trace->tables >= 0)
-		close(trace->tables);
-	if (trace->events >= 0)
-		close(trace->events);
-	trace->tables = trace->events = -1;
+	netlink_close(&trace->tables);
+	netlink_close(&trace->events);
 }
 
 /* --- what it tells ---------------------------------------------------------------------- */
@@ -330,12 +321,12 @@ static bool take_message(const struct nft_traced *traced, const struct nlmsghdr 
 
 bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop)
 {
-	uint8_t bytes[ANSWER_SIZE];
+	_Alignas(struct nlmsghdr) uint8_t bytes[ANSWER_SIZE];
 	struct telling telling = {0};
 	ssize_t length;
 
-	while (trace->events >= 0 &&
-	       (length = recv(trace->events, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+	while (trace->events &&
+	       (length = recv(trace->events->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
 		struct nlmsghdr *message = (struct nlmsghdr *)bytes;
 		int rest = (int)length;
 

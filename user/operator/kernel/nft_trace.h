@@ -18,6 +18,8 @@
 #include "lib/address.h"
 #include "lib/error.h"
 
+struct netlink;
+
 /* What a client's packets and the answers to it have. */
 struct nft_traced {
 	enum protocol protocol;
@@ -27,10 +29,11 @@ struct nft_traced {
 	bool with_bridges;      /* and by ports of bridges */
 };
 
+/* Begins as {0}. */
 struct nft_trace {
 	struct nft_traced traced;
-	int tables; /* netlink sockets; -1: there is none */
-	int events;
+	struct netlink *tables; /* NULL: there is none */
+	struct netlink *events;
 };
 
 /* Where a packet was dropped. */

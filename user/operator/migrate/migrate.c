@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* migrate.c - `bpf-portmap migrate --from-portmap`: takes over the ports that the reference plugin
  * portmap has mapped, from containers that go on running. */
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "operator/conflists.h"
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/items.h"
@@ -23,9 +23,6 @@
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
-
-static const char *const directories[] = {"/etc/cni/net.d",
-					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
 
 static const struct table_column columns[] = {
 	{"HOST", TABLE_LEFT},         {"PROTO", TABLE_LEFT},  {"NETWORK", TABLE_LEFT},
@@ -86,13 +83,6 @@ static json_t *make_item(const struct migrating *container, const struct migrati
 			 reason_of(container));
 }
 
-static int is_conflist(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
-}
-
 static bool names_portmap(const char *path)
 {
 	cleanup_json json_t *list = json_load_file(path, 0, NULL);
@@ -110,27 +100,22 @@ static bool names_portmap(const char *path)
 	return false;
 }
 
+static void take_conflist(void *context, const struct conflist_file *file)
+{
+	cleanup_free char *path = cni_format("%s", file->path);
+
+	if (!names_portmap(path))
+		return;
+	cni_make_utf8(path);
+	json_array_append_new(context, json_string(path));
+}
+
 /* The paths of those that still have the type portmap. */
 static json_t *find_conflists(void)
 {
 	json_t *found = json_array();
-	struct dirent **entries;
-	char path[512];
 
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		int count = scandir(directories[i], &entries, is_conflist, alphasort);
-
-		for (int j = 0; j < count; j++) {
-			snprintf(path, sizeof(path), "%s/%s", directories[i], entries[j]->d_name);
-			if (names_portmap(path)) {
-				cni_make_utf8(path);
-				json_array_append_new(found, json_string(path));
-			}
-			free(entries[j]);
-		}
-		if (count >= 0)
-			free(entries);
-	}
+	conflists_visit(take_conflist, found);
 	return found;
 }
 

@@ -20,6 +20,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
+#include "operator/conflists.h"
 #include "operator/support/archive.h"
 #include "operator/support/redact.h"
 #include "operator/verbs.h"
@@ -120,9 +121,6 @@ static const struct {
 	VERSION("cnirun", "/usr/local/bin/"),
 };
 
-static const char *const conflist_directories[] = {"/etc/cni/net.d",
-						   "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
-
 static void run_commands(struct archive *archive, const char *self)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -209,33 +207,13 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 				     fd < 0 ? strerror(errno) : cni_error_message(&err));
 }
 
-static int is_configuration(const struct dirent *entry)
+static void take_conflist(void *context, const struct conflist_file *file)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	char name[64];
 
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
-}
-
-static void add_conflists(struct archive *archive)
-{
-	char path[PATH_MAX], name[64];
-
-	for (size_t i = 0; i < sizeof(conflist_directories) / sizeof(conflist_directories[0]);
-	     i++) {
-		struct dirent **entries = NULL;
-		int count = scandir(conflist_directories[i], &entries, is_configuration, alphasort);
-
-		for (int j = 0; j < count; j++) {
-			snprintf(path, sizeof(path), "%s/%s", conflist_directories[i],
-				 entries[j]->d_name);
-			cni_printable(entries[j]->d_name, "");
-			snprintf(name, sizeof(name), "conflists%s/%.34s", i ? "-k3s" : "",
-				 entries[j]->d_name);
-			add_conflist(archive, path, name);
-			free(entries[j]);
-		}
-		free(entries);
-	}
+	snprintf(name, sizeof(name), "conflists%s/%.34s", file->engine, file->name);
+	cni_printable(name, "");
+	add_conflist(context, file->path, name);
 }
 
 static void fill(struct archive *archive, const char *self)
@@ -243,7 +221,7 @@ static void fill(struct archive *archive, const char *self)
 	add_system(archive);
 	run_commands(archive, self);
 	add_filters(archive);
-	add_conflists(archive);
+	conflists_visit(take_conflist, archive);
 }
 
 /* "bpf-portmap-support-web1-20261122T040107Z" */

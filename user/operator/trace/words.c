@@ -36,18 +36,21 @@ static const struct {
 	{BIT(flow_host), "host"},
 };
 
-static const char *const outcome_words[] = {
-	[OUTCOME_PASSED] = "passed",      [OUTCOME_TRANSLATED] = "translated",
-	[OUTCOME_DROPPED] = "dropped",    [OUTCOME_FAST_PATH] = "fast_path",
-	[OUTCOME_REROUTED] = "rerouted",  [OUTCOME_LIFTED] = "lifted",
-	[OUTCOME_HELD] = "held_fragment", [OUTCOME_RELEASED] = "sent_again",
+/* In JSON, and for people; where that is NULL there is more to say. */
+static const struct {
+	const char *word, *sentence;
+} outcomes[] = {
+	[OUTCOME_PASSED] = {"passed", "unchanged"},
+	[OUTCOME_TRANSLATED] = {"translated", "translated"},
+	[OUTCOME_DROPPED] = {"dropped", NULL},
+	[OUTCOME_FAST_PATH] = {"fast_path", NULL},
+	[OUTCOME_REROUTED] = {"rerouted",
+			      "sent by the interface that routing wants for its new source"},
+	[OUTCOME_LIFTED] = {"lifted", "into the IP stack rather than across the bridge"},
+	[OUTCOME_HELD] = {"held_fragment", "held until its datagram's first fragment comes"},
+	[OUTCOME_RELEASED] = {"sent_again",
+			      "sent in again, ahead of the fragments that were held for it"},
 };
-
-/* "dropped", "fast_path", ... */
-static const char *outcome_word(enum trace_outcome outcome)
-{
-	return outcome_words[outcome];
-}
 
 const char *trace_program_name(enum trace_hook hook)
 {
@@ -226,39 +229,20 @@ void trace_print_packet(FILE *file, const struct trace_event *event)
 
 static void print_outcome(FILE *file, const struct trace_words *words)
 {
-	switch (words->outcome) {
-	case OUTCOME_DROPPED:
+	enum way way = words->is_outwards ? OUTWARDS : INWARDS;
+
+	if (words->outcome == OUTCOME_DROPPED)
 		fprintf(file, "DROPPED%s%s%s%s", words->reason ? ": " : "",
 			words->reason ? words->reason : "", words->meaning ? ": " : "",
 			words->meaning ? words->meaning : "");
-		return;
-	case OUTCOME_FAST_PATH:
+	else if (words->outcome == OUTCOME_FAST_PATH)
 		fprintf(file, "fast path%s%s",
-			!*words->out ? ""
-			: words->found.value.path[words->is_outwards ? OUTWARDS : INWARDS] ==
-					PATH_OUT
-				? " out of "
-				: " into ",
+			!*words->out                               ? ""
+			: words->found.value.path[way] == PATH_OUT ? " out of "
+								   : " into ",
 			words->out);
-		return;
-	case OUTCOME_REROUTED:
-		fputs("sent by the interface that routing wants for its new source", file);
-		return;
-	case OUTCOME_LIFTED:
-		fputs("into the IP stack rather than across the bridge", file);
-		return;
-	case OUTCOME_HELD:
-		fputs("held until its datagram's first fragment comes", file);
-		return;
-	case OUTCOME_RELEASED:
-		fputs("sent in again, ahead of the fragments that were held for it", file);
-		return;
-	case OUTCOME_PASSED:
-		fputs("unchanged", file);
-		return;
-	default:
-		fputs("translated", file);
-	}
+	else
+		fputs(outcomes[words->outcome].sentence, file);
 }
 
 void trace_print_words(FILE *file, const struct trace_words *words)
@@ -334,7 +318,7 @@ json_t *trace_event_json(const struct view *view, const struct trace_event *even
 			 "tcp_flags", (int)event->tcp_flags, "length", (int)event->length, "error",
 			 (int)event->error, "fragment", (int)event->fragment, "before",
 			 tuple_json(&before), "after", tuple_json(&after), "outcome",
-			 outcome_word(words->outcome), "reason", words->reason, "meaning",
+			 outcomes[words->outcome].word, "reason", words->reason, "meaning",
 			 words->meaning, "kind", words->kind, "new", (int)words->is_new, "out",
 			 *words->out ? words->out : NULL, "container",
 			 json_container(view, words->container));

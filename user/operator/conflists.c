@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* conflists.c - the files that runtimes take for conflists. */
+#include "operator/conflists.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *path, *engine;
+} directories[] = {
+	{"/etc/cni/net.d", ""},
+	{"/var/lib/rancher/k3s/agent/etc/cni/net.d", "-k3s"},
+	{"/var/lib/rancher/rke2/agent/etc/cni/net.d", "-rke2"},
+	{"/var/snap/microk8s/current/args/cni-network", "-microk8s"},
+};
+
+/* One plugin alone stands in those that are no ".conflist". */
+static int is_read(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+}
+
+static int by_bytes(const struct dirent **one, const struct dirent **other)
+{
+	return strcmp((*one)->d_name, (*other)->d_name);
+}
+
+void conflists_visit(conflist_take *take, void *context)
+{
+	char path[512];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		struct dirent **entries = NULL;
+		int count = scandir(directories[i].path, &entries, is_read, by_bytes);
+
+		for (int j = 0; j < count; j++) {
+			const struct conflist_file file = {path, entries[j]->d_name,
+							   directories[i].engine, j == 0};
+
+			snprintf(path, sizeof(path), "%s/%s", directories[i].path, file.name);
+			take(context, &file);
+			free(entries[j]);
+		}
+		free(entries);
+	}
+}
