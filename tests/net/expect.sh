@@ -121,6 +121,13 @@ expect_contains() {
 	case $1 in *"$2"*) ;; *) fail "expected to find '$2' in: $1" ;; esac
 }
 
+# expect_counted COUNTER NUMBER WHAT: the counter of our programs gets there. A packet that was sent
+# past the IP stack may still be on its way.
+expect_counted() {
+	wait_until 5 has_counted "$1" "$2" || fail "$3: $1 is $(counted "$1"), expected $2"
+}
+has_counted() { [ "$(counted "$1")" = "$2" ]; }
+
 # expect_failure COMMAND...: the command fails; its output is in $output.
 expect_failure() {
 	! output=$("$@" 2>&1) || fail "should have failed: $*: $output"

@@ -254,10 +254,7 @@ shrinks_in_mid_connection() {
 # Its servers end with it; they would keep the namespace and the small MTU.
 container_remove_hard() {
 	container_del "$1" "$2"
-	local pids
-	pids=$(ip netns pids "$1")
-	# shellcheck disable=SC2086
-	[ -z "$pids" ] || kill -9 $pids
+	processes_end "$1"
 	ip netns delete "$1"
 }
 

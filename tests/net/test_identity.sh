@@ -32,7 +32,7 @@ test_identity_segmented() {
 	wait_until 5 grep -q "IP $client4.5001 > $host4.5000" /run/out.capture ||
 		fail "captured: $(capture_stop out)"
 	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and the client's answer"
-	expect_equal 1 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 1 drop_forged_source
 }
 
 # a container's packets with another container's address are dropped: they do not leave the host nor
@@ -54,7 +54,7 @@ test_identity_of_container() {
 	forge_from evil "$(address6 web)" 5000 "$(address6 near)" 5001 "$(mac_in near eth0)"
 	expect_captured_nothing out
 	expect_captured_nothing across
-	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	expect_counted drop_forged_source $((before + 4)) drop_forged_source
 	capture_start out client eth0 "udp port 5000"
 	forge_from web "$(address4 web)" 5000 "$client4" 5001
 	expect_contains "$(capture_stop out)" "$client4.5001"
@@ -74,7 +74,7 @@ test_identity_of_host() {
 		in_namespace evil "$peer" forge "$protocol" "$host4" 8080 "$client4" 4000 \
 			--interface eth0 --destination-mac "$(mac_of cni0)"
 	done
-	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	expect_counted drop_forged_source $((before + 4)) drop_forged_source
 	expect_answers client "$host6" 8080 web - --source-port 4000
 	expect_answers client "$host4" 8080 web - --source-port 4000
 }

@@ -423,7 +423,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "connect: Connection refused"
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "ask: Connection refused"
-	expect_equal 4 "$(counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_counted local_bound_to_loopback 4 local_bound_to_loopback
 	serve_on_host 8080
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
@@ -433,7 +433,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "name=host *"
-	expect_equal 8 "$(counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_counted local_bound_to_loopback 8 local_bound_to_loopback
 }
 
 # one unconnected socket alternates between mapped ports of two containers, at several addresses,

@@ -26,7 +26,7 @@ test_trust_neighbour_forges() {
 	forge_at client eth0 "$(mac_of eth0)" "$(address4 web)" 5000 "$server4" 5001
 	forge_at client eth0 "$(mac_of eth0)" "$(address6 web)" 5000 "$server6" 5001
 	expect_captured_nothing out
-	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 2 drop_forged_source
 	expect_answer web tcp "$server4" 9000 server "$host4_second"
 }
 
@@ -41,7 +41,7 @@ test_trust_unmanaged_forges() {
 	forge_at evil eth0 "$(mac_of cni0)" "$(address4 web)" 5000 "$server4" 5001
 	forge_at evil eth0 "$(mac_of cni0)" "$(address6 web)" 5000 "$server6" 5001
 	expect_captured_nothing out
-	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 2 drop_forged_source
 	ask evil udp "$server4" 9000 --timeout 200 >/dev/null || true
 	expect_answer web udp "$server4" 9000 server "$host4_second"
 }
