@@ -339,8 +339,7 @@ test_fastpath_forged_elsewhere() {
 	for _ in 1 2 3 4 5; do expect_says in web; done
 	arrived=$(arrived web)
 	for _ in 1 2 3; do
-		in_namespace server "$peer" forge udp "$client4" 7000 "$host4" 8080 \
-			--interface eth0 --destination-mac "$(mac_of eth1)"
+		forge server eth1 udp "$client4" 7000 "$host4" 8080
 	done
 	expect_says in web
 	expect_equal "$((arrived + 1))" "$(arrived web)" "datagrams that have arrived"

@@ -473,7 +473,8 @@ static int prepare_and_run(struct run *run)
 	return result;
 }
 
-/* Runs the row and, where that must be within a second, those that it continues once more before. */
+/* Runs the row and, where that must be within a second, those that it continues once more before.
+ */
 static int run_within_a_second(struct run *run)
 {
 	const struct row *row = run->row, *first = row;
