@@ -82,14 +82,6 @@ nothing_stays() {
 		map(select(.state == "new" or .state == "established")) | length')"
 }
 
-# end_processes NAMESPACE: nobody listens there any more
-end_processes() {
-	# shellcheck disable=SC2046
-	kill $(ip netns pids "$1")
-	wait_until 5 no_process "$1"
-}
-no_process() { [ -z "$(ip netns pids "$1")" ]; }
-
 # own_directory PATH: an empty one in this test alone, whatever the machine has there
 own_directory() {
 	local parent=$1

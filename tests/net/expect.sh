@@ -34,6 +34,15 @@ ask() {
 	fi
 }
 
+# forge NAMESPACE NEXT-HOP tcp|udp SOURCE PORT DESTINATION PORT [OPTION...]: sends a packet past the IP
+# stack to the next hop, which is an interface of the host or a MAC.
+forge() {
+	local who=$1 mac=$2
+	shift 2
+	[[ $mac = *:* ]] || mac=$(mac_of "$mac")
+	in_namespace "$who" "$peer" forge "$@" --interface eth0 --destination-mac "$mac"
+}
+
 # field_of NAME TEXT: the value of the last NAME=VALUE; field_read sets $field to it.
 field_of() {
 	local field
@@ -120,6 +129,13 @@ expect_equal() {
 expect_contains() {
 	case $1 in *"$2"*) ;; *) fail "expected to find '$2' in: $1" ;; esac
 }
+
+# expect_counted COUNTER NUMBER WHAT: the counter of our programs gets there. A packet that was sent
+# past the IP stack may still be on its way.
+expect_counted() {
+	wait_until 5 has_counted "$1" "$2" || fail "$3: $1 is $(counted "$1"), expected $2"
+}
+has_counted() { [ "$(counted "$1")" = "$2" ]; }
 
 # expect_failure COMMAND...: the command fails; its output is in $output.
 expect_failure() {

@@ -40,10 +40,10 @@ test_bpffs_made_again_by_another() {
 	for path in "$pins-loading" "$pins"; do
 		bpffs_as_user mkdir -p "$path/x"
 		# The loop ends when it has been moved away once, or with its time.
-		setpriv --reuid 65534 --regid 65534 --clear-groups timeout 60 bash -c \
+		setpriv --reuid 65534 --regid 65534 --clear-groups timeout $((60 * SLOWER)) bash -c \
 			'until mkdir "$1"; do sleep 0.01; done; mkdir "$1/x"' bash "$path" 2>/dev/null &
 		rival=$!
-		PREFIX='strace -f -o /dev/null -e trace=rename -e inject=rename:delay_exit=500000:when=1' \
+		PREFIX="strace -f -o /dev/null -e trace=rename -e inject=rename:delay_exit=$((500000 * SLOWER)):when=1" \
 			plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
 		wait "$rival" || fail "it was not moved away"
 		expect_pins_of_root

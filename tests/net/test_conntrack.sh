@@ -471,10 +471,8 @@ test_conntrack_port_zero() {
 	container_add web fast -p 8080:80/udp
 	capture_start in web eth0 "udp dst port 80"
 	capture_start out server eth0 "udp dst port 9000"
-	in_namespace client "$peer" forge udp "$client4" 0 "$host4" 8080 --interface eth0 \
-		--destination-mac "$(mac_of eth0)"
-	in_namespace one "$peer" forge udp "$(address4 one)" 0 "$server4" 9000 --interface eth0 \
-		--destination-mac "$(mac_of cni0)"
+	forge client eth0 udp "$client4" 0 "$host4" 8080
+	forge one cni0 udp "$(address4 one)" 0 "$server4" 9000
 	expect_contains "$(capture_stop in)" "IP $client4.0 > $(address4 web).80"
 	expect_contains "$(capture_stop out)" "IP $host4_second."
 }
@@ -509,8 +507,7 @@ test_conntrack_backscatter() {
 	container_start web fast -p 8080:80/tcp
 	capture_start in web eth0 "tcp dst port 80"
 	for flags in SA R RA FA; do
-		in_namespace client "$peer" forge tcp "$client4" 7100 "$host4" 8080 --interface eth0 \
-			--destination-mac "$(mac_of eth0)" --tcp-flags "$flags"
+		forge client eth0 tcp "$client4" 7100 "$host4" 8080 --tcp-flags "$flags"
 	done
 	expect_captured_nothing in
 }

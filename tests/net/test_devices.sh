@@ -44,8 +44,8 @@ expect_rewritten_once() {
 	local in out
 	in=$(counted rewritten_destination) out=$(counted rewritten_source)
 	expect_answer "$1" udp "$uplink4" 8080 "$2" "$office4"
-	expect_equal $((in + 1)) "$(counted rewritten_destination)" "destinations rewritten"
-	expect_equal $((out + 1)) "$(counted rewritten_source)" "sources rewritten"
+	expect_counted rewritten_destination $((in + 1)) "destinations rewritten"
+	expect_counted rewritten_source $((out + 1)) "sources rewritten"
 }
 
 vlan_make() {

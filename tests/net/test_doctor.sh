@@ -67,7 +67,7 @@ test_doctor_forwarding() {
 test_doctor_listener() {
 	healthy_host
 	healthy
-	end_processes web
+	processes_end web
 	finds listener 'nobody listens at tcp port' 2
 	in_namespace web "$peer" serve tcp 127.0.0.1 80 --name web --background
 	finds listener 'listens at tcp port 127.0.0.1:80 only' 2 8080
@@ -75,9 +75,7 @@ test_doctor_listener() {
 	healthy
 }
 serve_in_family() {
-	# shellcheck disable=SC2046
-	kill $(ip netns pids web)
-	wait_until 5 no_process web
+	processes_end web
 	serve_in web 80
 }
 
@@ -210,7 +208,7 @@ test_doctor_routes() {
 # Kata Containers hand the frames to a virtual machine
 test_doctor_own_stack() {
 	healthy_host
-	end_processes web
+	processes_end web
 	ip -n web tuntap add tap0_kata mode tap
 	finds way 'network stack of its own (gVisor' 3
 	ip -n web link del tap0_kata
@@ -367,11 +365,7 @@ test_doctor_many() {
 	read -r took computed kilobytes < <(tail -n 1 /run/err)
 	echo "note: doctor, 51 containers: $took ms, of which it computed $computed ms; $kilobytes KB"
 	[ "$computed" -le $((300 * SLOWER)) ] || fail "$computed ms"
-	for number in {1..50}; do
-		# shellcheck disable=SC2046
-		kill $(ip netns pids "web$number")
-		wait_until 5 no_process "web$number"
-	done
+	for number in {1..50}; do processes_end "web$number"; done
 	finds listener 'nobody listens' 2
 	expect_equal '8 92' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
 	by_hand 2 doctor

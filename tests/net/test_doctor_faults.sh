@@ -180,14 +180,14 @@ test_doctor_faults_container() {
 	ip -n web route add "$client4/32" dev eth0
 	dead "shop/web-0 takes $client4 for a neighbour at its eth0 (a netmask"
 	ip -n web route del "$client4/32" dev eth0
-	end_processes web
+	processes_end web
 	in_namespace web "$peer" serve tcp 127.0.0.1 80 --name web --background
 	dead 'refused: shop/web-0 listens at tcp port 127.0.0.1:80 only'
-	end_processes web
+	processes_end web
 	in_namespace web "$peer" serve tcp "$web6" 80 --name web --background
 	dead "refused: shop/web-0 listens at tcp port [$web6]:80 only, not at $web4:80"
 	alive --from "$client6" 8080/tcp
-	end_processes web
+	processes_end web
 	serve_in web 80
 	ip -n web address del "$web4/16" dev eth0
 	ip neighbour flush dev cni0

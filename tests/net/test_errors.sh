@@ -147,6 +147,20 @@ neighbour_is_refused() {
 	expect_refused near udp "$host6" 8080 --connected
 }
 
+# path_errors_watch, expect_path_errors: errors of both families have passed, and none with an address of a
+# container
+path_errors_watch() {
+	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
+	capture_start leak client eth0 "$quoted_leak"
+}
+expect_path_errors() {
+	local seen
+	seen=$(capture_stop errors)
+	expect_contains "$seen" "need to frag"
+	expect_contains "$seen" "packet too big"
+	expect_captured_nothing leak
+}
+
 # also with fastPath off, always
 # limit 120 s
 # 10 MB pass both ways through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
@@ -154,15 +168,10 @@ test_errors_path_mtu_mapping() {
 	path_make
 	container_add web bridge -p 8080:80/tcp
 	files_serve web 80
-	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
-	capture_start leak client eth0 "$quoted_leak"
+	path_errors_watch
 	expect_transfers far "$host4" 8080
 	expect_transfers far "$host6" 8080
-	local seen
-	seen=$(capture_stop errors)
-	expect_contains "$seen" "need to frag"
-	expect_contains "$seen" "packet too big"
-	expect_captured_nothing leak
+	expect_path_errors
 }
 
 # limit 120 s
@@ -172,18 +181,13 @@ test_errors_path_mtu_masquerade() {
 	files_serve far 80
 	container_add one bridge
 	container_add two ptp
-	capture_start errors client eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
-	capture_start leak client eth0 "$quoted_leak"
+	path_errors_watch
 	local name
 	for name in one two; do
 		expect_transfers "$name" "$far4" 80
 		expect_transfers "$name" "$far6" 80
 	done
-	local seen
-	seen=$(capture_stop errors)
-	expect_contains "$seen" "need to frag"
-	expect_contains "$seen" "packet too big"
-	expect_captured_nothing leak
+	expect_path_errors
 }
 
 # also with fastPath off
@@ -254,10 +258,7 @@ shrinks_in_mid_connection() {
 # Its servers end with it; they would keep the namespace and the small MTU.
 container_remove_hard() {
 	container_del "$1" "$2"
-	local pids
-	pids=$(ip netns pids "$1")
-	# shellcheck disable=SC2086
-	[ -z "$pids" ] || kill -9 $pids
+	processes_end "$1"
 	ip netns delete "$1"
 }
 

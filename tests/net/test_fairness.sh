@@ -23,15 +23,6 @@ fair_world() {
 	expect_untouched "before" victim "$untouched_port"
 }
 
-# container_kill NAME: kills its processes; their sockets may take a while to close.
-container_kill() {
-	# shellcheck disable=SC2046
-	kill -9 $(ip netns pids "$1")
-	wait_until 10 no_listeners "$1" || fail "sockets of $1 stay"
-}
-
-no_listeners() { [ -z "$(in_namespace "$1" ss -Htuln)" ]; }
-
 expect_none_refused() {
 	local counter
 	[ "$plugin" = bpf-portmap ] || return 0
@@ -59,7 +50,7 @@ test_client_of_many_connections() {
 	echo "note: and with data: $said"
 	expect_untouched "one client has opened more of them" victim "$untouched_port"
 	# whose ends the client does not acknowledge
-	container_kill victim
+	processes_end victim
 	serve_in victim 80
 	serve_crowd victim 81
 	expect_untouched "the server has closed them" victim "$untouched_port"

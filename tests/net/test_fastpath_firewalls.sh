@@ -118,19 +118,15 @@ test_fastpath_allowed_outlives_conntrack() {
 	expect_no_invalid
 }
 
-no_process() { [ -z "$(ip netns pids "$1")" ]; }
-
 # clients notice the death of a container's process although conntrack has forgotten the connections
 test_fastpath_allowed_server_dies() {
-	local pid
 	guarded_world
 	conntrack_times tcp_timeout_syn_recv=1
 	conversation_open talk client tcp "$host4" 8080
 	expect_says talk web
 	expect_fast talk web tcp
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
-	for pid in $(ip netns pids web); do kill -9 "$pid"; done
-	wait_until 5 no_process web || fail "the server's process has not ended"
+	processes_end web
 	expect_contains "$(say talk)" closed
 	wait_until 5 no_connection client web || fail "one side has not ended"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
@@ -167,7 +163,7 @@ test_fastpath_tcp_handshake() {
 	expect_says out server
 	expect_equal "SYN_RECV SYN_RECV" "$(conntrack_list tcp | awk '{ print $4 }' | xargs)"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
-	expect_equal 2 "$(counted flow_offloaded)" "flows offloaded"
+	expect_counted flow_offloaded 2 "flows offloaded"
 }
 
 # a TCP connection that skips the IP stack never returns to it, however long ago its last packet
@@ -343,8 +339,7 @@ test_fastpath_forged_elsewhere() {
 	for _ in 1 2 3 4 5; do expect_says in web; done
 	arrived=$(arrived web)
 	for _ in 1 2 3; do
-		in_namespace server "$peer" forge udp "$client4" 7000 "$host4" 8080 \
-			--interface eth0 --destination-mac "$(mac_of eth1)"
+		forge server eth1 udp "$client4" 7000 "$host4" 8080
 	done
 	expect_says in web
 	expect_equal "$((arrived + 1))" "$(arrived web)" "datagrams that have arrived"

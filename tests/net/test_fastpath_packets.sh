@@ -280,7 +280,10 @@ servers_end() {
 	local name pid
 	for name; do
 		for pid in $(ip netns pids "$name"); do
-			case $(cat "/proc/$pid/cmdline" 2>/dev/null) in *serve*) kill -9 "$pid" ;; esac
+			case $(cat "/proc/$pid/cmdline" 2>/dev/null) in *serve*)
+				kill -9 "$pid"
+				wait_until 5 have_ended "$pid" || fail "server $pid of $name stays" ;;
+			esac
 		done
 	done
 }

@@ -75,12 +75,9 @@ test_host_socket_on_published_port_gone() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in client 9000
 	expect_answers host "$client4" 9000 client - --source-port 8080 --connected
-	ip netns pids client | xargs -r kill
-	wait_until 5 no_server_in client
+	processes_end client
 	expect_answers client "$host4" 8080 web "$client4" --source-port 9000
 }
-
-no_server_in() { [ -z "$(ip netns pids "$1")" ]; }
 
 # the host's other services and pings work as before [i08][i13]
 test_host_services() {

@@ -8,12 +8,6 @@
 
 needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
 
-# forge_from CONTAINER SOURCE PORT DESTINATION PORT [MAC]: a datagram, by default to the gateway
-forge_from() {
-	in_namespace "$1" "$peer" forge udp "$2" "$3" "$4" "$5" --interface eth0 \
-		--destination-mac "${6:-$(mac_of cni0)}"
-}
-
 # a container's TCP packet that the kernel is to segment, with no total length in its IP header: the
 # stack takes it for BIG TCP, however short it is; no container address leaves the host by it
 test_identity_segmented() {
@@ -32,7 +26,7 @@ test_identity_segmented() {
 	wait_until 5 grep -q "IP $client4.5001 > $host4.5000" /run/out.capture ||
 		fail "captured: $(capture_stop out)"
 	expect_equal 2 "$(capture_stop out | grep -c " IP ")" "one packet and the client's answer"
-	expect_equal 1 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 1 drop_forged_source
 }
 
 # a container's packets with another container's address are dropped: they do not leave the host nor
@@ -48,15 +42,15 @@ test_identity_of_container() {
 	capture_start across near eth0 "udp port 5000"
 	local before
 	before=$(counted drop_forged_source)
-	forge_from evil "$(address4 web)" 5000 "$client4" 5001
-	forge_from evil "$(address6 web)" 5000 "$client6" 5001
-	forge_from evil "$(address4 web)" 5000 "$(address4 near)" 5001 "$(mac_in near eth0)"
-	forge_from evil "$(address6 web)" 5000 "$(address6 near)" 5001 "$(mac_in near eth0)"
+	forge evil cni0 udp "$(address4 web)" 5000 "$client4" 5001
+	forge evil cni0 udp "$(address6 web)" 5000 "$client6" 5001
+	forge evil "$(mac_in near eth0)" udp "$(address4 web)" 5000 "$(address4 near)" 5001
+	forge evil "$(mac_in near eth0)" udp "$(address6 web)" 5000 "$(address6 near)" 5001
 	expect_captured_nothing out
 	expect_captured_nothing across
-	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	expect_counted drop_forged_source $((before + 4)) drop_forged_source
 	capture_start out client eth0 "udp port 5000"
-	forge_from web "$(address4 web)" 5000 "$client4" 5001
+	forge web cni0 udp "$(address4 web)" 5000 "$client4" 5001
 	expect_contains "$(capture_stop out)" "$client4.5001"
 }
 
@@ -69,12 +63,10 @@ test_identity_of_host() {
 	local before protocol
 	before=$(counted drop_forged_source)
 	for protocol in tcp udp; do
-		in_namespace evil "$peer" forge "$protocol" "$host6" 8080 "$client6" 4000 \
-			--interface eth0 --destination-mac "$(mac_of cni0)"
-		in_namespace evil "$peer" forge "$protocol" "$host4" 8080 "$client4" 4000 \
-			--interface eth0 --destination-mac "$(mac_of cni0)"
+		forge evil cni0 "$protocol" "$host6" 8080 "$client6" 4000
+		forge evil cni0 "$protocol" "$host4" 8080 "$client4" 4000
 	done
-	expect_equal 4 $(($(counted drop_forged_source) - before)) drop_forged_source
+	expect_counted drop_forged_source $((before + 4)) drop_forged_source
 	expect_answers client "$host6" 8080 web - --source-port 4000
 	expect_answers client "$host4" 8080 web - --source-port 4000
 }
@@ -128,7 +120,7 @@ test_identity_same_address() {
 	container_add new isolated 2>/run/warnings
 	expect_equal "$(address4 old)" "$(address4 new)" addresses
 	capture_start across host cni0 "udp port 5000"
-	forge_from old "$(address4 old)" 5000 10.88.9.9 5001
+	forge old cni0 udp "$(address4 old)" 5000 10.88.9.9 5001
 	expect_contains "$(capture_stop across)" "10.88.9.9.5001"
 }
 

@@ -257,6 +257,7 @@ test_ipam_killed() {
 # other plugins: static gives what is asked for, and one address once; one that leaves a process is
 # asked again, one that hangs is killed, one that fails is quoted
 test_ipam_plugins() {
+	local seconds=$((1 + SLOWER))
 	echo '{"type": "static", "addresses": [{"address": "10.91.0.3/24"}]}' >/run/static
 	plugin_wrap host-local <<-'SH'
 		[ "$CNI_COMMAND" = ADD ] && exec sleep 1000
@@ -268,12 +269,12 @@ test_ipam_plugins() {
 	SH
 	ln -s "$reference_plugins/static" /run/cni-plugins/static.real
 	conflist hangs bridge '.name = "hangs" | .plugins[0].ipam.ranges = [[{"subnet":"10.92.0.0/24"}]]'
-	ipam_start --ipam /run/static --timeout 1
+	ipam_start --ipam /run/static --timeout "$seconds"
 	pool_request 10.91.0.0/24 >/dev/null
 	expect_equal 10.91.0.3 "$(given address_request "$pool")" "static's own"
 	expect_err 'gave 10.91.0.3, which Docker has already' address_request "$pool"
 	pool_request 10.92.0.0/24 >/dev/null
-	expect_err 'did not end within 1 second' address_request docker-local/10.92.0.0/24
+	expect_err "did not end within $seconds seconds" address_request docker-local/10.92.0.0/24
 	pool_request 10.93.0.0/24 >/dev/null
 	expect_err 'the plugin \"static\" gave no address of the pool' address_request docker-local/10.93.0.0/24
 	touch /run/deaf

@@ -179,7 +179,7 @@ link_forged() {
 		says "forged" $groups:01 86dd "$(icmp6_hex "$source" ff02::1 134 "4000000000000000$(printf '00%.0s' {1..4})")"
 		says "forged" "$gateway" 86dd "$(udp6_hex "$source" "$host" 547)"
 	done
-	expect_equal 4 "$(counted drop_forged_source)" "drop_forged_source"
+	expect_counted drop_forged_source 4 "drop_forged_source"
 }
 
 # also with portmap

@@ -246,14 +246,12 @@ test_localhost_second_loopback() {
 
 # forge_loopback NAMESPACE HOST-INTERFACE OWN4 OWN6: with source port 7001, every combination
 forge_loopback() {
-	local port protocol pair mac
-	mac=$(mac_of "$2")
+	local port protocol pair
 	for port in 8080 8081; do
 		for protocol in tcp udp; do
 			for pair in "$3 127.0.0.1" "127.0.0.1 127.0.0.1" "127.0.0.1 $host4" \
 				"127.0.0.1 $bridge4" "$4 ::1" "::1 ::1" "::1 $host6" "::1 $bridge6"; do
-				in_namespace "$1" "$peer" forge "$protocol" "${pair% *}" 7001 "${pair#* }" \
-					"$port" --interface eth0 --destination-mac "$mac"
+				forge "$1" "$2" "$protocol" "${pair% *}" 7001 "${pair#* }" "$port"
 			done
 		done
 	done
@@ -270,8 +268,7 @@ test_localhost_forged() {
 	capture_start web web eth0 "port 80"
 	forge_loopback client eth0 "$client4" "$client6"
 	forge_loopback near cni0 "$(address4 near)" "$(address6 near)"
-	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8081 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
+	forge client eth0 udp "$client4" 7002 "$host4" 8081
 	local seen
 	seen=$(capture_stop web)
 	expect_contains "$seen" 7002
@@ -423,7 +420,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "connect: Connection refused"
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "ask: Connection refused"
-	expect_equal 4 "$(counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_counted local_bound_to_loopback 4 local_bound_to_loopback
 	serve_on_host 8080
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
@@ -433,7 +430,7 @@ test_localhost_bound_to_loopback() {
 		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
 		"bind ok" "connect ok" "name=host *"
-	expect_equal 8 "$(counted local_bound_to_loopback)" local_bound_to_loopback
+	expect_counted local_bound_to_loopback 8 local_bound_to_loopback
 }
 
 # one unconnected socket alternates between mapped ports of two containers, at several addresses,

@@ -320,8 +320,7 @@ test_neighbour_bridge_entry() {
 	"$build/bpf-portmap" attach >/dev/null
 	expect_contains "$(entry_of web static)" "$mac"
 	container_add thief bridge
-	in_namespace thief "$peer" forge udp "$(address4 thief)" 5000 "$client4" 5001 --interface eth0 \
-		--destination-mac "$(mac_of cni0)" --source-mac "$mac"
+	forge thief cni0 udp "$(address4 thief)" 5000 "$client4" 5001 --source-mac "$mac"
 	expect_contains "$(entry_of web static)" "$mac"
 	expect_equal '' "$(bridge fdb show dev "$(host_veth thief)" | grep "$mac" || true)"
 	bridge fdb del "$mac" dev "$veth" master

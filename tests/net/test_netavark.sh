@@ -320,7 +320,7 @@ $(head "$names"/*)"
 test_netavark_names() {
 	local other='.network.name = "other" | .network.network_interface = "podman8" | .network.internal = true |
 		.network.subnets = [{subnet: "10.90.0.0/24", gateway: "10.90.0.1"}] |
-		.network_options.static_ips = ["10.90.0." + $number]' name
+		.network_options.static_ips = ["10.90.0." + $number]' name pid
 	local only_six='.network.name = "six" | .network.network_interface = "podman9" |
 		.network.subnets = [{subnet: "fd00:90::/64", gateway: "fd00:90::1"}] |
 		.network_options.static_ips = ["fd00:90::" + $number]'
@@ -351,7 +351,9 @@ test_netavark_names() {
 	ip netns delete one
 	setup three 10 '[]' "$named"
 	expect_found two 10.89.0.1 one
-	kill -9 "$(cat "$names/aardvark.pid")"
+	pid=$(cat "$names/aardvark.pid")
+	kill -9 "$pid"
+	wait_until 5 have_ended "$pid" || fail "aardvark-dns stays"
 	setup four 11 '[]' "$named"
 	expect_found three 10.89.0.1 two '10.89.0.6 fd00:89::6'
 	for name in two three four six apart silent; do teardown "$name"; done

@@ -179,15 +179,10 @@ test_outside_container_to_same_port_elsewhere() {
 # a frame with the mapped address and port but another MAC is not translated [i13]
 test_outside_foreign_frame() {
 	container_start web bridge -p 8080:80/udp
-	local mac
-	mac=$(mac_of eth0)
 	capture_start web web eth0 "udp port 80 and src host $client4"
-	in_namespace client "$peer" forge udp "$client4" 7001 "$host4" 8080 \
-		--interface eth0 --destination-mac 02:00:00:00:00:99
-	in_namespace client "$peer" forge udp "$client4" 7002 "$host4" 8080 \
-		--interface eth0 --destination-mac ff:ff:ff:ff:ff:ff
-	in_namespace client "$peer" forge udp "$client4" 7003 "$host4" 8080 \
-		--interface eth0 --destination-mac "$mac"
+	forge client 02:00:00:00:00:99 udp "$client4" 7001 "$host4" 8080
+	forge client ff:ff:ff:ff:ff:ff udp "$client4" 7002 "$host4" 8080
+	forge client eth0 udp "$client4" 7003 "$host4" 8080
 	local seen
 	seen=$(capture_stop web)
 	expect_contains "$seen" "$client4.7003"
@@ -292,8 +287,7 @@ test_outside_spurious_reset() {
 	container_start web bridge -p 8080:80/tcp
 	conversation_open talk client tcp "$host4" 8080 --source-port 7000
 	expect_says talk web
-	in_namespace client "$peer" forge tcp "$client4" 7000 "$host4" 8080 --tcp-flags R \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
+	forge client eth0 tcp "$client4" 7000 "$host4" 8080 --tcp-flags R
 	expect_says talk web
 	expect_says talk web
 }

@@ -117,14 +117,18 @@ test_portmap_gone_del_legacy() {
 	removed_by_our_del
 }
 
-# the same with the rules of portmap's backend nftables
-test_portmap_gone_del_nftables() {
+gone_world_nftables() {
 	gone_world
 	conflist plain bridge "$other_network | $only_main"
 	container_start web plain
 	container_start stays plain
 	by_newer_portmap web 8080
 	by_newer_portmap stays 8081
+}
+
+# the same with the rules of portmap's backend nftables
+test_portmap_gone_del_nftables() {
+	gone_world_nftables
 	expect_answer client tcp "$host4" 8080 web
 	container_remove web new
 	expect_gone
@@ -189,12 +193,7 @@ test_portmap_gone_gc_legacy() {
 # the same with the rules of portmap's backend nftables, and where gc sees no namespace, no process and
 # no program of the host, as in the DaemonSet's container
 test_portmap_gone_gc_hidden() {
-	gone_world
-	conflist plain bridge "$other_network | $only_main"
-	container_start web plain
-	container_start stays plain
-	by_newer_portmap web 8080
-	by_newer_portmap stays 8081
+	gone_world_nftables
 	hidden() {
 		unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns
 			mount -t tmpfs tmpfs /var/lib; PATH=/none exec "$@"' sh "$@"

@@ -119,5 +119,5 @@ test_ports_closed_ones_again() {
 	sleep 11
 	crowd_ask two 150
 	crowds_expect_ok
-	expect_equal 150 "$(counted flow_evicted)" "flows evicted"
+	expect_counted flow_evicted 150 "flows evicted"
 }

@@ -87,6 +87,7 @@ test_runtimes_lock_is_held() {
 	expect_code 11
 	expect_contains "$output" "$holder"
 	kill "$holder"
+	wait "$holder" || true
 	expect_same_state "$before"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 }
@@ -96,7 +97,7 @@ test_runtimes_lock_is_held() {
 # plugin, undoes what the other plugins have set up, and does not wait for a process that keeps
 # stdout
 test_runtimes_plugin_hangs() {
-	local process seconds=$((3 * ${SLOWER:-1})) # bridge waits up to 2.6 seconds for its port
+	local process seconds=$((5 * ${SLOWER:-1})) # bridge waits up to 2.6 seconds for its port
 	mkdir /run/trap
 	ln -s "$CNI_PATH"/* /run/trap/
 	cat >/run/trap/hang <<-'END'

@@ -34,12 +34,12 @@ tags_of_container() {
 	capture_start leak late eth0 "udp port 9"
 	tagged_send hostile "$hop" 203.0.113.10 9 00
 	tagged_send hostile "$hop" 203.0.113.10 9 00 0
-	expect_equal 2 "$(counted drop_unclassified_interface)" "untagged, and with a priority"
+	expect_counted drop_unclassified_interface 2 "untagged, and with a priority"
 	tagged_send hostile "$hop" 203.0.113.10 9 00 0 0
 	tagged_send hostile "$hop" 203.0.113.10 9 00 0 0 0 0 0 0 0 0
 	tagged_send hostile "$hop" 203.0.113.10 9 00 0 7
 	expect_captured_nothing leak
-	expect_equal 3 "$(counted drop_nested_tags)" "with one tag under another"
+	expect_counted drop_nested_tags 3 "with one tag under another"
 }
 
 # a container's frame with tags under a priority tag does not pass the program at its veth
@@ -60,6 +60,6 @@ test_tags_from_outside() {
 	tagged_send client eth0 "$host4" 8080 77686f3f0a 0
 	wait_until 5 test -s /run/answers.capture || fail "a priority is not answered"
 	expect_equal 1 "$(capture_stop answers | grep -c UDP)" answers
-	expect_equal 1 "$(counted flow_mapping)" "flows to the container"
-	expect_equal 2 "$(counted drop_nested_tags)" "one tag under another, but for the one for a VLAN"
+	expect_counted flow_mapping 1 "flows to the container"
+	expect_counted drop_nested_tags 2 "one tag under another, but for the one for a VLAN"
 }

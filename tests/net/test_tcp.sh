@@ -15,13 +15,6 @@ established() {
 	fi
 }
 
-# forge_from NAMESPACE INTERFACE-OF-HOST SOURCE PORT DESTINATION PORT FLAGS: whoever sends it does not
-# know the connection's numbers.
-forge_from() {
-	in_namespace "$1" "$peer" forge tcp "$3" "$4" "$5" "$6" --interface eth0 \
-		--destination-mac "$(mac_of "$2")" --tcp-flags "$7"
-}
-
 # also with portmap
 # blind packets do not close, half-close or age an idle connection, mapped or masqueraded [T33]
 test_tcp_blind() {
@@ -38,8 +31,8 @@ test_tcp_blind() {
 	port=${BASH_REMATCH[1]}
 	expect_equal 2 "$(established)" "connections before"
 	for flags in FA F FAP SF SFA RF A S R RA SA FA; do
-		forge_from client eth0 "$client4" 7000 "$host4" 8080 "$flags"
-		forge_from server eth1 "$server4" 9000 "$host4_second" "$port" "$flags"
+		forge client eth0 tcp "$client4" 7000 "$host4" 8080 --tcp-flags "$flags"
+		forge server eth1 tcp "$server4" 9000 "$host4_second" "$port" --tcp-flags "$flags"
 	done
 	expect_equal 2 "$(established)" "connections after forged packets"
 	expect_says in web

@@ -10,12 +10,6 @@ loose() {
 	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$path"; done
 }
 
-# forge_at NAMESPACE INTERFACE MAC-OF SOURCE PORT DESTINATION PORT: a datagram past the IP stack
-forge_at() {
-	in_namespace "$1" "$peer" forge udp "$4" "$5" "$6" "$7" --interface "$2" \
-		--destination-mac "$3"
-}
-
 # a neighbour on an uplink's link that sends with a container's address is not masqueraded in the
 # container's name, and its packets do not leave with that address either
 test_trust_neighbour_forges() {
@@ -23,10 +17,10 @@ test_trust_neighbour_forges() {
 	loose
 	container_start web bridge -p 8080:80/tcp
 	capture_start out server eth0 "udp port 5001"
-	forge_at client eth0 "$(mac_of eth0)" "$(address4 web)" 5000 "$server4" 5001
-	forge_at client eth0 "$(mac_of eth0)" "$(address6 web)" 5000 "$server6" 5001
+	forge client eth0 udp "$(address4 web)" 5000 "$server4" 5001
+	forge client eth0 udp "$(address6 web)" 5000 "$server6" 5001
 	expect_captured_nothing out
-	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 2 drop_forged_source
 	expect_answer web tcp "$server4" 9000 server "$host4_second"
 }
 
@@ -38,10 +32,10 @@ test_trust_unmanaged_forges() {
 	container_add evil plain
 	container_start web bridge -p 8080:80/tcp
 	capture_start out server eth0 "udp port 5001"
-	forge_at evil eth0 "$(mac_of cni0)" "$(address4 web)" 5000 "$server4" 5001
-	forge_at evil eth0 "$(mac_of cni0)" "$(address6 web)" 5000 "$server6" 5001
+	forge evil cni0 udp "$(address4 web)" 5000 "$server4" 5001
+	forge evil cni0 udp "$(address6 web)" 5000 "$server6" 5001
 	expect_captured_nothing out
-	expect_equal 2 "$(counted drop_forged_source)" drop_forged_source
+	expect_counted drop_forged_source 2 drop_forged_source
 	ask evil udp "$server4" 9000 --timeout 200 >/dev/null || true
 	expect_answer web udp "$server4" 9000 server "$host4_second"
 }
@@ -53,13 +47,13 @@ test_trust_hosts_address_forwarded() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/udp
 	for port in 5001 5002 5003; do
-		forge_at server eth0 "$(mac_of eth1)" "$host6" 8080 "$client6" "$port"
+		forge server eth1 udp "$host6" 8080 "$client6" "$port"
 		expect_answer client udp "$host6" 8080 web "$client6" --source-port "$port"
 	done
 	conflist narrow bridge "$other_network | $(with_ours '{masqPorts: "2000-2007"}')"
 	container_start many narrow
 	for port in {2000..2007}; do
-		forge_at client eth0 "$(mac_of eth0)" "$host6_second" "$port" "$server6" 9000
+		forge client eth0 udp "$host6_second" "$port" "$server6" 9000
 	done
 	for port in {3000..3007}; do
 		expect_answer many udp "$server6" 9000 server - --source-port "$port"

@@ -43,6 +43,15 @@ answer_by_second() {
 
 second_ports() { printf -- '-p %s ' 8080:80/tcp 8080:80/udp; }
 
+answers_through_firewall() {
+	firewall_strict
+	local talk
+	talks_open out client "$host4" "$host6" 8080
+	for talk in $(talks out); do
+		for _ in {1..12}; do expect_says "$talk" web; done
+	done
+}
+
 # a port of the network that has not the default route answers where a firewall drops what conntrack
 # calls invalid, for longer than a handshake
 # also with fastPath off, always
@@ -50,12 +59,7 @@ second_ports() { printf -- '-p %s ' 8080:80/tcp 8080:80/udp; }
 test_two_networks_firewall() {
 	# shellcheck disable=SC2046
 	two_networks_loosely $(second_ports)
-	firewall_strict
-	local talk
-	talks_open out client "$host4" "$host6" 8080
-	for talk in $(talks out); do
-		for _ in {1..12}; do expect_says "$talk" web; done
-	done
+	answers_through_firewall
 }
 
 # the same where the network that has the default route is none of ours
@@ -68,12 +72,7 @@ test_two_networks_firewall_foreign() {
 	runtime add second web --ifname eth1 $(second_ports) >/run/out || fail "$(cat /run/out)"
 	serve_in web 80
 	loosely
-	firewall_strict
-	local talk
-	talks_open out client "$host4" "$host6" 8080
-	for talk in $(talks out); do
-		for _ in {1..12}; do expect_says "$talk" web; done
-	done
+	answers_through_firewall
 }
 
 # the same while the container's route moves to its other network and back

@@ -254,12 +254,9 @@ test_uplink_services_come_and_go() {
 test_uplink_broadcast_not_mapped() {
 	container_start web bridge -p 8080:80/udp
 	capture_start web web eth0 "udp port 80 and src host $client4"
-	in_namespace client "$peer" forge udp "$client4" 7001 192.0.2.255 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
-	in_namespace client "$peer" forge udp "$client4" 7002 10.88.255.255 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
-	in_namespace client "$peer" forge udp "$client4" 7003 "$host4" 8080 \
-		--interface eth0 --destination-mac "$(mac_of eth0)"
+	forge client eth0 udp "$client4" 7001 192.0.2.255 8080
+	forge client eth0 udp "$client4" 7002 10.88.255.255 8080
+	forge client eth0 udp "$client4" 7003 "$host4" 8080
 	local seen
 	seen=$(capture_stop web)
 	expect_contains "$seen" "$client4.7003"

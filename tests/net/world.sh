@@ -613,13 +613,27 @@ killed_at_random() {
 
 # container_die NAME: a container that ends without DEL, first its processes, then its namespace.
 container_die() {
-	local pids veth
+	local veth
 	veth=$(host_veth "$1" 2>/dev/null) || true
-	pids=$(ip netns pids "$1")
-	# shellcheck disable=SC2086
-	[ -z "$pids" ] || kill -9 $pids
+	processes_end "$1"
 	ip netns delete "$1"
 	[ -z "$veth" ] || wait_until 5 no_interface "$veth" || fail "$veth, of the dead $1, stays"
+}
+
+# processes_end NAMESPACE: kills its processes, and waits for their end. Their sockets are closed only
+# then: ip netns pids no longer shows them somewhat earlier.
+processes_end() {
+	local pids
+	pids=$(ip netns pids "$1")
+	# shellcheck disable=SC2086
+	kill -9 $pids 2>/dev/null || true
+	# shellcheck disable=SC2086
+	wait_until 10 have_ended $pids || fail "of $1, one of the processes" $pids "stays"
+}
+
+have_ended() {
+	local pid
+	for pid; do [ ! -e "/proc/$pid" ] || return 1; done
 }
 
 no_interface() { [ ! -e "/sys/class/net/$1" ]; }

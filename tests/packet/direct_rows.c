@@ -92,6 +92,7 @@ static const struct row direct_rows_of_others[] = {
 	 .counts = {"flow_direct"}},
 	{.then = "[i09] the next datagram", ARRIVES(UDP(v4_client, 5000, v4_container_one, 53))},
 	{.then = "[i09] its reply is not masqueraded",
+	 .within_a_second = true,
 	 LEAVES(UDP(v4_container_one, 53, v4_client, 5000)),
 	 .flows = {THIS_DIRECT(NEW)}},
 	{.says = "[i09] a datagram to a routed container's own address",
@@ -141,6 +142,7 @@ static const struct row direct_rows_of_others[] = {
 	 SENT_BY(VETH_QUIET, UDP(v4_container_quiet, 5000, v4_container_routed, 53)),
 	 .flows = {DIRECT(NEW, IPPROTO_UDP, v4_container_quiet, 5000, v4_container_routed, 53)}},
 	{.then = "[i09] its reply is not masqueraded",
+	 .within_a_second = true,
 	 DELIVERED(UDP(v4_container_routed, 53, v4_container_quiet, 5000)),
 	 .flows = {DIRECT(NEW, IPPROTO_UDP, v4_container_quiet, 5000, v4_container_routed, 53)}},
 	{.says = "[i09] a container that this plugin did not set up reaches one of another network",
@@ -152,6 +154,7 @@ static const struct row direct_rows_of_others[] = {
 	 .in = UDP(v4_stranger, 5000, v4_container_routed, 53),
 	 .flows = {THIS_DIRECT(NEW)}},
 	{.then = "[i09] its reply is not masqueraded",
+	 .within_a_second = true,
 	 DELIVERED(UDP(v4_container_routed, 53, v4_stranger, 5000)),
 	 .flows = {DIRECT(NEW, IPPROTO_UDP, v4_stranger, 5000, v4_container_routed, 53)}},
 };

@@ -31,9 +31,9 @@
 #define MASQUERADED_FLOW(table) \
 	MASQUERADED(table, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000)
 
-static void given_four_seconds(void)
+static void given_three_seconds(void)
 {
-	fixture_age_fragments(4);
+	fixture_age_fragments(3);
 }
 
 static void given_six_seconds(void)
@@ -100,6 +100,7 @@ static const struct row mapped_rows[] = {
 	 ARRIVES(REQUEST(FIRST)),
 	 .out = REQUEST_IN(FIRST)},
 	{.then = "[T17] the answer's first one",
+	 .within_a_second = true,
 	 LEAVES(ANSWER(FIRST)),
 	 .out = ANSWER_OUT(FIRST),
 	 .flows = {MAPPED_FLOW(NEW)}},
@@ -111,11 +112,11 @@ static const struct row mapped_rows[] = {
 	 LEAVES(TCP(v4_container_one, 80, v4_client, 5000, ACK, LAST())),
 	 DROPPED_AS("drop_untranslatable")},
 	{.then = "[T17] a late one keeps the record alive",
-	 .given = given_four_seconds,
+	 .given = given_three_seconds,
 	 LEAVES(ANSWER(MIDDLE)),
 	 .out = ANSWER_OUT(MIDDLE)},
 	{.then = "[T17] and another late one",
-	 .given = given_four_seconds,
+	 .given = given_three_seconds,
 	 LEAVES(ANSWER(LAST)),
 	 .out = ANSWER_OUT(LAST)},
 	{.then = "[i04] one that is six seconds late is dropped",
@@ -128,6 +129,7 @@ static const struct row mapped_rows[] = {
 	 .flows = {MAPPED_FLOW6(NEW)}},
 	{.then = "[T17] a later one, IPv6", ARRIVES(REQUEST6(MIDDLE)), .out = REQUEST6_IN(MIDDLE)},
 	{.then = "[T17] the answer's first one, IPv6",
+	 .within_a_second = true,
 	 LEAVES(ANSWER6(FIRST)),
 	 .out = ANSWER6_OUT(FIRST),
 	 .flows = {MAPPED_FLOW6(NEW)}},
@@ -178,6 +180,7 @@ static const struct row masqueraded_rows[] = {
 	 .counts = {"flow_masquerade"}},
 	{.then = "[T17] its last one", LEAVES(QUERY(LAST)), .out = QUERY_OUT(LAST)},
 	{.then = "[T17] the answer's first one, with the same identification",
+	 .within_a_second = true,
 	 ARRIVES(UDP(v4_server, 53, v4_host, 25000, FIRST())),
 	 .out = UDP(v4_server, 53, v4_container_one, 25000, FIRST()),
 	 .flows = {MASQUERADED_FLOW(NEW)}},
@@ -256,6 +259,7 @@ static const struct row masqueraded_rows[] = {
 	 .out = UDP(v4_second_uplink, 8080, v4_client, 5000),
 	 .flows_unchecked = true},
 	{.then = "the answer's first fragment is redirected to the uplink of the route",
+	 .within_a_second = true,
 	 AT(TO_UPLINK, SECOND_UPLINK),
 	 .in = ANSWER(FIRST),
 	 .verdict = REDIRECTED,
@@ -263,6 +267,7 @@ static const struct row masqueraded_rows[] = {
 	 .flows_unchecked = true,
 	 .counts = {"rerouted"}},
 	{.then = "the answer's last fragment too",
+	 .within_a_second = true,
 	 AT(TO_UPLINK, SECOND_UPLINK),
 	 .in = ANSWER(LAST),
 	 .verdict = REDIRECTED,
@@ -293,6 +298,7 @@ static const struct row masqueraded_rows[] = {
 	 .counts = {"flow_direct"}},
 	{.then = "its later one", ARRIVES(UDP(v4_client, 5000, v4_container_one, 80, LAST()))},
 	{.then = "the answer is not masqueraded",
+	 .within_a_second = true,
 	 LEAVES(UDP(v4_container_one, 80, v4_client, 5000, FIRST())),
 	 .flows = {THIS_DIRECT(NEW)}},
 	{.then = "its later one too", LEAVES(UDP(v4_container_one, 80, v4_client, 5000, LAST()))},
@@ -329,6 +335,7 @@ static const struct row neighbour_rows_in_fragments[] = {
 	 .out = UDP(v4_container_one, 80, v4_container_two, 5000, LAST(), .to_mac = MAC_BRIDGE),
 	 .counts = {"lifted_reply"}},
 	{.then = "[T17] the answer's first leaves the bridge",
+	 .within_a_second = true,
 	 DELIVERED(UDP(v4_container_one, 80, v4_container_two, 5000, FIRST())),
 	 .out = UDP(v4_host, 8080, v4_container_two, 5000, FIRST()),
 	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_container_two, 5000, v4_host, 8080, v4_container_one,

@@ -160,12 +160,22 @@ static void given_source_of_ipv4(void)
 	fixture_set_policy(ONE, policy);
 }
 
-static void given_other_source(void)
+static void given_source_of_host(void)
+{
+	struct policy policy = {.source4_count = 1};
+
+	fixture_address(policy.sources4[0], v4_host_other);
+	fixture_set_policy(ONE, policy);
+}
+
+/* A connection's address is checked again once a second. */
+static void given_other_source_and_second(void)
 {
 	struct policy policy = {.source4_count = 1};
 
 	fixture_address(policy.sources4[0], v4_source_other);
 	fixture_set_policy(ONE, policy);
+	fixture_wait_for_next_second();
 }
 
 static const struct row source_rows[] = {
@@ -178,11 +188,15 @@ static const struct row source_rows[] = {
 	 AT(FROM_UPLINK, SECOND_UPLINK),
 	 .in = TCP(v4_server, 443, v4_source, 25000, SYN | ACK),
 	 .out = TCP(v4_server, 443, v4_container_one, 25000, SYN | ACK)},
+	{.says = "snatAddresses: it is one of the host's addresses",
+	 .given = given_source_of_host,
+	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)),
+	 .out = TCP(v4_host_other, 25000, v4_server, 443, SYN),
+	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.then = "[i05] snatAddresses: a live flow keeps its address when the option changes",
-	 .given = given_other_source,
-	 .flows_unchecked = true,
-	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)),
-	 .out = TCP(v4_source, 25000, v4_server, 443, ACK)},
+	 .given = given_other_source_and_second,
+	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)),
+	 .out = TCP(v4_host_other, 25000, v4_server, 443, SYN)},
 	{.says = "snatAddresses: IPv6",
 	 .given = given_sources,
 	 LEAVES(UDP(v6_container_one, 25000, v6_server, 53)),

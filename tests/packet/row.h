@@ -17,7 +17,8 @@ struct row {
 	const char *says;
 	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
 	void (*given)(void);
-	bool within_a_second; /* repeated if the second changes meanwhile */
+	/* Repeated, with the rows that it continues, if the second changes meanwhile. */
+	bool within_a_second;
 
 	enum hook hook;
 	enum device device;

@@ -128,7 +128,6 @@ static void any_addresses_are_those_of_the_maps(void **state)
 {
 	uint8_t address[CNI_ADDRESS_SIZE];
 
-	(void)state;
 	assert_int_equal(cni_address_parse("0.0.0.0", address), 0);
 	assert_memory_equal(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
 	assert_int_equal(cni_address_parse("::", address), 0);

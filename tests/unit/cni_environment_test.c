@@ -142,7 +142,6 @@ static void unset_variables_are_empty_strings(void **state)
 {
 	struct cni_environment environment;
 
-	(void)state;
 	unsetenv("CNI_CONTAINERID");
 	unsetenv("CNI_NETNS");
 	unsetenv("CNI_IFNAME");
@@ -195,7 +194,6 @@ static void a_container_id_may_be_long(void **state)
 	struct cni_error err = {0};
 	char text[5000];
 
-	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(cni_validate_container_id(text, &err), 0);

@@ -8,7 +8,6 @@ static void set_returns_failure_and_keeps_all_parts(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(cni_error_set(&err, CNI_ERROR_IO, "cannot read %s", "x"), -1);
 	assert_int_equal(cni_error_set_details(&err, "errno %d", 5), -1);
 	assert_int_equal(err.code, 5);
@@ -21,7 +20,6 @@ static void set_replaces_message_and_details(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	cni_error_set(&err, CNI_ERROR_IO, "first");
 	cni_error_set_details(&err, "of the first");
 	cni_error_set(&err, CNI_ERROR_DECODE, "second after %s", cni_error_message(&err));
@@ -35,7 +33,6 @@ static void wrap_puts_prefixes_in_front_and_keeps_the_code(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	cni_error_set(&err, CNI_ERROR_INVALID_CONFIGURATION, "bad port");
 	cni_error_set_details(&err, "70000");
 	assert_int_equal(cni_error_wrap(&err, "portMappings[%d]", 3), -1);
@@ -50,7 +47,6 @@ static void chain_keeps_the_first_code_and_all_messages(void **state)
 {
 	struct cni_error all = {0}, one = {0};
 
-	(void)state;
 	cni_error_set(&one, CNI_ERROR_PORT_TAKEN, "first");
 	assert_int_equal(cni_error_chain(&all, &one), -1);
 	assert_false(cni_error_is_set(&one));
@@ -67,7 +63,6 @@ static void release_leaves_an_empty_error(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	cni_error_set(&err, CNI_ERROR_IO, "out of order");
 	assert_int_equal(err.code, CNI_ERROR_IO);
 	cni_error_release(&err);
@@ -78,7 +73,6 @@ static void release_leaves_an_empty_error(void **state)
 
 static void codes_are_those_of_the_specification(void **state)
 {
-	(void)state;
 	assert_int_equal(CNI_ERROR_INCOMPATIBLE_VERSION, 1);
 	assert_int_equal(CNI_ERROR_UNSUPPORTED_FIELD, 2);
 	assert_int_equal(CNI_ERROR_UNKNOWN_CONTAINER, 3);

@@ -63,7 +63,6 @@ static void a_nul_byte_outside_a_string_is_refused(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_null(cni_json_parse("{}\0{}", 5, "the input", &err));
 	assert_error(&err, 6, "not valid JSON");
 	assert_null(cni_json_parse("\0", 1, "the input", &err));
@@ -75,7 +74,6 @@ static void deep_nesting_is_refused(void **state)
 	static const char *const openings[] = {"[", "{\"a\":"};
 	const size_t depth = 100000;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(openings); i++) {
 		struct cni_error err = {0};
 		size_t length = strlen(openings[i]);
@@ -96,7 +94,6 @@ static void a_megabyte_of_garbage_is_refused(void **state)
 	char *text = malloc(length);
 	uint32_t random = 1;
 
-	(void)state;
 	assert_non_null(text);
 	for (int round = 0; round < 8; round++) {
 		struct cni_error err = {0};
@@ -238,7 +235,6 @@ static void defaults_stay_where_the_key_is_missing(void **state)
 	json_int_t integer = 7;
 	bool boolean = true;
 
-	(void)state;
 	assert_int_equal(cni_json_get_string(object, "a", &string, &err), 0);
 	assert_string_equal(string, "default");
 	assert_int_equal(cni_json_get_integer(object, "b", &integer, &err), 0);
@@ -292,7 +288,6 @@ static void input_is_read_to_its_end(void **state)
 	struct cni_error err = {0};
 	size_t length;
 
-	(void)state;
 	read_text = cni_read_all(fd, sizeof(text), "stdin", &length, &err);
 	assert_non_null(read_text);
 	assert_int_equal(length, sizeof(text));
@@ -306,7 +301,6 @@ static void input_above_the_limit_is_refused(void **state)
 	struct cni_error err = {0};
 	size_t length;
 
-	(void)state;
 	assert_null(cni_read_all(fd, 4, "stdin", &length, &err));
 	assert_error(&err, 5, "stdin is longer than 4 bytes");
 }
@@ -316,7 +310,6 @@ static void input_that_fails_is_an_io_error(void **state)
 	struct cni_error err = {0};
 	size_t length;
 
-	(void)state;
 	assert_null(cni_read_all(-1, 4, "stdin", &length, &err));
 	assert_error(&err, 5, "cannot read stdin: Bad file descriptor");
 }
@@ -328,7 +321,6 @@ static void empty_input_is_an_empty_text(void **state)
 	struct cni_error err = {0};
 	size_t length = 99;
 
-	(void)state;
 	text = cni_read_all(fd, 4, "stdin", &length, &err);
 	assert_non_null(text);
 	assert_int_equal(length, 0);

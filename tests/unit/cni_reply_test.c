@@ -89,7 +89,6 @@ static void result_is_one_document_with_its_order(void **state)
 	cleanup_json json_t *json = NULL;
 	struct output output;
 
-	(void)state;
 	run_child(reply_result, -1, &output);
 	json = one_document(&output);
 	assert_json_text(json, "{\"cniVersion\":\"1.0.0\",\"z\":1,\"a\":2}");
@@ -109,7 +108,6 @@ static void versions_are_one_line(void **state)
 {
 	struct output output;
 
-	(void)state;
 	run_child(reply_versions, -1, &output);
 	assert_string_equal(output.stdout_text,
 			    "{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[\"0.1.0\",\"0.2.0\","
@@ -132,7 +130,6 @@ static void error_without_details_leaves_them_out(void **state)
 	cleanup_json json_t *json = NULL;
 	struct output output;
 
-	(void)state;
 	run_child(reply_plain_error, -1, &output);
 	json = one_document(&output);
 	assert_json_text(json, "{\"cniVersion\":\"0.4.0\",\"code\":7,\"msg\":\"bad port\"}");
@@ -156,7 +153,6 @@ static void error_is_valid_json_whatever_it_quotes(void **state)
 	cleanup_json json_t *json = NULL;
 	struct output output;
 
-	(void)state;
 	run_child(reply_error_with_strange_text, -1, &output);
 	json = one_document(&output);
 	assert_string_equal(json_string_value(json_object_get(json, "msg")),
@@ -181,7 +177,6 @@ static void nothing_follows_a_reply(void **state)
 	cleanup_json json_t *json = NULL;
 	struct output output;
 
-	(void)state;
 	run_child(reply_result_then_error, -1, &output);
 	json = one_document(&output);
 	assert_null(json_object_get(json, "code"));
@@ -210,7 +205,6 @@ static void full_device_is_an_io_error(void **state)
 	cleanup_close int full = open("/dev/full", O_WRONLY);
 	struct output output;
 
-	(void)state;
 	assert_true(full >= 0);
 	run_child(reply_and_report, full, &output);
 	assert_string_equal(output.stderr_text,
@@ -224,7 +218,6 @@ static void reader_that_has_gone_is_an_io_error(void **state)
 	struct output output;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	close(ends[0]);
 	run_child(reply_and_report, ends[1], &output);

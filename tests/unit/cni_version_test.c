@@ -60,7 +60,6 @@ static void refusal_names_both_sides(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(cni_version_check(CNI_ADD, "2.0.0", &err), -1);
 	assert_string_equal(cni_error_details(&err),
 			    "config is \"2.0.0\", plugin supports [0.1.0, 0.2.0, 0.3.0, 0.3.1, "

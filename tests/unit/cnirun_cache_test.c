@@ -64,7 +64,6 @@ static void all_fields_written(void **state)
 	json_t *capability_args = json_of("{\"mac\":\"00:11\"}");
 	json_t *result = json_of("{\"cniVersion\":\"1.0.0\",\"x\":9007199254740993}");
 
-	(void)state;
 	assert_int_equal(write_entry(args, capability_args, result, &err), 0);
 	assert_string_equal(sandbox_read(FILE_NAME),
 			    "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"config\":"
@@ -88,7 +87,6 @@ static void conflist_read_again(void **state)
 		{NULL, "its config"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct cache_entry entry = {.config = rows[i].config, .path = (char *)"P"};
 		struct conflist read = {0};
@@ -111,7 +109,6 @@ static void empty_fields_left_out(void **state)
 	struct cni_error err = {0};
 	json_t *empty = json_array();
 
-	(void)state;
 	assert_int_equal(write_entry(empty, NULL, NULL, &err), 0);
 	assert_null(strstr(sandbox_read(FILE_NAME), "cniArgs"));
 	assert_null(strstr(sandbox_read(FILE_NAME), "capabilityArgs"));
@@ -132,7 +129,6 @@ static void modes(void **state)
 	struct cni_error err = {0};
 	mode_t before = umask(0);
 
-	(void)state;
 	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
 	umask(before);
 	assert_int_equal(mode_of("results"), 0700);
@@ -161,7 +157,6 @@ static void replaced_not_overwritten(void **state)
 	struct stat old;
 	struct stat new;
 
-	(void)state;
 	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
 	assert_int_equal(stat(sandbox_path(FILE_NAME), &old), 0);
 	assert_int_equal(link(sandbox_path(FILE_NAME), sandbox_path("old")), 0);
@@ -175,7 +170,6 @@ static void no_place(void **state)
 {
 	struct cni_error err = {0};
 
-	(void)state;
 	sandbox_write("results", "a file");
 	assert_int_equal(write_entry(NULL, NULL, NULL, &err), -1);
 	assert_error(&err, 5, "results");
@@ -189,7 +183,6 @@ static void too_large_to_read(void **state)
 	char *text = malloc(SIZE + 1);
 	json_t *result;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', SIZE);
 	text[SIZE] = '\0';
@@ -206,7 +199,6 @@ static void libcni_file_read(void **state)
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	write_file(libcni_file);
 	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_string_equal(entry.network, "n");
@@ -224,7 +216,6 @@ static void old_format_read(void **state)
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	write_file("{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
 	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_json_text(entry.result, "{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
@@ -238,7 +229,6 @@ static void missing_file(void **state)
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
 	assert_null(entry.root);
 	cache_release(&entry);
@@ -288,7 +278,6 @@ static void file_of_another(void **state)
 	struct cache_entry entry = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	sandbox_make_directory("results");
 	sandbox_write("results/a-b-c-eth0",
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
@@ -307,7 +296,6 @@ static void all_of_a_network(void **state)
 	struct cache_entries entries = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	write_file(libcni_file);
 	sandbox_write("results/n-m-c-eth0",
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
@@ -346,7 +334,6 @@ static void attachment_locked(void **state)
 	int other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
 	assert_false(is_free("locks/n"));
 	/* Would hang if attachments excluded one another. */
@@ -363,7 +350,6 @@ static void network_locked(void **state)
 	int other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(cache_lock_network(&lock, "n", &conf, &err), 0);
 	assert_false(is_free("locks/n"));
 	assert_int_equal(lock_attachment(&other, "m", "eth0", &err), 0);
@@ -378,7 +364,6 @@ static void widened_by_the_last(void **state)
 	int other = CACHE_LOCK_NONE;
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
 	assert_int_equal(lock_attachment(&other, "n", "eth1", &err), 0);
 	assert_false(cache_lock_widen(lock));
@@ -395,7 +380,6 @@ static void swept(void **state)
 	static const char *const files[] = {"results/n-c-eth0", "results/.cnirun-n,c,eth0",
 					    "results/.cnirun-n-n,c,eth0"};
 
-	(void)state;
 	sandbox_make_directory("results");
 	for (size_t i = 0; i < COUNT(files); i++)
 		sandbox_write(files[i], "");
@@ -436,7 +420,6 @@ static void held_by_plugin_of_killed_run(void **state)
 	struct cni_error err = {0};
 	pid_t plugin = leave_plugin();
 
-	(void)state;
 	conf.timeout = 1;
 	assert_int_equal(cache_lock_attachment(&lock, "n", &conf, &err), -1);
 	assert_int_equal(err.code, CNI_ERROR_TRY_AGAIN);
@@ -474,7 +457,6 @@ static void contended(void **state)
 	pid_t children[CHILDREN];
 	int status;
 
-	(void)state;
 	for (int i = 0; i < CHILDREN; i++) {
 		children[i] = fork();
 		if (!children[i])

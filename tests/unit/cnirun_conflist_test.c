@@ -90,7 +90,6 @@ static void deep_list(void **state)
 	struct conflist list = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	memset(text, '[', DEPTH);
 	assert_int_equal(parse(&list, text, DEPTH, &err), -1);
 	assert_error(&err, 6, "the list");
@@ -224,7 +223,6 @@ static void assert_not_found(const char *name, int code, const char *message)
 
 static void first_by_name(void **state)
 {
-	(void)state;
 	write_list("20.conflist", "n", "second");
 	write_list("10.conflist", "n", "first");
 	write_list("05.conflist", "other", "third");
@@ -233,7 +231,6 @@ static void first_by_name(void **state)
 
 static void lists_before_singles(void **state)
 {
-	(void)state;
 	write_single("00.conf", "n", "single");
 	write_list("99.conflist", "n", "list");
 	assert_found("n", "list");
@@ -241,7 +238,6 @@ static void lists_before_singles(void **state)
 
 static void singles_together(void **state)
 {
-	(void)state;
 	write_single("20.conf", "n", "conf");
 	write_single("15.json", "n", "json");
 	assert_found("n", "json");
@@ -252,7 +248,6 @@ static void single_is_wrapped(void **state)
 	struct conflist list = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	sandbox_write("1.conf", "{\"cniVersion\":\"0.4.0\",\"Name\":\"n\",\"Type\":\"a\",\"x\":1}");
 	assert_int_equal(find_in(sandbox, "n", &list, &err), 0);
 	assert_string_equal(list.name, "n");
@@ -265,7 +260,6 @@ static void single_is_wrapped(void **state)
 
 static void other_files_ignored(void **state)
 {
-	(void)state;
 	write_list("1.conflist.bak", "n", "backup");
 	write_list("1.txt", "n", "text");
 	sandbox_make_directory("2.conflist");
@@ -275,7 +269,6 @@ static void other_files_ignored(void **state)
 
 static void not_found(void **state)
 {
-	(void)state;
 	write_list("1.conflist", "other", "a");
 	assert_not_found("n", 7, "no network named \"n\"");
 }
@@ -285,14 +278,12 @@ static void no_directory(void **state)
 	struct conflist list = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(find_in(sandbox_path("none"), "n", &list, &err), -1);
 	assert_error(&err, 7, "no network named");
 }
 
 static void broken_before(void **state)
 {
-	(void)state;
 	sandbox_write("1.conflist", "{");
 	write_list("2.conflist", "n", "a");
 	assert_not_found("n", 6, "1.conflist");
@@ -300,7 +291,6 @@ static void broken_before(void **state)
 
 static void broken_after(void **state)
 {
-	(void)state;
 	sandbox_write("2.conflist", "{");
 	write_list("1.conflist", "n", "a");
 	assert_found("n", "a");
@@ -308,14 +298,12 @@ static void broken_after(void **state)
 
 static void broken_single_before(void **state)
 {
-	(void)state;
 	write_list("1.json", "n", "a");
 	assert_not_found("n", 7, ".conflist");
 }
 
 static void folder_appended(void **state)
 {
-	(void)state;
 	write_list("1.conflist", "n", "inlined");
 	sandbox_make_directory("n");
 	sandbox_write("n/20.conf", "{\"type\":\"later\"}");
@@ -326,7 +314,6 @@ static void folder_appended(void **state)
 
 static void folder_alone(void **state)
 {
-	(void)state;
 	sandbox_write("1.conflist", "{\"name\":\"n\"}");
 	sandbox_make_directory("n");
 	sandbox_write("n/1.conf", "{\"type\":\"only\"}");
@@ -335,7 +322,6 @@ static void folder_alone(void **state)
 
 static void folder_unwanted(void **state)
 {
-	(void)state;
 	sandbox_write("1.conflist",
 		      "{\"name\":\"n\",\"loadOnlyInlinedPlugins\":\"true\"," PLUGINS "}");
 	sandbox_make_directory("n");
@@ -345,7 +331,6 @@ static void folder_unwanted(void **state)
 
 static void folder_broken(void **state)
 {
-	(void)state;
 	write_list("1.conflist", "n", "a");
 	sandbox_make_directory("n");
 	sandbox_write("n/1.conf", "{\"name\":\"n\"}");
@@ -364,7 +349,6 @@ static void assert_path_type(const char *file, const char *type)
 
 static void found_by_path(void **state)
 {
-	(void)state;
 	write_list("a.conflist", "n", "list");
 	write_list("b.json", "n", "list-as-json");
 	write_single("c.conf", "n", "single");
@@ -378,7 +362,6 @@ static void path_missing(void **state)
 	struct conflist list = {0};
 	struct cni_error err = {0};
 
-	(void)state;
 	assert_int_equal(conflist_find(&list, "none.conflist", &err), -1);
 	assert_error(&err, 5, "none.conflist");
 }

@@ -80,7 +80,6 @@ static void version_missing(void **state)
 	json_t *request = plugin_compose_request(
 		&(struct operation){.command = "ADD", .list = &list, .conf = &conf}, plugin, NULL);
 
-	(void)state;
 	assert_json_text(request, "{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"\"}");
 	json_decref(request);
 	json_decref(plugin);
@@ -97,7 +96,6 @@ static void gc_has_both_keys(void **state)
 			.command = "GC", .list = &list, .conf = &conf, .valid_attachments = valid},
 		plugin, NULL);
 
-	(void)state;
 	assert_json_text(
 		request,
 		"{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"1.1.0\","

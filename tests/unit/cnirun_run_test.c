@@ -190,7 +190,6 @@ static void assert_output_json(const char *expected)
 
 static void add_in_order(void **state)
 {
-	(void)state;
 	ADD();
 	assert_success();
 	assert_calls("ADD a\nADD b\nADD c\n");
@@ -203,7 +202,6 @@ static void add_in_order(void **state)
 
 static void del_in_reverse(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	DEL();
@@ -220,7 +218,6 @@ static void del_in_reverse(void **state)
 
 static void del_before_040(void **state)
 {
-	(void)state;
 	write_list("0.3.1", "", "{\"type\":\"a\"}");
 	instruct("a.ADD", "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0\n");
 	ADD();
@@ -234,7 +231,6 @@ static void environment_passed(void **state)
 {
 	char expected[PATH_SIZE * 4];
 
-	(void)state;
 	setenv("CNI_CONTAINERID", "stale", 1);
 	ADD("--ifname", "net7", "--args", "A=1;B=2");
 	unsetenv("CNI_CONTAINERID");
@@ -250,7 +246,6 @@ static void environment_of_status(void **state)
 {
 	char expected[PATH_SIZE * 4];
 
-	(void)state;
 	setenv("CNI_IFNAME", "stale", 1);
 	run_cnirun("status", "LIST", NULL);
 	unsetenv("CNI_IFNAME");
@@ -289,7 +284,6 @@ static void bad_name(void **state)
 
 static void failed_add_is_undone(void **state)
 {
-	(void)state;
 	instruct("b.ADD",
 		 "echo '{\"code\":101,\"msg\":\"port 80 is taken\",\"details\":\"by x\"}'\n"
 		 "exit 1\n");
@@ -303,7 +297,6 @@ static void failed_add_is_undone(void **state)
 
 static void undoing_goes_on(void **state)
 {
-	(void)state;
 	instruct("c.ADD", "echo '{\"code\":7,\"msg\":\"first\"}'; exit 1\n");
 	instruct("b.DEL", "echo '{\"code\":7,\"msg\":\"second\"}'; exit 1\n");
 	ADD();
@@ -315,7 +308,6 @@ static void undoing_goes_on(void **state)
 /* Nobody would know of the attachment. */
 static void unprinted_add_is_undone(void **state)
 {
-	(void)state;
 	assert_int_equal(symlink("/dev/full", sandbox_path("stdout")), 0);
 	ADD();
 	assert_failure("cnirun: cannot write to stdout: No space left on device");
@@ -337,7 +329,6 @@ static void failed_add_keeps_older(void **state)
 {
 	char before[FILE_SIZE];
 
-	(void)state;
 	ADD();
 	snprintf(before, sizeof(before), "%s", sandbox_read(CACHE_FILE));
 	assert_calls("ADD a\nADD b\nADD c\n");
@@ -351,7 +342,6 @@ static void failed_add_keeps_older(void **state)
 /* Its container may live: the file was whole when it was written. */
 static void failed_add_keeps_unreadable(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	sandbox_write(CACHE_FILE, "broken");
@@ -364,7 +354,6 @@ static void failed_add_keeps_unreadable(void **state)
 
 static void failed_del_keeps_cache(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	instruct("b.DEL", "echo '{\"code\":5,\"msg\":\"busy\"}'; exit 1\n");
@@ -376,7 +365,6 @@ static void failed_del_keeps_cache(void **state)
 
 static void missing_plugin(void **state)
 {
-	(void)state;
 	unlink(sandbox_path("bin/c"));
 	ADD();
 	assert_failure("plugin type=\"c\" name=\"n\" failed (add): failed to find plugin \"c\"");
@@ -385,7 +373,6 @@ static void missing_plugin(void **state)
 
 static void missing_plugin_of_del(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	unlink(sandbox_path("bin/b"));
@@ -398,7 +385,6 @@ static void first_file_wins(void **state)
 {
 	char path[PATH_SIZE * 8];
 
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\"}");
 	sandbox_make_directory("1");
 	sandbox_make_directory("1/a");
@@ -414,7 +400,6 @@ static void first_file_wins(void **state)
 
 static void slash_in_type(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"../bin/a\"}");
 	ADD();
 	assert_failure("invalid plugin type \"../bin/a\"");
@@ -540,7 +525,6 @@ static void hanging(void **state)
 /* One that ended in time may leave what it wants, and nobody waits for that. */
 static void child_left_behind(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\"}");
 	instruct("a.ADD", "sleep 1000 & echo $! >$FAKE/child\n");
 	ADD();
@@ -552,7 +536,6 @@ static void child_left_behind(void **state)
 
 static void helper_of_another_plugin(void **state)
 {
-	(void)state;
 	instruct("a.ADD", "sleep 1000 >&- & echo $! >$FAKE/helper\n");
 	instruct("b.ADD", "echo $$ >$FAKE/me; exec sleep 1000\n");
 	ADD("--timeout", "1");
@@ -568,7 +551,6 @@ static void child_of_before(void **state)
 	pid_t before;
 	char number[16];
 
-	(void)state;
 	instruct("a.ADD", "echo $$ >$FAKE/me; exec sleep 1000\n");
 	before = fork();
 	if (!before) {
@@ -597,7 +579,6 @@ static void child_of_before(void **state)
 
 static void no_timeout(void **state)
 {
-	(void)state;
 	instruct("a.ADD", "sleep 1.2\n");
 	ADD("--timeout", "0");
 	assert_success();
@@ -606,7 +587,6 @@ static void no_timeout(void **state)
 /* cnirun inherits that: the kernel would tell nobody how a plugin ended. */
 static void children_ignored(void **state)
 {
-	(void)state;
 	ignore_children = true;
 	ADD();
 	ignore_children = false;
@@ -620,7 +600,6 @@ static void large_streams(void **state)
 	static char capability[SIZE + 64];
 	struct stat status;
 
-	(void)state;
 	snprintf(capability, sizeof(capability), "big=\"%0*d\"", SIZE, 0);
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"big\":true}}");
 	sandbox_write("bin/a", "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' ' '\n"
@@ -637,7 +616,6 @@ static void stdin_unread(void **state)
 	enum { SIZE = 300000 };
 	static char capability[SIZE + 64];
 
-	(void)state;
 	snprintf(capability, sizeof(capability), "big=\"%0*d\"", SIZE, 0);
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"big\":true}}");
 	sandbox_write("bin/a", "#!/bin/sh\nexec <&-\necho '{}'\n");
@@ -647,7 +625,6 @@ static void stdin_unread(void **state)
 
 static void capabilities_given(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "",
 		   "{\"type\":\"a\"},{\"type\":\"b\",\"capabilities\":{\"portMappings\":true}}");
 	ADD("-p", "8080:80", "-p", "[::1]:53:53/udp");
@@ -661,7 +638,6 @@ static void capabilities_given(void **state)
 
 static void capability_undeclared(void **state)
 {
-	(void)state;
 	ADD("-p", "8080:80");
 	assert_failure("declares the capability \"portMappings\"");
 	assert_calls("");
@@ -669,7 +645,6 @@ static void capability_undeclared(void **state)
 
 static void capabilities_of_cnitool(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":true}}");
 	setenv("CAP_ARGS", "{\"mac\":\"00:11\",\"ips\":[1],\"undeclared\":1}", 1);
 	setenv("CNI_ARGS", "K=V", 1);
@@ -686,7 +661,6 @@ static void capabilities_of_cnitool(void **state)
 
 static void from_cache_when_not_given(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
 	ADD("-p", "8080:80", "--args", "A=1");
 	assert_success();
@@ -703,7 +677,6 @@ static void from_cache_when_not_given(void **state)
 
 static void given_beats_cache(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
 	ADD("-p", "8080:80", "--args", "A=1");
 	DEL("--capability", "portMappings=[]", "--args", "B=2");
@@ -714,7 +687,6 @@ static void given_beats_cache(void **state)
 
 static void del_without_netns(void **state)
 {
-	(void)state;
 	ADD();
 	run_cnirun("del", "LIST", "", "--id", ID, NULL);
 	assert_success();
@@ -725,7 +697,6 @@ static void del_without_netns(void **state)
 
 static void add_without_netns(void **state)
 {
-	(void)state;
 	run_cnirun("add", "LIST", "no-such-netns", NULL);
 	assert_failure("no network namespace /run/netns/no-such-netns");
 	run_cnirun("add", "LIST", "", "--id", ID, NULL);
@@ -735,7 +706,6 @@ static void add_without_netns(void **state)
 
 static void corrupt_cache(void **state)
 {
-	(void)state;
 	ADD();
 	sandbox_write(CACHE_FILE, "{\"kind\":\"cniCacheV1\"");
 	CHECK();
@@ -749,7 +719,6 @@ static void corrupt_cache(void **state)
 /* libcni reads it into its types, and goes on without what does not fit. */
 static void invalid_cached_result(void **state)
 {
-	(void)state;
 	ADD();
 	sandbox_write(CACHE_FILE,
 		      "{\"cniVersion\":\"1.1.0\",\"ips\":[{\"address\":\"10.0.0.2\"}]}");
@@ -764,7 +733,6 @@ static void invalid_cached_result(void **state)
 /* A plugin's words are shown, but a terminal is not driven by them. */
 static void terminal_not_driven(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\"}");
 	instruct("a.ADD", "printf '%s' '{\"code\":7,\"msg\":\"red\\u001b[31m\\nline\",\"details\":"
 			  "\"\\u009b2J\"}'; exit 1\n");
@@ -787,7 +755,6 @@ static void terminal_not_driven(void **state)
 /* What a file of the cache says is shown as one row. */
 static void list_is_clean(void **state)
 {
-	(void)state;
 	ADD();
 	sandbox_write(CACHE_FILE, "{\"kind\":\"cniCacheV1\",\"networkName\":\"n\",\"containerId\":"
 				  "\"" ID "\",\"ifName\":\"eth0\",\"netns\":\"/a\\n\\u001b[2Jb\"}");
@@ -799,7 +766,6 @@ static void list_is_clean(void **state)
 /* Reading them would wait, or never end. */
 static void cache_of_special_files(void **state)
 {
-	(void)state;
 	ADD();
 	assert_int_equal(mkfifo(sandbox_path("cni/results/n-pipe-eth0"), 0600), 0);
 	assert_int_equal(symlink("/dev/zero", sandbox_path("cni/results/n-zero-eth0")), 0);
@@ -825,7 +791,6 @@ static void list_from_pipe(void **state)
 	static const char text[] =
 		"{\"name\":\"n\",\"cniVersion\":\"1.1.0\",\"plugins\":[" THREE "]}";
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
 	close(ends[1]);
@@ -838,7 +803,6 @@ static void list_from_pipe(void **state)
 
 static void pipe_among_lists(void **state)
 {
-	(void)state;
 	assert_int_equal(mkfifo(sandbox_path("a.conflist"), 0600), 0);
 	setenv("NETCONFPATH", sandbox, 1);
 	run_cnirun("status", "n", NULL);
@@ -848,7 +812,6 @@ static void pipe_among_lists(void **state)
 
 static void old_cache(void **state)
 {
-	(void)state;
 	ADD();
 	sandbox_write(CACHE_FILE, "{\"cniVersion\":\"1.1.0\",\"old\":true}");
 	DEL();
@@ -859,7 +822,6 @@ static void old_cache(void **state)
 /* The list was rewritten since: the cached result is given as one of its new version. */
 static void cache_of_another_version(void **state)
 {
-	(void)state;
 	write_list("0.4.0", "", "{\"type\":\"a\"}");
 	instruct("a.ADD", "echo '{\"cniVersion\":\"0.4.0\",\"ips\":[{\"version\":\"4\",\"address\":"
 			  "\"10.0.0.2/24\"}]}'; exit 0\n");
@@ -876,7 +838,6 @@ static void cache_of_another_version(void **state)
 /* Of a version before 0.3.0, whose results have another shape. */
 static void cache_of_another_shape(void **state)
 {
-	(void)state;
 	write_list("0.2.0", "", "{\"type\":\"a\"}");
 	instruct("a.ADD", "echo '{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.0.0.2/24\"}}'; "
 			  "exit 0\n");
@@ -894,7 +855,6 @@ static void cache_of_another_shape(void **state)
 
 static void cache_of_another_attachment(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	sandbox_write("n.conflist",
@@ -913,7 +873,6 @@ static void cache_of_another_attachment(void **state)
 
 static void check_in_order(void **state)
 {
-	(void)state;
 	ADD();
 	assert_calls("ADD a\nADD b\nADD c\n");
 	CHECK();
@@ -929,7 +888,6 @@ static void check_in_order(void **state)
 
 static void check_too_old(void **state)
 {
-	(void)state;
 	write_list("0.3.1", "", THREE);
 	CHECK();
 	assert_failure("does not support the CHECK command");
@@ -937,7 +895,6 @@ static void check_too_old(void **state)
 
 static void check_disabled(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "\"disableCheck\":true,", THREE);
 	CHECK();
 	assert_success();
@@ -946,7 +903,6 @@ static void check_disabled(void **state)
 
 static void check_never_added(void **state)
 {
-	(void)state;
 	instruct("b.CHECK", "echo '{\"code\":7,\"msg\":\"no prevResult\"}'; exit 1\n");
 	CHECK();
 	assert_failure("plugin type=\"b\" name=\"n\" failed (check): no prevResult\n");
@@ -964,7 +920,6 @@ static void add_with_netns(const char *id)
 
 static void gc_deletes_stale(void **state)
 {
-	(void)state;
 	add_with_netns("live");
 	add_with_netns("stale");
 	unlink(sandbox_path("stale"));
@@ -988,7 +943,6 @@ static void gc_deletes_stale(void **state)
 /* `umount` leaves the file that the namespace was mounted at. */
 static void gc_of_plain_file(void **state)
 {
-	(void)state;
 	add_with_netns("live");
 	add_with_netns("stale");
 	unlink(sandbox_path("stale"));
@@ -1005,7 +959,6 @@ static void gc_of_plain_file(void **state)
 
 static void gc_before_110(void **state)
 {
-	(void)state;
 	write_list("1.0.0", "", "{\"type\":\"a\"}");
 	add_with_netns("stale");
 	unlink(sandbox_path("stale"));
@@ -1017,7 +970,6 @@ static void gc_before_110(void **state)
 
 static void gc_disabled(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "\"disableGC\":true,", THREE);
 	GC();
 	assert_success();
@@ -1026,7 +978,6 @@ static void gc_disabled(void **state)
 
 static void gc_goes_on(void **state)
 {
-	(void)state;
 	instruct("c.DEL", "echo '{\"code\":5,\"msg\":\"first\"}'; exit 1\n");
 	instruct("a.GC", "echo '{\"code\":5,\"msg\":\"second\"}'; exit 1\n");
 	add_with_netns("stale");
@@ -1041,7 +992,6 @@ static void gc_goes_on(void **state)
 /* Of whom such files are is not known: the plugins are told to keep all that they may be of. */
 static void gc_beside_unreadable(void **state)
 {
-	(void)state;
 	add_with_netns("live");
 	add_with_netns("stale");
 	unlink(sandbox_path("stale"));
@@ -1068,7 +1018,6 @@ static void gc_beside_unreadable(void **state)
 /* Such a path is gone or not by where cnirun was called. */
 static void gc_of_relative_netns(void **state)
 {
-	(void)state;
 	add_with_netns("live");
 	unlink(sandbox_path("calls"));
 	sandbox_write("cni/results/n-live-eth0",
@@ -1084,7 +1033,6 @@ static void gc_of_relative_netns(void **state)
 /* A file that tells of another container than its name would have that one deleted. */
 static void gc_of_wrong_name(void **state)
 {
-	(void)state;
 	add_with_netns("live");
 	unlink(sandbox_path("calls"));
 	sandbox_write("cni/results/n-liar-eth0",
@@ -1099,7 +1047,6 @@ static void gc_of_wrong_name(void **state)
 
 static void status_asks_all(void **state)
 {
-	(void)state;
 	run_cnirun("status", "LIST", NULL);
 	assert_success();
 	assert_calls("STATUS a\nSTATUS b\nSTATUS c\n");
@@ -1111,7 +1058,6 @@ static void status_asks_all(void **state)
 
 static void status_before_110(void **state)
 {
-	(void)state;
 	write_list("1.0.0", "", THREE);
 	run_cnirun("status", "LIST", NULL);
 	assert_success();
@@ -1126,7 +1072,6 @@ static void status_before_110(void **state)
 
 static void version_table(void **state)
 {
-	(void)state;
 	write_list("0.4.0", "", "{\"type\":\"a\"},{\"type\":\"b\"}");
 	instruct("b.VERSION", "echo '{\"supportedVersions\":[\"0.1.0\"]}'; exit 0\n");
 	run_cnirun("version", "LIST", NULL);
@@ -1140,7 +1085,6 @@ static void version_table(void **state)
 
 static void version_goes_on(void **state)
 {
-	(void)state;
 	instruct("a.VERSION", "echo hello; exit 0\n");
 	instruct("b.VERSION", "echo '{\"supportedVersions\":\"1.0.0\"}'; exit 0\n");
 	run_cnirun("version", "LIST", NULL);
@@ -1168,7 +1112,6 @@ static long column_of(const char *text)
 
 static void list_of_cache(void **state)
 {
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\",\"capabilities\":{\"portMappings\":true}}");
 	instruct("a.ADD", "echo '{\"ips\":[{\"address\":\"10.0.0.2/24\"}]}'; exit 0\n");
 	ADD("-p", "127.0.0.1:8080:80", "-p", "[::1]:9:9/udp");
@@ -1240,14 +1183,12 @@ static void usage_refused(void **state)
 
 static void both_ways_of_ports(void **state)
 {
-	(void)state;
 	ADD("-p", "80:80", "--capability", "portMappings=[]");
 	assert_failure("both -p and --capability portMappings");
 }
 
 static void help_of_verbs(void **state)
 {
-	(void)state;
 	run_cnirun("--help", NULL);
 	assert_success();
 	for (size_t i = 0; i < VERB_COUNT; i++) {
@@ -1267,7 +1208,6 @@ static void busy_file(void **state)
 	pid_t writer;
 	int status;
 
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\"}");
 	writer = fork();
 	if (!writer) {
@@ -1290,7 +1230,6 @@ static void still_busy_file(void **state)
 {
 	int fd;
 
-	(void)state;
 	write_list("1.1.0", "", "{\"type\":\"a\"}");
 	fd = open(sandbox_path("bin/a"), O_WRONLY | O_CLOEXEC);
 	ADD();

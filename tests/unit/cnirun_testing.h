@@ -67,7 +67,6 @@ static inline const char *sandbox_read(const char *name)
 
 static inline int sandbox_setup(void **state)
 {
-	(void)state;
 	snprintf(sandbox, sizeof(sandbox), "/tmp/cnirun-test-XXXXXX");
 	return mkdtemp(sandbox) ? 0 : -1;
 }
@@ -83,7 +82,6 @@ static inline int sandbox_remove_one(const char *path, const struct stat *status
 
 static inline int sandbox_teardown(void **state)
 {
-	(void)state;
 	return nftw(sandbox, sandbox_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 

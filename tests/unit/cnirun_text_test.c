@@ -19,7 +19,6 @@ static void id_as_cnitool(void **state)
 {
 	char *id = netns_default_container_id("/run/netns/c1");
 
-	(void)state;
 	assert_string_equal(id, "cnitool-20b4ff582526573bbe7d");
 	free(id);
 }
@@ -151,7 +150,6 @@ static void all_ports(void **state)
 	struct cni_error err = {0};
 	json_t *mappings = json_array();
 
-	(void)state;
 	assert_int_equal(portmapping_parse("1-65535:1-65535/udp", mappings, &err), 0);
 	assert_int_equal(json_array_size(mappings), 65535);
 	assert_int_equal(json_integer_value(

@@ -108,7 +108,6 @@ static void excludes_by_default(void **state)
 	const char *expected[] = {BY_DEFAULT, "", "vip* "};
 	struct cni_error err = {0};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct conf conf = {0};
 
@@ -133,7 +132,6 @@ static void takes_64(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
 	assert_int_equal(conf.uplinks.count, 64);
 	conf_release(&conf);
@@ -143,7 +141,6 @@ static void refuses_more(void **state)
 {
 	static const size_t counts[] = {65, 1000000};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(counts); i++) {
 		cleanup_json json_t *config = config_of(counts[i]);
 		struct cni_error err = {0};

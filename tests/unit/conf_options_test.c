@@ -141,7 +141,6 @@ static void readme_agrees(void **state)
 	size_t names = 0, size = 0;
 	char *line = NULL;
 
-	(void)state;
 	assert_non_null(readme);
 	while (getline(&line, &size, readme) > 0) {
 		if (line[0] == '#')

@@ -439,7 +439,6 @@ static void takes_32_ranges(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
 	assert_int_equal(conf.policy.excluded_count, 32);
 	assert_int_equal(conf.policy.excluded[31].address[15], 31);
@@ -481,7 +480,6 @@ static void unites_many_ports(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	for (int i = 0; i < 1000000; i++)
 		json_array_append_new(array, json_integer(65535 - i % 60000));
 	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
@@ -502,7 +500,6 @@ static void survives_junk(void **state)
 	cleanup_free char *text = malloc(1 << 20);
 	cleanup_json json_t *junk = json_array();
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '!', (1 << 20) - 1);
 	text[(1 << 20) - 1] = '\0';

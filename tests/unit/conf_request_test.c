@@ -355,7 +355,6 @@ static void unnamed_bytes_of_the_key_are_zero(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	memset(&expected, 0, sizeof(expected));
 	expected.protocol = PROTOCOL_TCP;
 	expected.host_port = 8080;
@@ -387,7 +386,6 @@ static void many_mappings_are_all_claimed(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	assert_int_equal(parse_and_claim(&conf, config, "46", &err), 0);
 	assert_int_equal(conf.port_count, 2 * MANY);
 	for (size_t i = 1; i < conf.port_count; i++)
@@ -405,7 +403,6 @@ static void a_contradiction_among_many_is_found(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	json_array_append_new(mappings, json_pack("{s:i,s:i,s:s}", "hostPort", 1, "containerPort",
 						  2, "protocol", "udp"));
 	assert_int_equal(conf_parse(&conf, config, "", &err), -1);

@@ -263,7 +263,6 @@ static void status_does_not_look_at_runtime_config(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
 	assert_true(conf.masquerade4);
 	conf_release(&conf);
@@ -276,7 +275,6 @@ static void all_warnings_are_kept(void **state)
 	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	(void)state;
 	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
 	assert_int_equal(json_array_size(conf.warnings), 3);
 	for (size_t i = 0; i < json_array_size(conf.warnings); i++)

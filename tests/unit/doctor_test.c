@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* doctor_test.c - who takes a packet in the container; words of remedies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cni_testing.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "operator/doctor/listening.h"
 #include "operator/doctor/remedy_word.h"

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* load_log_test.c - which program the kernel refused, and why, out of libbpf's warnings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "cni_testing.h"
 
 #include "datapath/load/load_log.h"
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nat_rule_test.c - what is read from the rules of nftables and iptables, damaged ones among them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "cni_testing.h"
 
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* netlink_test.c - requests as the kernel wants them, and what is made of its answers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "cni_testing.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "net/netlink.h"

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* operator_flows_test.c - options of the verbs, which connections they leave, and the biggest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cni_testing.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "operator/view/flow_filter.h"
 #include "operator/view/flow_top.h"

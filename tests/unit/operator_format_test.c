@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* operator_format_test.c - addresses, times and numbers for people, and the words of connections.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "cni_testing.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "operator/print/flow_words.h"
 #include "operator/print/format.h"

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* operator_table_test.c - tables for people, and JSON item by item. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cni_testing.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "operator/print/items.h"
 #include "operator/print/table.h"

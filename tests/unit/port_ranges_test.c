@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* port_ranges_test.c - which ports are left for masqueraded flows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "cni_testing.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "net/port_ranges.h"
 

@@ -2,12 +2,7 @@
 /*
  * prefix_test.c - pools as Docker writes them, and which addresses of them interfaces may have.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "cni_testing.h"
 
 #include "ipam/prefix.h"
 
