@@ -280,7 +280,7 @@ static int report(struct who *who, struct cni_error *err)
 
 	for (size_t i = 0; i < who->count; i++)
 		taken |= who_counts(&who->contestants[i]);
-	if (who->options->json ? who_print_json(who, err) : who_print_lines(who, taken, err))
+	if (who_print(who, taken, err))
 		return -1;
 	return taken ? EXIT_TAKEN : who->blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
 }

@@ -102,13 +102,21 @@ static void write_wrapped(const struct table *table, const char *text, size_t in
 
 static bool is_shown(const struct table *table, size_t column)
 {
-	return table->columns[column].style != TABLE_HIDDEN && !table->left_out[column];
+	unsigned int style = table->columns[column].style;
+
+	return style != TABLE_HIDDEN && !table->left_out[column] &&
+	       (table->has_extra || !(style & TABLE_EXTRA));
+}
+
+static enum table_style alignment_of(const struct table *table, size_t column)
+{
+	return table->columns[column].style & ~(unsigned int)TABLE_EXTRA;
 }
 
 /* What remarks are written behind. */
 static bool has_width(const struct table *table, size_t column)
 {
-	return is_shown(table, column) && table->columns[column].style != TABLE_REMARK;
+	return is_shown(table, column) && alignment_of(table, column) != TABLE_REMARK;
 }
 
 static size_t count_needed(const struct table *table, const size_t widths[TABLE_COLUMNS])
@@ -132,7 +140,7 @@ static void fit(struct table *table)
 	if (!table->limit || count_needed(table, whole) <= table->limit)
 		return;
 	for (size_t i = 0; i < table->column_count; i++)
-		if (table->columns[i].style == TABLE_LEFT && table->widths[i] > SHORTEST)
+		if (alignment_of(table, i) == TABLE_LEFT && table->widths[i] > SHORTEST)
 			table->widths[i] = SHORTEST;
 	for (size_t i = table->column_count - 1;
 	     i && count_needed(table, table->widths) > table->limit; i--)
@@ -159,7 +167,7 @@ static const char *write_row(struct table *table, const char *cells, const char 
 	const char *remark = NULL;
 
 	for (size_t i = 0; i < table->column_count; i++, cells += strlen(cells) + 1) {
-		enum table_style alignment = table->columns[i].style;
+		enum table_style alignment = alignment_of(table, i);
 		size_t width = count_characters(cells),
 		       most = table->limit ? table->widths[i] : width;
 		size_t padding = table->widths[i] > width ? table->widths[i] - width : 0;
