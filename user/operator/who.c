@@ -95,9 +95,7 @@ static int read_mappings(struct who *who, struct cni_error *err)
 		return view_refuse_damaged(datapath, err);
 	if (!datapath_is_usable(datapath))
 		return 0;
-	who->view.containers = or_exit(calloc(MAX_SLOTS, sizeof(*who->view.containers)));
-	who->view.datapath = *datapath;
-	who->view.socket = who->host.socket;
+	view_of_host(&who->view, &who->host);
 	if (mappings_read(&who->mappings, &who->view, err))
 		return -1;
 	for (size_t i = 0; i < who->mappings.count; i++) {
@@ -268,8 +266,6 @@ static void release(struct who *who)
 	mappings_release(&who->mappings);
 	claimants_release(&who->claimants);
 	port_question_release(&who->question);
-	/* The host has the socket and the datapath. */
-	who->view.socket = NULL;
 	view_close(&who->view);
 	host_close(&who->host);
 }

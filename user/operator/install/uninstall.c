@@ -4,6 +4,7 @@
  * containers do without; then what is in the kernel; the binary, which lists may not name by then,
  * last. Killed anywhere, the next call completes it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,7 @@
 #include "operator/view/mappings.h"
 #include "operator/view/view.h"
 
-#define UDEV_RULES "/etc/udev/rules.d"
-#define UDEV_RULE "90-bpf-portmap.rules"
+#define UDEV_RULE "/etc/udev/rules.d/90-bpf-portmap.rules"
 
 /* --- conflists and binaries -------------------------------------------------------------- */
 
@@ -69,31 +69,26 @@ static int check_list(const struct directory *directory, const char *name, void 
 			     directory->path, name, cni_error_message(&why));
 }
 
-/* No runtime reads the copy. */
-static void say_kept(const struct directory *directory, const char *name)
-{
-	cleanup_error struct cni_error why = {0};
-	cleanup_file struct file file = FILE_NONE;
-
-	list_look(directory, name, &file, &why);
-	printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END "%s%s\n",
-	       directory->path, name, directory->path, name, why.code ? ", as " : "",
-	       why.code ? cni_error_message(&why) : "");
-}
-
+/* What was kept of a list that is gone, half written or a link may be the only good copy, and
+ * stays; it does not take the place of the list, which may be an agent's work. No runtime reads it.
+ */
 static int give_back_list(const struct directory *directory, const char *name, void *context,
 			  struct cni_error *err)
 {
-	cleanup_error struct cni_error ignored = {0};
+	cleanup_error struct cni_error why = {0};
 	cleanup_file struct file file = FILE_NONE;
-	bool was_ours = list_look(directory, name, &file, &ignored) == LIST_HAS_OURS;
+	enum list_verdict verdict = list_look(directory, name, &file, &why);
 
-	if (list_give_back(directory, name, err))
-		return -1;
-	if (was_ours)
+	if (verdict == LIST_HAS_OURS) {
+		if (list_make_theirs(directory, name, &file, err))
+			return -1;
 		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
+	}
+	if (file.fd >= 0 && verdict != LIST_IS_NO_JSON && verdict != LIST_IS_REFUSED)
+		return list_forget(directory, name, err);
 	if (list_was_changed(directory, name))
-		say_kept(directory, name);
+		printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END ", as %s\n",
+		       directory->path, name, directory->path, name, cni_error_message(&why));
 	return 0;
 }
 
@@ -142,13 +137,11 @@ static int remove_binary(struct installer *installer, struct cni_error *err)
 
 static int remove_udev_rule(struct cni_error *err)
 {
-	cleanup_directory struct directory rules = DIRECTORY_CLOSED;
-
-	if (access(UDEV_RULES "/" UDEV_RULE, F_OK))
-		return 0;
-	if (directory_open(&rules, UDEV_RULES, err) || file_remove(&rules, UDEV_RULE, err))
-		return -1;
-	puts(UDEV_RULES "/" UDEV_RULE ": removed");
+	if (!unlink(UDEV_RULE))
+		puts(UDEV_RULE ": removed");
+	else if (errno != ENOENT && errno != ENOTDIR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot remove " UDEV_RULE ": %s",
+				     strerror(errno));
 	return 0;
 }
 
