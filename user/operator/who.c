@@ -111,32 +111,25 @@ static int read_mappings(struct who *who, struct cni_error *err)
 
 static const enum protocol all_protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 
-static void ask_for(struct port_question *question, const struct who *who,
-		    const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	for (size_t i = 0; i < 3; i++) {
-		struct portmap_key *key = &question->keys[question->count];
-
-		if (who->port.protocol && who->port.protocol != all_protocols[i])
-			continue;
-		key->protocol = all_protocols[i];
-		key->host_port = who->port.port;
-		memcpy(key->host_address, address, CNI_ADDRESS_SIZE);
-		question->count++;
-	}
-}
-
 static void make_question(struct who *who)
 {
+	const uint8_t *const addresses[] = {who->has_address ? who->address : cni_address_any_ipv4,
+					    cni_address_any_ipv6};
 	struct port_question *question = &who->question;
 
 	question->addresses = &who->host.addresses;
 	question->keys = or_exit(calloc(6, sizeof(*question->keys)));
-	if (who->has_address)
-		ask_for(question, who, who->address);
-	if (!who->has_address) {
-		ask_for(question, who, cni_address_any_ipv4);
-		ask_for(question, who, cni_address_any_ipv6);
+	for (size_t i = 0; i < 6; i++) {
+		struct portmap_key *key = &question->keys[question->count];
+		enum protocol protocol = all_protocols[i / 2];
+
+		if ((who->port.protocol && who->port.protocol != protocol) ||
+		    (who->has_address && i % 2))
+			continue;
+		key->protocol = protocol;
+		key->host_port = who->port.port;
+		memcpy(key->host_address, addresses[i % 2], CNI_ADDRESS_SIZE);
+		question->count++;
 	}
 }
 

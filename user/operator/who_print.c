@@ -187,7 +187,7 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 		snprintf(text, REMARK_SIZE,
 			 "! its container is gone: `bpf-portmap repair` tidies up");
 	else if (!outside->claimed && !host->claimed)
-		snprintf(text, REMARK_SIZE, "! at no address of this host");
+		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
 		snprintf(text, REMARK_SIZE, "<- overruled");
 	else if (lost_all(outside))

@@ -200,7 +200,7 @@ static void after_change(struct watch *watch, int64_t now)
 	bool undone = watch->changed_at && now - watch->changed_at < CALM;
 
 	if (undone && !watch->fights)
-		printf("somebody changes it back again and again: waiting for %d seconds each"
+		printf("somebody undoes the change again and again: waiting for %d seconds each"
 		       " time\n",
 		       LOOK_EVERY / 1000);
 	watch->fights = undone;

@@ -9,6 +9,11 @@
 #include "operator/install/files.h"
 #include "operator/install/list_text.h"
 
+/* Where runtimes and distributions of Kubernetes keep them: for glob() with GLOB_BRACE. */
+#define ALL_LISTS \
+	"{/etc/cni/net.d,/var/lib/rancher/{k3s,rke2}/agent/etc/cni/net.d," \
+	"/var/snap/microk8s/current/args/cni-network}/*.{conf,conflist,json}"
+
 /* Of the first text that was changed. No runtime reads a name that ends so, and it is nobody
  * else's. */
 #define KEPT_END ".bpf-portmap.bak"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* migrate.c - `bpf-portmap migrate --from-portmap`: takes over the ports that the reference plugin
  * portmap has mapped, from containers that go on running. */
-#include <dirent.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,14 +16,12 @@
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
+#include "operator/install/lists.h"
 #include "operator/migrate/connections.h"
 #include "operator/migrate/keeper.h"
 #include "operator/migrate/take_over.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
-
-static const char *const directories[] = {"/etc/cni/net.d",
-					  "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
 
 static const struct table_column columns[] = {
 	{"HOST", TABLE_LEFT, "host"},
@@ -83,51 +81,39 @@ static void add_row(struct output *output, const struct migrating *container,
 	add_reason(output, container);
 }
 
-static int is_conflist(const struct dirent *entry)
+static bool is_portmap(const json_t *plugin)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	const char *type = json_string_value(json_object_get(plugin, "type"));
 
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+	return type && !strcmp(type, REFERENCE_TYPE);
 }
 
+/* A .conf has one plugin alone. */
 static bool names_portmap(const char *path)
 {
 	cleanup_json json_t *list = json_load_file(path, 0, NULL);
-	const json_t *plugins = json_object_get(list, "plugins"), *plugin;
-	const char *type = json_string_value(json_object_get(list, "type"));
+	const json_t *plugin;
 	size_t i;
 
-	if (type && !strcmp(type, "portmap"))
-		return true;
-	json_array_foreach (plugins, i, plugin) {
-		type = json_string_value(json_object_get(plugin, "type"));
-		if (type && !strcmp(type, "portmap"))
+	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+		if (is_portmap(plugin))
 			return true;
-	}
-	return false;
+	return is_portmap(list);
 }
 
 /* The paths of those that still have the type portmap. */
 static json_t *find_conflists(void)
 {
 	json_t *found = json_array();
-	struct dirent **entries;
-	char path[512];
+	glob_t all = {0};
 
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		int count = scandir(directories[i], &entries, is_conflist, alphasort);
-
-		for (int j = 0; j < count; j++) {
-			snprintf(path, sizeof(path), "%s/%s", directories[i], entries[j]->d_name);
-			if (names_portmap(path)) {
-				cni_make_utf8(path);
-				json_array_append_new(found, json_string(path));
-			}
-			free(entries[j]);
+	glob(ALL_LISTS, GLOB_BRACE | GLOB_PERIOD, NULL, &all);
+	for (size_t i = 0; i < all.gl_pathc; i++)
+		if (names_portmap(all.gl_pathv[i])) {
+			cni_make_utf8(all.gl_pathv[i]);
+			json_array_append_new(found, json_string(all.gl_pathv[i]));
 		}
-		if (count >= 0)
-			free(entries);
-	}
+	globfree(&all);
 	return found;
 }
 
@@ -152,9 +138,9 @@ static void print_conflists(void)
 static void print_rest(unsigned int kept)
 {
 	if (kept)
-		printf("conntrack goes on to translate %u connection%s. The table "
-		       "inet " KEEPER_TABLE " keeps it at\nwork; run this again when all have "
-		       "ended, and it is removed.\n",
+		printf("conntrack still translates %u connection%s. The table"
+		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
+		       " ended, and the table is removed.\n",
 		       kept, kept == 1 ? "" : "s");
 	print_conflists();
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -17,6 +18,7 @@
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/text.h"
+#include "operator/install/lists.h"
 #include "operator/support/archive.h"
 #include "operator/support/redact.h"
 #include "operator/verbs.h"
@@ -118,9 +120,6 @@ static const struct {
 	VERSION("cnirun", "/usr/local/bin/"),
 };
 
-static const char *const conflist_directories[] = {"/etc/cni/net.d",
-						   "/var/lib/rancher/k3s/agent/etc/cni/net.d"};
-
 static void run_commands(struct archive *archive, const char *self)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -189,33 +188,23 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 				     fd < 0 ? strerror(errno) : cni_error_message(&err));
 }
 
-static int is_configuration(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
-}
-
+/* Those of a distribution of Kubernetes are in a directory of their own. */
 static void add_conflists(struct archive *archive)
 {
-	char path[PATH_MAX], name[64];
+	glob_t all = {0};
 
-	for (size_t i = 0; i < sizeof(conflist_directories) / sizeof(conflist_directories[0]);
-	     i++) {
-		struct dirent **entries = NULL;
-		int count = scandir(conflist_directories[i], &entries, is_configuration, alphasort);
+	glob(ALL_LISTS, GLOB_BRACE | GLOB_PERIOD, NULL, &all);
+	for (size_t i = 0; i < all.gl_pathc; i++) {
+		const char *path = all.gl_pathv[i];
+		char name[64];
 
-		for (int j = 0; j < count; j++) {
-			snprintf(path, sizeof(path), "%s/%s", conflist_directories[i],
-				 entries[j]->d_name);
-			cni_printable(entries[j]->d_name, "");
-			snprintf(name, sizeof(name), "conflists%s/%.34s", i ? "-k3s" : "",
-				 entries[j]->d_name);
-			add_conflist(archive, path, name);
-			free(entries[j]);
-		}
-		free(entries);
+		snprintf(name, sizeof(name), "conflists%s/%.34s",
+			 strncmp(path, "/etc/", 5) != 0 ? "-kubernetes" : "",
+			 strrchr(path, '/') + 1);
+		cni_printable(name, "");
+		add_conflist(archive, path, name);
 	}
+	globfree(&all);
 }
 
 static void fill(struct archive *archive, const char *self)
