@@ -738,7 +738,7 @@ test_installer_uninstall() {
 	container_die dead
 	expect_answer client tcp "$host4" 8080 web
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" '2 containers have host ports or masquerade by bpf-portmap still; new ones have their ports by portmap'
+	expect_contains "$(cat /run/err)" '2 containers still have host ports or masquerade from bpf-portmap; new containers get their ports from portmap'
 	expect_contains "$(cat /run/out)" 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8080/tcp, [::]:8080/tcp'
 	expect_contains "$(cat /run/err)" '--drop-ports'
 	list_of_kindnet | cmp - "$conf/10-a.conflist" || fail "the list is not given back first"

@@ -165,7 +165,7 @@ test_operator_list_adopted() {
 	expect_equal '[8081]' "$(item '[.items[].host.port] | unique' list --container web-0)"
 	by_hand 1 uninstall --bin-dir /run/none --conf-dir /run/none
 	expect_contains "$(cat /run/out)" 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8081/tcp'
-	expect_contains "$(cat /run/err)" 'new ones have no host ports from now on'
+	expect_contains "$(cat /run/err)" 'new containers get no host ports from now on'
 	container_die web
 	by_hand 0 repair
 	expect_contains "$(cat /run/out)" 'removed pod shop/web-0 (sandbox web), interface eth0'

@@ -238,7 +238,7 @@ test_operator_migrate_restricted() {
 [8083,"left"]
 [8084,"left"]' "$(jq -c '.items[] | select(.host.address == "0.0.0.0") | [.host.port, .result]' \
 		/run/out | sort)"
-	expect_equal '["they are not as portmap writes them, or another rule comes before them"]' \
+	expect_equal '["its rules are not as portmap writes them, or another rule comes before them"]' \
 		"$(jq -c '[.items[] | select(.result == "left") | .reason] | unique' /run/out)"
 	iptables-save -t nat >/run/rules
 	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16'
@@ -361,7 +361,7 @@ test_operator_migrate_left() {
 8081	moved	left	its address 192.0.2.77 is not on this host
 8082	other	left	bpf-portmap has mapped host port 8082/tcp of any IPv4 address to another: container ours, interface eth0, network bridge
 8083	moved	left	its address 192.0.2.77 is not on this host
-8084	unkept	left	no runtime has kept its ADD in /var/lib/cni/results: create the container anew, or remove them by hand: iptables-save -t nat | grep CNI-DN-" \
+8084	unkept	left	no runtime has kept its ADD in /var/lib/cni/results: create the container anew, or remove its rules by hand: iptables-save -t nat | grep CNI-DN-" \
 		"$(cat /run/rows)"
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer client tcp "$host4" 8082 ours
@@ -381,7 +381,7 @@ test_operator_migrate_others_asked() {
 	portmap_container web -p 8080:80/tcp -p 8081:80/tcp
 	eval "iptables -t nat $(iptables-save -t nat | grep -- '--dport 8081 .*-j DNAT' | sed 's/^-A/-D/')"
 	by_hand 1 migrate --from-portmap --json
-	expect_equal '["left","they are others than its runtime has asked portmap for"]' \
+	expect_equal '["left","its rules are not those that its runtime has asked portmap for"]' \
 		"$(jq -c '.items[] | [.result, .reason]' /run/out | sort -u)"
 	expect_no_answer client tcp "$host4" 8081
 	expect_answer client tcp "$host4" 8080 web
@@ -543,11 +543,11 @@ test_operator_migrate_keeper() {
 	asked_on tcp4 client tcp "$host4" 8080
 	asked_on tcp6 client tcp "$host6" 8080
 	by_hand 0 migrate --from-portmap
-	expect_contains "$(cat /run/out)" 'conntrack goes on to translate 2 connections'
+	expect_contains "$(cat /run/out)" 'conntrack still translates 2 connections'
 	expect_says tcp4 web
 	expect_says tcp6 web
 	by_hand 0 migrate --from-portmap
-	expect_contains "$(cat /run/out)" 'conntrack goes on to translate 2 connections'
+	expect_contains "$(cat /run/out)" 'conntrack still translates 2 connections'
 	expect_says tcp4 web
 	for name in tcp4 tcp6; do
 		echo bye >&"$(eval echo "\$${name}_in")"

@@ -86,9 +86,9 @@ test_operator_repair_host() {
 	sysctl -qw net.ipv4.ip_local_port_range='20000 30000'
 	by_hand 0 repair --dry-run
 	said=$(tr -s ' ' </run/out | sort)
-	expect_equal "masquerade would be: ports by net.ipv4.ip_local_port_range
+	expect_equal "masquerade would be: ports taken from net.ipv4.ip_local_port_range
 sockets would be: programs of \"localhost\" attached
-$veth would be: its MAC in the bridge's table" "$said"
+$veth would be: its MAC address put into the bridge's table" "$said"
 	by_hand 0 repair
 	expect_equal "${said//would be: /}" "$(tr -s ' ' </run/out | sort)"
 	by_hand 0 repair --dry-run
@@ -107,9 +107,9 @@ test_operator_repair_moved() {
 	ip link set "$veth" name renamed0
 	ip link set renamed0 address 02:00:00:00:00:77 up
 	ip link set renamed0 master other0
-	expect_equal "renamed0 its MAC in the bridge's table" "$(gc | tr -s ' ')"
+	expect_equal "renamed0 its MAC address put into the bridge's table" "$(gc | tr -s ' ')"
 	ip link set renamed0 master cni0
-	expect_equal "renamed0 its MAC in the bridge's table" "$(gc | tr -s ' ')"
+	expect_equal "renamed0 its MAC address put into the bridge's table" "$(gc | tr -s ' ')"
 	expect_equal '' "$(gc)"
 	expect_equal '1 2 2 1' "$(records)"
 	expect_answer client tcp "$host4" 8080 web

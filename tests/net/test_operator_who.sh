@@ -393,7 +393,7 @@ test_operator_who_excluded() {
 	expect_equal 'all all' "$(from process 8080@"$host4_second")"
 	expect_equal 'all all' "$(from bpf-portmap 8080@"$host4")"
 	expect_contains "$(who 1 8080)" 'listens <- overruled at'
-	expect_contains "$(who 1 8081)" '! at no address of this host'
+	expect_contains "$(who 1 8081)" '! it is at no address of this host'
 }
 
 # without rights, or with maps of another layout, it says that it could not look

@@ -733,7 +733,7 @@ test_attach_beside_containers() {
 	rm /run/go-on
 	wait
 	# A container's veth may be seen before its ADD has come to it, or to the bridge's entry.
-	! grep -vE "^veth.* (attached|its MAC in the bridge's table)$" /run/out || fail "attach changed something, or failed"
+	! grep -vE "^veth.* (attached|its MAC address put into the bridge's table)$" /run/out || fail "attach changed something, or failed"
 	expect_same_state "$before"
 	expect_answer client tcp "$host4" 8080 one "$client4"
 }

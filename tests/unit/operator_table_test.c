@@ -7,8 +7,10 @@
 #include "operator/print/items.h"
 #include "operator/print/table.h"
 
-static const struct table_column columns[] = {
-	{"NAME", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"SECRET", TABLE_HIDDEN}, {"", TABLE_REMARK}};
+static const struct table_column columns[] = {{"NAME", TABLE_LEFT, NULL},
+					      {"N", TABLE_RIGHT, NULL},
+					      {"SECRET", TABLE_HIDDEN, NULL},
+					      {"", TABLE_REMARK, NULL}};
 
 static char *text;
 static size_t length;

@@ -9,6 +9,7 @@
 
 #define LONG_OPTION 256 /* and its index: no letter has such a code */
 #define SECONDS_DIGITS 6
+#define LINE_LENGTH 95
 #define LETTERS_SIZE (2 * COMMAND_LINE_OPTIONS + 2)
 
 static bool is_of_set(const struct command_line *line, const struct command_option *option)
@@ -150,11 +151,16 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 void command_line_print_indented(const char *text, int blanks, FILE *file)
 {
 	while (*text) {
-		int length = (int)strcspn(text, "\n");
+		int length = (int)strcspn(text, "\n"), room = LINE_LENGTH - blanks;
 
+		for (int end = length > room ? room : 0; end; end--)
+			if (text[end] == ' ') {
+				length = end;
+				break;
+			}
 		fprintf(file, "%*s%.*s\n", blanks, "", length, text);
 		text += length;
-		text += *text == '\n';
+		text += *text == '\n' || *text == ' ';
 	}
 }
 

@@ -19,7 +19,7 @@ struct command_option {
 	char letter;      /* 0: none; 'h' is the only one without an argument */
 	const char *name;
 	const char *argument; /* NULL: none; "[=S]": may be left out */
-	const char *help;     /* a line or more, the last without a line feed */
+	const char *help;     /* without a line feed at its end */
 	/* `value` is NULL where there is no argument. CNI_ERROR_INVALID_ENVIRONMENT, and others. */
 	int (*set_value)(void *options, const char *value, struct cni_error *err);
 	/* Without set_value(): the member for the argument, or the bool that becomes true. Of an
@@ -52,7 +52,7 @@ int command_line_read_seconds(const char *option, const char *text, unsigned int
 
 /* Prints the options of the set with their help. */
 void command_line_print_help(const struct command_line *line, FILE *file);
-/* Prints each line of the text behind that many blanks. */
+/* Prints the text behind that many blanks, in lines of up to 95 characters. */
 void command_line_print_indented(const char *text, int blanks, FILE *file);
 
 #endif

@@ -13,9 +13,7 @@
 #include "operator/view/flow_groups.h"
 #include "operator/view/flow_top.h"
 #include "operator/print/format.h"
-#include "operator/print/items.h"
-#include "operator/print/table.h"
-#include "operator/print/terminal.h"
+#include "operator/print/output.h"
 #include "operator/verbs.h"
 
 #define DEFAULT_TOP 10 /* --by without --top */
@@ -26,29 +24,14 @@
 #define WORD_TEXT_SIZE 80
 #define ITEM_SIZE (2048 + 6 * (CONTAINER_TEXT_SIZE + ATTACHMENT_KEY_SIZE))
 
-enum column {
-	COLUMN_PROTOCOL,
-	COLUMN_STATE,
-	COLUMN_KIND,
-	COLUMN_PEER,
-	COLUMN_HOST,
-	COLUMN_CONTAINER,
-	COLUMN_ADDRESS,
-	COLUMN_PATH,
-	COLUMN_PACKETS,
-	COLUMN_BYTES,
-	COLUMN_IDLE,
-	COLUMN_REMARK,
-	COLUMN_COUNT,
-};
-
-static const struct table_column all_columns[COLUMN_COUNT] = {
-	[COLUMN_PROTOCOL] = {"PROTO", TABLE_LEFT},   [COLUMN_STATE] = {"STATE", TABLE_LEFT},
-	[COLUMN_KIND] = {"KIND", TABLE_LEFT},        [COLUMN_PEER] = {"PEER", TABLE_LEFT},
-	[COLUMN_HOST] = {"HOST", TABLE_LEFT},        [COLUMN_CONTAINER] = {"CONTAINER", TABLE_LEFT},
-	[COLUMN_ADDRESS] = {"ADDRESS", TABLE_LEFT},  [COLUMN_PATH] = {"PATH in/out", TABLE_LEFT},
-	[COLUMN_PACKETS] = {"PACKETS", TABLE_RIGHT}, [COLUMN_BYTES] = {"BYTES", TABLE_RIGHT},
-	[COLUMN_IDLE] = {"IDLE", TABLE_RIGHT},       [COLUMN_REMARK] = {"", TABLE_REMARK},
+/* Items are written by add_item(). */
+static const struct table_column columns[] = {
+	{"PROTO", TABLE_LEFT, NULL},    {"STATE", TABLE_LEFT, NULL},
+	{"KIND", TABLE_LEFT, NULL},     {"PEER", TABLE_LEFT, NULL},
+	{"HOST", TABLE_LEFT, NULL},     {"CONTAINER", TABLE_LEFT, NULL},
+	{"ADDRESS", TABLE_LEFT, NULL},  {"PATH in/out", TABLE_LEFT, NULL},
+	{"PACKETS", TABLE_RIGHT, NULL}, {"BYTES", TABLE_RIGHT | TABLE_EXTRA, NULL},
+	{"IDLE", TABLE_RIGHT, NULL},    {"", TABLE_REMARK, NULL},
 };
 
 struct listing {
@@ -58,8 +41,7 @@ struct listing {
 	uint64_t shown;
 	struct flow_top top;
 	struct flow_groups groups;
-	struct table table;
-	struct items items;
+	struct output output;
 };
 
 struct flow {
@@ -111,7 +93,7 @@ static void add_sums(struct table *table, const struct flow *flow)
 		return;
 	}
 	table_printf(table, "%u/%u", connection->packets[INWARDS], connection->packets[OUTWARDS]);
-	if (table->columns[COLUMN_BYTES].style == TABLE_HIDDEN)
+	if (!table->has_extra)
 		table_cell(table, "");
 	else
 		table_printf(table, "%llu/%llu", (unsigned long long)connection->bytes[INWARDS],
@@ -201,7 +183,7 @@ static int add_item(struct listing *listing, const struct flow *flow, struct cni
 			    sums[0]),
 		format_sums(flow, connection->bytes[INWARDS], connection->bytes[OUTWARDS], sums[1]),
 		flow->idle, quote(flow->remark, words[2]));
-	return items_add_text(&listing->items, item, err);
+	return items_add_text(&listing->output.items, item, err);
 }
 
 static int show(struct listing *listing, const struct connection_key *key,
@@ -211,7 +193,7 @@ static int show(struct listing *listing, const struct connection_key *key,
 
 	if (listing->options->json)
 		return add_item(listing, &flow, err);
-	add_row(&listing->table, &flow);
+	add_row(&listing->output.table, &flow);
 	return 0;
 }
 
@@ -249,93 +231,82 @@ static enum walk visit(const void *key, const void *value, void *context, struct
 	return WALK_ON;
 }
 
-static const struct table_column group_columns[] = {{"CLIENT", TABLE_LEFT},
-						    {"FLOWS", TABLE_RIGHT},
-						    {"NEW", TABLE_RIGHT},
-						    {"PACKETS", TABLE_RIGHT},
-						    {"BYTES", TABLE_RIGHT}};
+static const struct table_column client_columns[] = {
+	{"CLIENT", TABLE_LEFT, "client"},    {"", TABLE_HIDDEN, "container"},
+	{"FLOWS", TABLE_RIGHT, "flows"},     {"NEW", TABLE_RIGHT, "half_open"},
+	{"PACKETS", TABLE_RIGHT, "packets"}, {"BYTES", TABLE_RIGHT, "bytes"},
+};
 
-static int show_group(struct listing *listing, const struct flow_group *group,
-		      struct cni_error *err)
+static const struct table_column container_columns[] = {
+	{"", TABLE_HIDDEN, "client"},        {"CONTAINER", TABLE_LEFT, "container"},
+	{"FLOWS", TABLE_RIGHT, "flows"},     {"NEW", TABLE_RIGHT, "half_open"},
+	{"PACKETS", TABLE_RIGHT, "packets"}, {"BYTES", TABLE_RIGHT, "bytes"},
+};
+
+static void show_group(struct listing *listing, const struct flow_group *group)
 {
 	bool is_client = listing->groups.by == SORT_CLIENT;
 	struct container_info *container =
 		is_client ? NULL : view_container(&listing->view, group->owner);
-	char address[CNI_ADDRESS_TEXT_SIZE], number[NUMBER_TEXT_SIZE];
+	struct output *output = &listing->output;
+	char address[CNI_ADDRESS_TEXT_SIZE];
 
-	cni_address_format(group->client, address);
-	if (listing->options->json)
-		return items_add(&listing->items,
-				 json_pack("{s:s?, s:o, s:I, s:I, s:I, s:I}", "client",
-					   is_client ? address : NULL, "container",
-					   json_container(&listing->view, container), "flows",
-					   (json_int_t)group->flows, "half_open",
-					   (json_int_t)group->half_open, "packets",
-					   (json_int_t)group->packets, "bytes",
-					   (json_int_t)group->bytes),
-				 err);
-	table_cell(&listing->table, is_client ? address : container ? container->text : "-");
-	table_cell(&listing->table, format_number(group->flows, number));
-	table_cell(&listing->table, format_number(group->half_open, number));
-	table_cell(&listing->table, format_number(group->packets, number));
-	table_cell(&listing->table, format_number(group->bytes, number));
-	return 0;
+	output_text(output, is_client ? cni_address_format(group->client, address) : NULL);
+	output_cell(output, container ? container->text : "-",
+		    json_container(&listing->view, container));
+	output_number(output, group->flows);
+	output_number(output, group->half_open);
+	output_number(output, group->packets);
+	output_number(output, group->bytes);
 }
 
-static int show_groups(struct listing *listing, struct cni_error *err)
+static void show_groups(struct listing *listing)
 {
 	flow_groups_sort(&listing->groups);
 	for (size_t i = 0; i < listing->groups.count && i < listing->top.limit; i++)
-		if (show_group(listing, listing->groups.list[i], err))
-			return -1;
-	return 0;
+		show_group(listing, listing->groups.list[i]);
 }
 
-static void begin_table(struct listing *listing, struct table_column columns[COLUMN_COUNT])
+static void begin_output(struct listing *listing)
 {
-	size_t count = sizeof(group_columns) / sizeof(group_columns[0]);
-	bool groups = listing->groups.by;
+	struct output *output = &listing->output;
 
-	memcpy(columns, all_columns, sizeof(all_columns));
-	if (groups)
-		memcpy(columns, group_columns, sizeof(group_columns));
-	if (listing->groups.by == SORT_CONTAINER)
-		columns[0].title = "CONTAINER";
-	if (!groups && listing->top.sort_by != SORT_BYTES)
-		columns[COLUMN_BYTES].style = TABLE_HIDDEN;
-	terminal_begin_table(&listing->table, listing->options->color, columns,
-			     groups ? count : COLUMN_COUNT);
+	if (listing->options->count)
+		return;
+	if (listing->groups.by == SORT_CLIENT)
+		output_begin(output, client_columns, 6);
+	else if (listing->groups.by)
+		output_begin(output, container_columns, 6);
+	else
+		output_begin(output, columns, sizeof(columns) / sizeof(columns[0]));
+	output->table.has_extra = listing->top.sort_by == SORT_BYTES;
 }
 
 static int end(struct listing *listing, struct cni_error *err)
 {
 	const struct flow_counts *counts = &listing->counts;
 	char table[FLOW_COUNTS_TEXT_SIZE], shown[NUMBER_TEXT_SIZE];
+	json_t *summary = flow_counts_json(counts);
 
-	if (listing->options->json) {
-		json_t *summary = flow_counts_json(counts);
-
-		json_object_set_new(summary, "flows", json_integer((json_int_t)listing->shown));
-		return items_end(&listing->items, summary, err);
-	}
-	if (!listing->options->count && table_end(&listing->table, err))
+	json_object_set_new(summary, "flows", json_integer((json_int_t)listing->shown));
+	if (output_end(&listing->output, summary, err))
 		return -1;
-	printf("%s flow%s; %s\n", format_number(listing->shown, shown),
-	       listing->shown == 1 ? "" : "s", flow_counts_format(counts, table));
+	if (!listing->options->json)
+		printf("%s flow%s; %s\n", format_number(listing->shown, shown),
+		       listing->shown == 1 ? "" : "s", flow_counts_format(counts, table));
 	return 0;
 }
 
 static int list(struct listing *listing, struct cni_error *err)
 {
-	struct table_column columns[COLUMN_COUNT];
 	const struct objects *objects = &listing->view.datapath.objects;
 
-	begin_table(listing, columns);
+	begin_output(listing);
 	flow_counts_read_limits(&listing->counts, &listing->view);
 	if (!listing->view.is_empty && map_walk(objects, MAP_CONNECTIONS, visit, listing, err))
 		return -1;
-	if (listing->groups.by && show_groups(listing, err))
-		return -1;
+	if (listing->groups.by)
+		show_groups(listing);
 	flow_top_sort(&listing->top);
 	for (size_t i = 0; i < listing->top.count; i++)
 		if (show(listing, &listing->top.list[i].key, &listing->top.list[i].connection, err))
@@ -350,7 +321,7 @@ int verb_flows(const struct options *options, char *const *operands, struct cni_
 	struct listing listing = {
 		.options = options,
 		.top = {.limit = options->count ? 0 : top, .sort_by = sort_by},
-		.items = {.file = stdout},
+		.output = {.options = options},
 	};
 	int result;
 
@@ -360,7 +331,7 @@ int verb_flows(const struct options *options, char *const *operands, struct cni_
 	result = view_open(&listing.view, err) ? -1 : list(&listing, err);
 	flow_top_release(&listing.top);
 	flow_groups_release(&listing.groups);
-	table_release(&listing.table);
+	output_release(&listing.output);
 	view_close(&listing.view);
 	return result;
 }

@@ -1,47 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* list.c - `bpf-portmap list`: the mapped ports, and who is only masqueraded. */
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "net/address_list.h"
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
-#include "operator/print/items.h"
+#include "operator/print/output.h"
 #include "operator/view/mappings.h"
-#include "operator/print/table.h"
-#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
-enum column {
-	COLUMN_HOST,
-	COLUMN_PROTOCOL,
-	COLUMN_CONTAINER,
-	COLUMN_TO,
-	COLUMN_FLOWS,
-	COLUMN_NEW,
-	COLUMN_TOTAL,
-	COLUMN_SINCE,
-	COLUMN_NETWORK,
-	COLUMN_INTERFACE,
-	COLUMN_ID,
-	COLUMN_REMARK,
-	COLUMN_COUNT,
-};
-
-static const struct table_column all_columns[COLUMN_COUNT] = {
-	[COLUMN_HOST] = {"HOST", TABLE_LEFT},
-	[COLUMN_PROTOCOL] = {"PROTO", TABLE_LEFT},
-	[COLUMN_CONTAINER] = {"CONTAINER", TABLE_LEFT},
-	[COLUMN_TO] = {"TO", TABLE_LEFT},
-	[COLUMN_FLOWS] = {"FLOWS", TABLE_RIGHT},
-	[COLUMN_NEW] = {"NEW", TABLE_RIGHT},
-	[COLUMN_TOTAL] = {"TOTAL", TABLE_RIGHT},
-	[COLUMN_SINCE] = {"SINCE", TABLE_RIGHT},
-	[COLUMN_NETWORK] = {"NETWORK", TABLE_LEFT},
-	[COLUMN_INTERFACE] = {"INTERFACE", TABLE_LEFT},
-	[COLUMN_ID] = {"ID", TABLE_LEFT},
-	[COLUMN_REMARK] = {"", TABLE_REMARK},
+static const struct table_column columns[] = {
+	{"", TABLE_HIDDEN, "kind"},
+	{"HOST", TABLE_LEFT, "host"},
+	{"PROTO", TABLE_LEFT, "protocol"},
+	{"CONTAINER", TABLE_LEFT, "container"},
+	{"TO", TABLE_LEFT, "to"},
+	{"FLOWS", TABLE_RIGHT, "flows"},
+	{"NEW", TABLE_RIGHT, "flows_half_open"},
+	{"TOTAL", TABLE_RIGHT, "flows_total"},
+	{"SINCE", TABLE_RIGHT, "since"},
+	{"NETWORK", TABLE_LEFT | TABLE_EXTRA, NULL},
+	{"INTERFACE", TABLE_LEFT | TABLE_EXTRA, NULL},
+	{"ID", TABLE_LEFT | TABLE_EXTRA, NULL},
+	{"", TABLE_REMARK, "remark"},
 };
 
 struct row {
@@ -71,61 +52,51 @@ static const char *remark_on(const struct view *view, const struct row *row)
 	return NULL;
 }
 
-static void add_row(struct table *table, const struct row *row, uint64_t now)
+static void add_since(struct output *output, uint64_t since)
 {
-	const struct mapping *mapping = row->mapping;
-	const struct container_info *container = row->container;
-	uint64_t since = container ? container->record.since : 0;
-	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE], total[NUMBER_TEXT_SIZE];
-	char age[DURATION_TEXT_SIZE] = "-", flows[NUMBER_TEXT_SIZE], half_open[NUMBER_TEXT_SIZE];
-	char protocol[PROTOCOL_WORD_SIZE];
-	bool has_port = mapping->key.host_port;
+	uint64_t now = (uint64_t)time(NULL);
+	char age[DURATION_TEXT_SIZE] = "-", begin[TIME_TEXT_SIZE] = "";
 
 	if (since && since <= now)
 		format_duration(now - since, age);
-	format_host_port(mapping->key.host_address, mapping->key.host_port, host);
-	table_cell(table, has_port ? host : "(masquerade)");
-	table_cell(table, has_port ? protocol_word(mapping->key.protocol, protocol) : "-");
-	table_cell(table, container ? container->text : "-");
-	if (has_port)
-		format_endpoint(mapping->portmap.container_address, mapping->portmap.container_port,
-				to);
-	else
-		cni_address_format(mapping->portmap.container_address, to);
-	table_cell(table, to);
-	table_cell(table, format_number(mapping->flows, flows));
-	table_cell(table, format_number(mapping->half_open, half_open));
-	table_cell(table, has_port ? format_number(mapping->portmap.flows, total) : "-");
-	table_cell(table, age);
-	table_cell(table, container ? container->name.network : "");
-	table_cell(table, row->interface);
-	table_cell(table, container ? container->name.container_id : "");
-	if (row->remark)
-		table_printf(table, "! %s", row->remark);
-	else
-		table_cell(table, "");
+	if (since)
+		format_time(since, begin);
+	output_cell(output, age, *begin ? json_string(begin) : json_null());
 }
 
-static json_t *make_item(const struct view *view, const struct row *row)
+/* A container that has no port and is masqueraded has a row, too. */
+static void add_row(struct output *output, const struct view *view, const struct row *row)
 {
-	const struct mapping *mapping = row->mapping;
+	const struct portmap_key *key = &row->mapping->key;
+	const struct portmap *portmap = &row->mapping->portmap;
 	const struct container_info *container = row->container;
-	char since[TIME_TEXT_SIZE] = "", protocol[PROTOCOL_WORD_SIZE];
-	bool has_port = mapping->key.host_port;
+	char text[ENDPOINT_TEXT_SIZE], number[NUMBER_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	bool has_port = key->host_port;
 
-	if (container && container->record.since)
-		format_time(container->record.since, since);
-	return json_pack(
-		"{s:s, s:o, s:s?, s:o, s:o, s:I, s:I, s:I, s:s?, s:s?}", "kind",
-		has_port ? "mapping" : "masquerade", "host",
-		has_port ? json_endpoint(mapping->key.host_address, mapping->key.host_port)
-			 : json_null(),
-		"protocol", has_port ? protocol_word(mapping->key.protocol, protocol) : NULL,
-		"container", json_container(view, container), "to",
-		json_endpoint(mapping->portmap.container_address, mapping->portmap.container_port),
-		"flows", (json_int_t)mapping->flows, "flows_half_open",
-		(json_int_t)mapping->half_open, "flows_total", (json_int_t)mapping->portmap.flows,
-		"since", *since ? since : NULL, "remark", row->remark);
+	output_text(output, has_port ? "mapping" : "masquerade");
+	if (has_port) {
+		output_cell(output, format_host_port(key->host_address, key->host_port, text),
+			    json_endpoint(key->host_address, key->host_port));
+		output_text(output, protocol_word(key->protocol, word));
+	} else {
+		output_cell(output, "(masquerade)", json_null());
+		output_cell(output, "-", json_null());
+	}
+	output_cell(output, container ? container->text : "-", json_container(view, container));
+	output_cell(output,
+		    has_port ? format_endpoint(portmap->container_address, portmap->container_port,
+					       text)
+			     : cni_address_format(portmap->container_address, text),
+		    json_endpoint(portmap->container_address, portmap->container_port));
+	output_number(output, row->mapping->flows);
+	output_number(output, row->mapping->half_open);
+	output_cell(output, has_port ? format_number(portmap->flows, number) : "-",
+		    json_integer((json_int_t)portmap->flows));
+	add_since(output, container ? container->record.since : 0);
+	output_text(output, container ? container->name.network : NULL);
+	output_text(output, row->interface);
+	output_text(output, container ? container->name.container_id : NULL);
+	output_remark(output, row->remark);
 }
 
 static struct row make_row(struct view *view, const struct mapping *mapping)
@@ -139,43 +110,9 @@ static struct row make_row(struct view *view, const struct mapping *mapping)
 	return row;
 }
 
-static int print_json(struct view *view, const struct mappings *mappings,
-		      const struct options *options, struct cni_error *err)
-{
-	struct items items = {.file = stdout};
-
-	for (size_t i = 0; i < mappings->count; i++) {
-		struct row row = make_row(view, &mappings->list[i]);
-
-		if (mapping_matches(row.mapping, row.container, options) &&
-		    items_add(&items, make_item(view, &row), err))
-			return -1;
-	}
-	return items_end(&items, NULL, err);
-}
-
-static int print_table(struct view *view, const struct mappings *mappings,
-		       const struct options *options, struct cni_error *err)
-{
-	struct table_column columns[COLUMN_COUNT];
-	uint64_t now = (uint64_t)time(NULL);
-	cleanup_table struct table table;
-
-	memcpy(columns, all_columns, sizeof(columns));
-	for (int i = COLUMN_NETWORK; i <= COLUMN_ID && !options->wide; i++)
-		columns[i].style = TABLE_HIDDEN;
-	terminal_begin_table(&table, options->color, columns, COLUMN_COUNT);
-	for (size_t i = 0; i < mappings->count; i++) {
-		struct row row = make_row(view, &mappings->list[i]);
-
-		if (mapping_matches(row.mapping, row.container, options))
-			add_row(&table, &row, now);
-	}
-	return table_end(&table, err);
-}
-
 int verb_list(const struct options *options, char *const *operands, struct cni_error *err)
 {
+	cleanup_output struct output output = {.options = options};
 	cleanup_mappings struct mappings mappings = {0};
 	cleanup_view struct view view = {0};
 
@@ -185,6 +122,13 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 			       mappings_add_masqueraded(&mappings, &view, err) ||
 			       mappings_count_flows(&mappings, &view, err)))
 		return -1;
-	return options->json ? print_json(&view, &mappings, options, err)
-			     : print_table(&view, &mappings, options, err);
+	output_begin(&output, columns, sizeof(columns) / sizeof(columns[0]));
+	output.table.has_extra = options->wide;
+	for (size_t i = 0; i < mappings.count; i++) {
+		struct row row = make_row(&view, &mappings.list[i]);
+
+		if (mapping_matches(row.mapping, row.container, options))
+			add_row(&output, &view, &row);
+	}
+	return output_end(&output, NULL, err);
 }

@@ -48,14 +48,22 @@ static int set_port(void *into, const char *value, struct cni_error *err)
 	return refuse(err, "port", value, "a port, as 8080 or 53/udp");
 }
 
+static int set_address(struct range_option *range, const char *name, const char *value,
+		       struct cni_error *err)
+{
+	range->is_set = true;
+	return cni_address_parse(value, range->address) ? refuse(err, name, value, "an address")
+							: 0;
+}
+
 static int set_from(void *into, const char *value, struct cni_error *err)
 {
-	struct options *options = into;
+	return set_address(&((struct options *)into)->from, "from", value, err);
+}
 
-	options->from.is_set = true;
-	if (!cni_address_parse(value, options->from.address))
-		return 0;
-	return refuse(err, "from", value, "an address");
+static int set_host(void *into, const char *value, struct cni_error *err)
+{
+	return set_address(&((struct options *)into)->host, "host", value, err);
 }
 
 static int set_client(void *into, const char *value, struct cni_error *err)
@@ -81,16 +89,6 @@ static int set_prometheus(void *into, const char *value, struct cni_error *err)
 	return value && !*value ? refuse(err, "prometheus", value, "a file's name") : 0;
 }
 
-static int set_host(void *into, const char *value, struct cni_error *err)
-{
-	struct options *options = into;
-
-	options->host.is_set = true;
-	if (!cni_address_parse(value, options->host.address))
-		return 0;
-	return refuse(err, "host", value, "an address");
-}
-
 /* The member gets the argument, the number of its word, or true. */
 #define OPTION(set, name, argument, help, member) \
 	{ \
@@ -108,51 +106,48 @@ static int set_host(void *into, const char *value, struct cni_error *err)
 
 static const struct command_option table[] = {
 	OPTION(OPTIONS_PORTS, "container", "NAME",
-	       "only of this container: the name of its pod or job, with or without the "
-	       "namespace,\n"
-	       "or its ID or the beginning of that",
+	       "shows only this container: the name of its pod or job, with or without the"
+	       " namespace, or its ID or the beginning of that",
 	       container),
-	READ_OPTION(OPTIONS_PORTS, "port", "PORT[/PROTOCOL]", "only of this port of the host",
+	READ_OPTION(OPTIONS_PORTS, "port", "PORT[/PROTOCOL]", "shows only this port of the host",
 		    set_port),
-	OPTION(OPTIONS_LIST, "network", "NAME", "only of this network", network),
+	OPTION(OPTIONS_LIST, "network", "NAME", "shows only this network", network),
 	OPTION(OPTIONS_LIST, "wide", NULL,
 	       "shows the network, the interface on the host and the container ID, too", wide),
-	READ_OPTION(
-		OPTIONS_FLOWS, "client", "ADDRESS[/LENGTH]",
-		"only with this peer: the client of a mapping, the server of a masqueraded flow",
-		set_client),
-	READ_OPTION(OPTIONS_FLOWS, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6",
-		    "only of this protocol", set_protocol),
+	READ_OPTION(OPTIONS_FLOWS, "client", "ADDRESS[/LENGTH]",
+		    "shows only connections with this peer: the client of a mapping, the server"
+		    " of a masqueraded flow",
+		    set_client),
+	READ_OPTION(OPTIONS_FLOWS | OPTIONS_TRACE, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6",
+		    "shows only this protocol", set_protocol),
 	OPTION(OPTIONS_FLOWS, "state",
 	       "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
-	       "only in this state; unreplied and replied are of other protocols than TCP; "
-	       "half-open\n"
-	       "are all that are still in the handshake",
+	       "shows only connections in this state. TCP has neither unreplied nor replied;"
+	       " half-open are all that are still in the handshake",
 	       state),
 	OPTION(OPTIONS_FLOWS, "path", "stack|fast|deciding",
-	       "only where one way at least goes through the IP stack (stack), or past it (fast),\n"
-	       "or may do so soon (deciding)",
+	       "shows only connections of which one way at least goes through the IP stack (stack),"
+	       " goes past it (fast), or may do so soon (deciding)",
 	       path),
 	NUMBER_OPTION(OPTIONS_FLOWS, "top", "N",
-		      "only the N flows with most bytes, the biggest first", top, UINT16_MAX, 0),
+		      "shows only the N flows with most bytes, the biggest first", top, UINT16_MAX,
+		      0),
 	OPTION(OPTIONS_FLOWS, "by", "packets|bytes|client|container",
-	       "what --top counts (default N: 10); with client or container: how many connections "
-	       "each\n"
-	       "of them has, the most first: who floods",
+	       "says what --top counts (N is 10 by default). With client or container it counts"
+	       " the connections of each, the most first: who floods",
 	       sort_by),
-	OPTION(OPTIONS_FLOWS, "count", NULL, "only how many there are", count),
+	OPTION(OPTIONS_FLOWS, "count", NULL, "shows only how many there are", count),
 	NUMBER_OPTION(OPTIONS_STATS, "watch", "[=SECONDS]",
 		      "prints again every so many seconds (default: 2), with the change per second",
 		      watch, MAX_SECONDS, 2),
 	OPTION(OPTIONS_STATS, "all", NULL, "shows what is 0, too", all),
 	READ_OPTION(OPTIONS_STATS, "prometheus", "[=FILE]",
-		    "metrics as text for Prometheus; into a file, which is replaced as a whole, "
-		    "for the\n"
-		    "textfile collector of node_exporter",
+		    "prints metrics for Prometheus; or writes them into a file, which is replaced"
+		    " as a whole, for the textfile collector of node_exporter",
 		    set_prometheus),
 	OPTION(OPTIONS_STATS, "per-port", NULL,
-	       "with --prometheus: adds a counter for each mapping, and so many series with many "
-	       "ports",
+	       "with --prometheus: adds a counter for each mapping, and so many series with many"
+	       " ports",
 	       per_port),
 	OPTION(OPTIONS_STATS, "checks", NULL,
 	       "with --prometheus: adds the result of each check of `bpf-portmap doctor`", checks),
@@ -160,21 +155,20 @@ static const struct command_option table[] = {
 		    set_from),
 	OPTION(OPTIONS_DOCTOR, "all", NULL, "shows the checks that passed, too", all),
 	OPTION(OPTIONS_DOCTOR, "quick", NULL,
-	       "checks only whether the programs are where they should be, for a probe that runs "
-	       "every\n"
-	       "few seconds; exit status 1 after a failure, else 0",
+	       "checks only whether the programs are where they should be, for a probe that runs"
+	       " every few seconds; exit status 1 after a failure, else 0",
 	       quick),
 	OPTION(OPTIONS_DOCTOR, "no-probe", NULL, "sends nothing: only looks at the host", no_probe),
 	OPTION(OPTIONS_DOCTOR, "send", NULL,
 	       "sends to a UDP port, too: one empty datagram, which the container's program gets",
 	       send),
-	READ_OPTION(OPTIONS_TRACE, "host", "ADDRESS", "only from or to this address", set_host),
+	READ_OPTION(OPTIONS_TRACE, "host", "ADDRESS", "shows only packets from or to this address",
+		    set_host),
 	READ_OPTION(OPTIONS_TRACE, "port", "PORT[/PROTOCOL]",
-		    "only from or to this port, as it is before or after the translation",
+		    "shows only packets from or to this port, as it is before or after the"
+		    " translation",
 		    set_port),
-	READ_OPTION(OPTIONS_TRACE, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6",
-		    "only of this protocol", set_protocol),
-	OPTION(OPTIONS_TRACE, "drops", NULL, "only packets that are dropped", drops),
+	OPTION(OPTIONS_TRACE, "drops", NULL, "shows only packets that are dropped", drops),
 	NUMBER_OPTION(OPTIONS_TRACE, "seconds", "SECONDS", "ends after this time", seconds,
 		      MAX_SECONDS, 0),
 	NUMBER_OPTION(OPTIONS_TRACE, "count", "N", "ends after so many packets", limit, UINT32_MAX,
@@ -187,36 +181,34 @@ static const struct command_option table[] = {
 	OPTION(OPTIONS_REPAIR, "load", NULL, "loads the programs where no container was ever added",
 	       load),
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "bin-dir", "DIRECTORY",
-	       "where the runtime looks for plugins (default /opt/cni/bin)", bin_dir),
+	       "says where the runtime looks for plugins (default: /opt/cni/bin)", bin_dir),
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "conf-dir", "DIRECTORY",
-	       "where it looks for conflists (default /etc/cni/net.d)", conf_dir),
+	       "says where it looks for conflists (default: /etc/cni/net.d)", conf_dir),
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "list", "FILE",
-	       "this conflist, rather than the one that is first by its name; with a directory, "
-	       "that\n"
-	       "is --conf-dir; of uninstall: also one that install has not changed",
+	       "changes this conflist, rather than the one that is first by its name. A directory"
+	       " before it stands for --conf-dir. uninstall also changes one that install has"
+	       " not changed",
 	       list),
 	OPTION(OPTIONS_INSTALL, "alias", NULL,
-	       "puts the program in the place of the binary `portmap` and leaves lists as they "
-	       "are;\n"
-	       "the reference plugin is portmap.reference then, for containers that it has added",
+	       "puts the program in the place of the binary `portmap` and leaves lists as they are;"
+	       " the reference plugin is portmap.reference then, for containers that it has added",
 	       alias),
 	NUMBER_OPTION(OPTIONS_INSTALL, "watch", "[=SECONDS]",
-		      "goes on until SIGTERM, and installs again what somebody replaces; runs "
-		      "repair every\n"
-		      "so many seconds (default: 60)",
+		      "goes on until SIGTERM, and installs again what somebody replaces; runs"
+		      " repair every so many seconds (default: 60)",
 		      watch, MAX_SECONDS, 60),
 	OPTION(OPTIONS_UNINSTALL, "drop-ports", NULL,
 	       "goes on although containers have ports or are masqueraded: they lose that at once",
 	       drop_ports),
 	OPTION(OPTIONS_UNINSTALL, "purge", NULL,
-	       "removes maps of another layout, too; as they cannot be read, it cannot say whose\n"
-	       "ports are lost",
+	       "removes maps of another layout, too. They cannot be read, so it cannot say whose"
+	       " ports are lost",
 	       purge),
 	OPTION(OPTIONS_OUTPUT | OPTIONS_REPAIR | OPTIONS_UPGRADE, "json", NULL,
-	       "one JSON object, for programs", json),
+	       "prints one JSON object, for programs", json),
 	OPTION(OPTIONS_OUTPUT, "color", "auto|always|never",
-	       "colours (default auto: at a terminal, unless NO_COLOR is set)", color),
-	{0, 'h', "help", NULL, "this text", NULL, offsetof(struct options, help), 0, 0},
+	       "prints colours (auto, the default: at a terminal, unless NO_COLOR is set)", color),
+	{0, 'h', "help", NULL, "prints this text", NULL, offsetof(struct options, help), 0, 0},
 };
 
 struct command_line options_of(unsigned int set)

@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include "operator/print/format.h"
-#include "operator/print/items.h"
 #include "operator/doctor/statuses.h"
+#include "operator/print/output.h"
 #include "operator/print/prometheus.h"
 #include "operator/view/statistics.h"
-#include "operator/print/table.h"
-#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 #define CLEAR_SCREEN "\033[H\033[2J"
@@ -33,69 +31,66 @@ static double seconds_now(void)
 }
 
 static const struct table_column table_columns[] = {
-	{"TABLE", TABLE_LEFT}, {"ENTRIES", TABLE_RIGHT}, {"OF", TABLE_RIGHT}, {"USE", TABLE_RIGHT}};
+	{"", TABLE_HIDDEN, "type"},          {"TABLE", TABLE_LEFT, "name"},
+	{"ENTRIES", TABLE_RIGHT, "entries"}, {"OF", TABLE_RIGHT, "max_entries"},
+	{"USE", TABLE_RIGHT, NULL},
+};
 
-static int print_tables(const struct statistics *statistics, const struct options *options,
-			struct cni_error *err)
+static void add_tables(struct output *output, const struct statistics *statistics)
 {
-	char number[NUMBER_TEXT_SIZE];
-	cleanup_table struct table table;
+	char use[16];
 
-	terminal_begin_table(&table, options->color, table_columns, 4);
+	output_begin(output, table_columns, sizeof(table_columns) / sizeof(table_columns[0]));
 	for (size_t i = 0; i < statistics->table_count; i++) {
-		const struct table_use *use = &statistics->tables[i];
+		const struct table_use *table = &statistics->tables[i];
 
-		if (!use->entries && !options->all)
+		if (!table->entries && !output->options->all && !output->options->json)
 			continue;
-		table_cell(&table, use->name);
-		table_cell(&table, format_number(use->entries, number));
-		table_cell(&table, format_number(use->max_entries, number));
-		table_printf(&table, "%llu %%",
-			     (unsigned long long)(100 * use->entries /
-						  (use->max_entries ? use->max_entries : 1)));
+		snprintf(use, sizeof(use), "%llu %%",
+			 (unsigned long long)(100 * table->entries /
+					      (table->max_entries ? table->max_entries : 1)));
+		output_text(output, "table");
+		output_text(output, table->name);
+		output_number(output, table->entries);
+		output_number(output, table->max_entries);
+		output_text(output, use);
 	}
-	return table_end(&table, err);
 }
 
-/* What was counted in a second since the last round. A map that was made anew counts from 0. */
-static void add_rate(struct table *table, uint64_t now, uint64_t before, double seconds)
-{
-	if (seconds <= 0 || now < before)
-		table_cell(table, "-");
-	else
-		table_printf(table, "%.1f", (double)(now - before) / seconds);
-}
+static const struct table_column counter_columns[] = {
+	{"", TABLE_HIDDEN, "type"},         {"COUNTER", TABLE_LEFT, "name"},
+	{"VALUE", TABLE_RIGHT, "value"},    {"A SECOND", TABLE_RIGHT | TABLE_EXTRA, NULL},
+	{"MEANING", TABLE_LEFT, "meaning"},
+};
 
-static int print_counters(const struct statistics *statistics, const struct options *options,
-			  const struct last *last, struct cni_error *err)
+/* The rate is what was counted in a second since the last round. A map that was made anew counts
+ * from 0. */
+static void add_counters(struct output *output, const struct statistics *statistics,
+			 const struct last *last)
 {
-	struct table_column columns[] = {{"COUNTER", TABLE_LEFT},
-					 {"VALUE", TABLE_RIGHT},
-					 {"A SECOND", TABLE_RIGHT},
-					 {"MEANING", TABLE_LEFT}};
 	double seconds = last->is_known ? seconds_now() - last->when : 0;
-	cleanup_table struct table table;
-	char number[NUMBER_TEXT_SIZE];
 
-	if (!options->watch)
-		columns[2].style = TABLE_HIDDEN;
-	terminal_begin_table(&table, options->color, columns, 4);
+	output_begin(output, counter_columns, sizeof(counter_columns) / sizeof(counter_columns[0]));
+	output->table.has_extra = output->options->watch;
 	for (size_t i = 0; i < counter_word_count; i++) {
 		const struct counter_word *word = &counter_words[i];
 		uint64_t value = counter_of(&statistics->counters, word);
+		uint64_t before = counter_of(&last->counters, word);
+		char rate[32] = "-";
 
-		if (!value && !options->all)
+		if (!value && !output->options->all && !output->options->json)
 			continue;
-		table_cell(&table, word->name);
-		table_cell(&table, format_number(value, number));
-		add_rate(&table, value, counter_of(&last->counters, word), seconds);
-		table_cell(&table, word->meaning);
+		if (seconds > 0 && value >= before)
+			snprintf(rate, sizeof(rate), "%.1f", (double)(value - before) / seconds);
+		output_text(output, "counter");
+		output_text(output, word->name);
+		output_number(output, value);
+		output_text(output, rate);
+		output_text(output, word->meaning);
 	}
-	return table_end(&table, err);
 }
 
-static int print_table(const struct statistics *statistics, const struct options *options,
-		       struct last *last, struct cni_error *err)
+static void print_head(const struct statistics *statistics, const struct options *options)
 {
 	char flows[FLOW_COUNTS_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
 
@@ -103,52 +98,21 @@ static int print_table(const struct statistics *statistics, const struct options
 		fputs(CLEAR_SCREEN, stdout);
 	printf("%s; maps %s KiB\n\n", flow_counts_format(&statistics->flows, flows),
 	       format_number(statistics->memory / 1024, memory));
-	if (print_tables(statistics, options, err))
-		return -1;
-	putchar('\n');
-	if (print_counters(statistics, options, last, err))
-		return -1;
+}
+
+static int print_all(const struct statistics *statistics, const struct options *options,
+		     struct last *last, struct cni_error *err)
+{
+	cleanup_output struct output output = {.options = options};
+	json_t *summary = flow_counts_json(&statistics->flows);
+
+	if (!options->json)
+		print_head(statistics, options);
+	add_tables(&output, statistics);
+	add_counters(&output, statistics, last);
 	*last = (struct last){true, seconds_now(), statistics->counters};
-	return 0;
-}
-
-static int add_items(struct items *items, const struct statistics *statistics,
-		     struct cni_error *err)
-{
-	for (size_t i = 0; i < statistics->table_count; i++) {
-		const struct table_use *use = &statistics->tables[i];
-
-		if (items_add(items,
-			      json_pack("{s:s, s:s, s:I, s:I}", "type", "table", "name", use->name,
-					"entries", (json_int_t)use->entries, "max_entries",
-					(json_int_t)use->max_entries),
-			      err))
-			return -1;
-	}
-	for (size_t i = 0; i < counter_word_count; i++) {
-		const struct counter_word *word = &counter_words[i];
-
-		if (items_add(items,
-			      json_pack("{s:s, s:s, s:I, s:s}", "type", "counter", "name",
-					word->name, "value",
-					(json_int_t)counter_of(&statistics->counters, word),
-					"meaning", word->meaning),
-			      err))
-			return -1;
-	}
-	return 0;
-}
-
-static int print_json(const struct statistics *statistics, struct cni_error *err)
-{
-	struct items items = {.file = stdout};
-	json_t *summary;
-
-	if (add_items(&items, statistics, err))
-		return -1;
-	summary = flow_counts_json(&statistics->flows);
 	json_object_set_new(summary, "memory_bytes", json_integer((json_int_t)statistics->memory));
-	return items_end(&items, summary, err);
+	return output_end(&output, summary, err);
 }
 
 static int print(const struct options *options, struct view *view, struct last *last,
@@ -169,8 +133,7 @@ static int print(const struct options *options, struct view *view, struct last *
 		prometheus_write(stdout, &statistics, view, ports);
 		return 0;
 	}
-	return options->json ? print_json(&statistics, err)
-			     : print_table(&statistics, options, last, err);
+	return print_all(&statistics, options, last, err);
 }
 
 /* Opened anew for each round: maps and containers may be others by then. */

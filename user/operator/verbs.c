@@ -19,75 +19,76 @@ static int run_drop_offload(const struct options *options, char *const *operands
 const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
 	 "the mapped ports: whose they are, how much they are used",
-	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections\n"
-	 "now; NEW, those still in the handshake; TOTAL, begun since the port was mapped. Then "
-	 "the\n"
-	 "containers that have no port and are masqueraded"},
+	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections"
+	 " now; NEW, those still in the handshake; TOTAL, begun since the port was mapped. Then it"
+	 " shows the containers that have no port and are masqueraded"},
 	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who, NULL,
 	 "everybody who claims a port of the host, and who gets it",
-	 "shows everybody who could have this port of the host: mappings, NAT rules of others,\n"
-	 "processes that listen; and who gets the packets. Exit status: 0, it is free; 1, it is\n"
-	 "taken; 3, it could not look"},
+	 "shows everybody who could have this port of the host: mappings, NAT rules of others,"
+	 " processes that listen; and who gets the packets. Exit status: 0, it is free; 1, it is"
+	 " taken; 3, it could not look"},
 	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows, NULL,
 	 "the connections, and which client or container has most",
-	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;\n"
-	 "their state, which way packets go in and out of the container, how many there were,\n"
-	 "and how long ago the last one came; at the end how full the table is. --by client and\n"
-	 "--by container count the connections of each, the most first"},
+	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;"
+	 " their state, which way packets go in and out of the container, how many there were,"
+	 " and how long ago the last one came. The last line says how full the table is. --by"
+	 " client and --by container count the connections of each, the most first"},
 	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats, NULL,
 	 "counters, and how full the tables are; also for Prometheus",
-	 "shows how full the tables are, and what the programs have counted since they were\n"
-	 "loaded"},
+	 "shows how full the tables are, and what the programs have counted since they were"
+	 " loaded"},
 	{"doctor", " [PORT[/PROTOCOL]]", 0, 1, OPTIONS_OUTPUT | OPTIONS_DOCTOR, verb_doctor, NULL,
 	 "what keeps mapped ports from being reached, and what mends it",
-	 "looks for what keeps mapped ports, or this one, from being reached, and containers from\n"
-	 "reaching others: sends a packet as a client, or a container, would, follows it, and\n"
-	 "discards the answer before it leaves the host; then checks the host. Prints what is\n"
-	 "wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3 where\n"
-	 "it could not look"},
+	 "looks for what keeps mapped ports, or this one, from being reached, and containers from"
+	 " reaching others: it sends a packet as a client, or a container, would, follows it, and"
+	 " discards the answer before it leaves the host; then it checks the host. It prints what"
+	 " is wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3"
+	 " where it could not look"},
 	{"trace", " [host ADDRESS] [and] [PROTOCOL] [port PORT]", 0, 8,
 	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
 	 "what the programs do with packets, and which the kernel drops",
-	 "shows what the programs do with packets as they come, and which the kernel drops, where\n"
-	 "and why, an object a line with --json; host, port and protocol as tcpdump has them, or\n"
-	 "as options"},
+	 "shows what the programs do with packets as they come, and which packets the kernel drops,"
+	 " where and why; with --json an object a line. Host, port and protocol can be given as in"
+	 " tcpdump, or as options"},
 	{"repair", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_REPAIR, verb_repair, "Changing",
 	 "attaches what is missing, removes what dead containers have left",
-	 "brings the host to where the running containers want it: attaches programs to\n"
-	 "interfaces that came up since the last ADD, or to those named; attaches again what\n"
-	 "somebody removed; removes what containers have left whose veth is gone and for which\n"
-	 "DEL was not called, and portmap's rules for containers that are gone. Prints what it\n"
-	 "changed. Does nothing where no container was ever added. `gc` and `attach` are other\n"
-	 "names of it, for scripts and units"},
+	 "brings the host to where the running containers want it: it attaches programs to"
+	 " interfaces that came up since the last ADD, or to those named; attaches again what"
+	 " somebody removed; removes what containers have left whose veth is gone and for which"
+	 " DEL was not called, and portmap's rules for containers that are gone. It prints what it"
+	 " changed, and does nothing where no container was ever added. `gc` and `attach` are"
+	 " other names of it, for scripts and units"},
 	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade, NULL,
 	 "puts this version's programs in the place of those that run",
-	 "replaces the programs in the kernel by those of this binary, at each hook at once, also\n"
-	 "by an older version's; mappings and connections stay. If interrupted, run it again; the\n"
-	 "next ADD completes it, too"},
+	 "replaces the programs in the kernel by those of this binary, at each hook at once, also"
+	 " by an older version's; mappings and connections stay. If interrupted, run it again; the"
+	 " next ADD completes it, too"},
 	{"drop-offload", "", 0, 0, 0, run_drop_offload, NULL,
 	 "sends every flow through the firewall again",
-	 "lets no flow skip the IP stack until its firewall has let it through again: for\n"
-	 "anyone who changed the rules and wants them to apply at once"},
+	 "lets no flow skip the IP stack until its firewall has let it through again: for anyone"
+	 " who changed the rules and wants them to apply at once"},
 	{"install", "", 0, 0, OPTIONS_INSTALL, verb_install, "On a node",
 	 "puts bpf-portmap in the place of portmap in the conflist",
-	 "puts this program among a node's plugins, and in the conflist that its runtime takes,\n"
-	 "the first by name, bpf-portmap in the place of portmap; nothing else in it changes.\n"
-	 "The node stays as it is where the kernel or the list cannot be used with bpf-portmap"},
+	 "puts this program among a node's plugins, and puts bpf-portmap in the place of portmap in"
+	 " the conflist that its runtime takes, which is the first by name; nothing else in it"
+	 " changes. The node stays as it is where the kernel or the list cannot be used with"
+	 " bpf-portmap"},
 	{"migrate", " --from-portmap", 0, 0, OPTIONS_OUTPUT | OPTIONS_MIGRATE, verb_migrate, NULL,
 	 "takes over the ports that portmap has mapped",
-	 "takes over the ports that the reference plugin portmap has mapped, without touching\n"
-	 "the containers: maps them, keeps the connections that are there, and removes\n"
-	 "portmap's rules, those of dead containers too. Exit status 1 where a port was left"},
+	 "takes over the ports that the reference plugin portmap has mapped, without touching the"
+	 " containers: it maps them, keeps the connections that are there, and removes portmap's"
+	 " rules, those of dead containers too. Exit status 1 where a port was left"},
 	{"uninstall", "", 0, 0, OPTIONS_UNINSTALL, verb_uninstall, NULL,
 	 "takes all of it off the host again",
-	 "takes all of it off the host: restores portmap in the conflists; then removes programs,\n"
-	 "maps and qdiscs; the binary last. While containers have ports it stops after the\n"
-	 "conflists, names them, and its exit status is 1; called again, it goes on"},
+	 "takes all of it off the host: it restores portmap in the conflists, then removes "
+	 "programs,"
+	 " maps and qdiscs, and the binary last. While containers have ports it stops after the"
+	 " conflists, names them, and its exit status is 1; called again, it goes on"},
 	{"support", " [FILE]", 0, 1, 0, verb_support, NULL,
 	 "diagnostics for a bug report, in a file",
-	 "writes one tar file with diagnostics for a bug report: maps, programs, rules, routes,\n"
-	 "conflists, versions; without secrets; a manifest says what is in it. FILE must not\n"
-	 "exist; \"-\": standard output. Default: in this directory"},
+	 "writes one tar file with diagnostics for a bug report: maps, programs, rules, routes,"
+	 " conflists, versions; without secrets. A manifest says what is in it. FILE must not"
+	 " exist; \"-\" is standard output. By default the file is made in this directory"},
 };
 
 const size_t verb_count = sizeof(verbs) / sizeof(verbs[0]);

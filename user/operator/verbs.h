@@ -25,7 +25,7 @@ struct verb {
 	verb_run *run;
 	const char *group;   /* of the first of a group; NULL: as the one before */
 	const char *summary; /* one line */
-	const char *help;    /* one or more lines, the last without a line feed */
+	const char *help;    /* sentences, the last one without a full stop */
 };
 
 extern const struct verb verbs[];

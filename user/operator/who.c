@@ -95,9 +95,7 @@ static int read_mappings(struct who *who, struct cni_error *err)
 		return view_refuse_damaged(datapath, err);
 	if (!datapath_is_usable(datapath))
 		return 0;
-	who->view.containers = or_exit(calloc(MAX_SLOTS, sizeof(*who->view.containers)));
-	who->view.datapath = *datapath;
-	who->view.socket = who->host.socket;
+	view_of_host(&who->view, &who->host);
 	if (mappings_read(&who->mappings, &who->view, err))
 		return -1;
 	for (size_t i = 0; i < who->mappings.count; i++) {
@@ -113,32 +111,25 @@ static int read_mappings(struct who *who, struct cni_error *err)
 
 static const enum protocol all_protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 
-static void ask_for(struct port_question *question, const struct who *who,
-		    const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	for (size_t i = 0; i < 3; i++) {
-		struct portmap_key *key = &question->keys[question->count];
-
-		if (who->port.protocol && who->port.protocol != all_protocols[i])
-			continue;
-		key->protocol = all_protocols[i];
-		key->host_port = who->port.port;
-		memcpy(key->host_address, address, CNI_ADDRESS_SIZE);
-		question->count++;
-	}
-}
-
 static void make_question(struct who *who)
 {
+	const uint8_t *const addresses[] = {who->has_address ? who->address : cni_address_any_ipv4,
+					    cni_address_any_ipv6};
 	struct port_question *question = &who->question;
 
 	question->addresses = &who->host.addresses;
 	question->keys = or_exit(calloc(6, sizeof(*question->keys)));
-	if (who->has_address)
-		ask_for(question, who, who->address);
-	if (!who->has_address) {
-		ask_for(question, who, cni_address_any_ipv4);
-		ask_for(question, who, cni_address_any_ipv6);
+	for (size_t i = 0; i < 6; i++) {
+		struct portmap_key *key = &question->keys[question->count];
+		enum protocol protocol = all_protocols[i / 2];
+
+		if ((who->port.protocol && who->port.protocol != protocol) ||
+		    (who->has_address && i % 2))
+			continue;
+		key->protocol = protocol;
+		key->host_port = who->port.port;
+		memcpy(key->host_address, addresses[i % 2], CNI_ADDRESS_SIZE);
+		question->count++;
 	}
 }
 
@@ -268,8 +259,6 @@ static void release(struct who *who)
 	mappings_release(&who->mappings);
 	claimants_release(&who->claimants);
 	port_question_release(&who->question);
-	/* The host has the socket and the datapath. */
-	who->view.socket = NULL;
 	view_close(&who->view);
 	host_close(&who->host);
 }
@@ -280,7 +269,7 @@ static int report(struct who *who, struct cni_error *err)
 
 	for (size_t i = 0; i < who->count; i++)
 		taken |= who_counts(&who->contestants[i]);
-	if (who->options->json ? who_print_json(who, err) : who_print_lines(who, taken, err))
+	if (who_print(who, taken, err))
 		return -1;
 	return taken ? EXIT_TAKEN : who->blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
 }

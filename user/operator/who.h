@@ -31,7 +31,6 @@ struct who {
 bool who_counts(const struct contestant *contestant);
 
 /* CNI_ERROR_IO. */
-int who_print_lines(struct who *who, bool taken, struct cni_error *err);
-int who_print_json(struct who *who, struct cni_error *err);
+int who_print(struct who *who, bool taken, struct cni_error *err);
 
 #endif

@@ -7,9 +7,7 @@
 #include "net/processes.h"
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
-#include "operator/print/items.h"
-#include "operator/print/table.h"
-#include "operator/print/terminal.h"
+#include "operator/print/output.h"
 #include "operator/who.h"
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
@@ -17,8 +15,12 @@
 #define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
 
 static const struct table_column columns[] = {
-	{"STATE", TABLE_LEFT}, {"BY", TABLE_LEFT}, {"PORT", TABLE_LEFT},
-	{"WHO", TABLE_LEFT},   {"", TABLE_REMARK},
+	{"STATE", TABLE_LEFT, "state"},     {"BY", TABLE_LEFT, "by"},
+	{"PORT", TABLE_LEFT, "host"},       {"", TABLE_HIDDEN, "protocol"},
+	{"WHO", TABLE_LEFT, "container"},   {"", TABLE_HIDDEN, "since"},
+	{"", TABLE_HIDDEN, "rule"},         {"", TABLE_HIDDEN, "process"},
+	{"", TABLE_HIDDEN, "from_outside"}, {"", TABLE_HIDDEN, "from_host"},
+	{"", TABLE_REMARK, "remark"},
 };
 
 bool who_counts(const struct contestant *contestant)
@@ -185,7 +187,7 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 		snprintf(text, REMARK_SIZE,
 			 "! its container is gone: `bpf-portmap repair` tidies up");
 	else if (!outside->claimed && !host->claimed)
-		snprintf(text, REMARK_SIZE, "! at no address of this host");
+		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
 		snprintf(text, REMARK_SIZE, "<- overruled");
 	else if (lost_all(outside))
@@ -199,11 +201,6 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 		write_loss_at(host, " on this host", text);
 }
 
-static const char *without_mark(const char *remark)
-{
-	return *remark ? strchr(remark, ' ') + 1 : NULL;
-}
-
 static const char *state_word(const struct contestant *contestant)
 {
 	const struct contest_score *scores = contestant->scores;
@@ -214,51 +211,6 @@ static const char *state_word(const struct contestant *contestant)
 			       (!scores[ORIGIN_OUTSIDE].claimed && scores[ORIGIN_HOST].won)
 		       ? "taken"
 		       : "also";
-}
-
-static void add_row(struct table *table, struct who *who, const struct contestant *contestant)
-{
-	char text[WHO_TEXT_SIZE], port[PORT_TEXT_SIZE], remark[REMARK_SIZE];
-
-	write_port(who, contestant, port);
-	write_who(who, contestant, text);
-	cni_printable(text, "");
-	write_remark(contestant, remark);
-	table_cell(table, state_word(contestant));
-	table_cell(table, by_word(contestant));
-	table_cell(table, port);
-	table_cell(table, text);
-	table_cell(table, remark);
-}
-
-static void print_free(const struct who *who)
-{
-	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
-
-	printf("free  nobody has port %u%s%s%s%s\n", who->port.port, who->port.protocol ? "/" : "",
-	       who->port.protocol ? protocol_word(who->port.protocol, word) : "",
-	       who->has_address ? " at " : "",
-	       who->has_address ? cni_address_format(who->address, address) : "");
-}
-
-int who_print_lines(struct who *who, bool taken, struct cni_error *err)
-{
-	static const char *const order[] = {"taken", "also", "left"};
-	cleanup_table struct table table;
-
-	if (!who->places)
-		puts("note  that is no address of this host");
-	if (!taken && !who->blind)
-		print_free(who);
-	if (!who->count)
-		return 0;
-	terminal_begin_table(&table, who->options->color, columns,
-			     sizeof(columns) / sizeof(columns[0]));
-	for (size_t word = 0; word < 3; word++)
-		for (size_t i = 0; i < who->count; i++)
-			if (!strcmp(state_word(&who->contestants[i]), order[word]))
-				add_row(&table, who, &who->contestants[i]);
-	return table_end(&table, err);
 }
 
 static const char *score_word(const struct contest_score *score)
@@ -293,37 +245,61 @@ static json_t *json_process(const struct who *who, const struct host_socket *soc
 	return json_pack("{s:i, s:s}", "pid", (int)process.pid, "name", process.name);
 }
 
-static json_t *make_item(struct who *who, const struct contestant *contestant)
+static void add_row(struct output *output, struct who *who, const struct contestant *contestant)
 {
-	bool is_mapping = contestant->kind == CONTESTANT_MAPPING;
-	const struct container_info *container = is_mapping ? container_of(who, contestant) : NULL;
-	char since[TIME_TEXT_SIZE] = "", word[PROTOCOL_WORD_SIZE], remark[REMARK_SIZE];
+	bool is_rule = contestant->kind == CONTESTANT_RULE;
+	bool is_socket = contestant->kind == CONTESTANT_SOCKET;
+	const struct container_info *container =
+		is_rule || is_socket ? NULL : container_of(who, contestant);
+	char text[WHO_TEXT_SIZE], port[PORT_TEXT_SIZE], remark[REMARK_SIZE];
+	char since[TIME_TEXT_SIZE] = "", word[PROTOCOL_WORD_SIZE];
 	enum protocol protocol = protocol_of(contestant);
 
+	write_port(who, contestant, port);
+	write_who(who, contestant, text);
+	cni_printable(text, "");
 	write_remark(contestant, remark);
 	if (container && container->has_record)
 		format_time(container->record.since, since);
-	return json_pack(
-		"{s:s, s:s, s:o, s:s?, s:o, s:s?, s:o, s:o, s:s?, s:s?, s:s?}", "state",
-		state_word(contestant), "by", by_word(contestant), "host",
-		json_endpoint(address_of(contestant), who->port.port), "protocol",
-		protocol ? protocol_word(protocol, word) : NULL, "container",
-		json_container(&who->view, container), "since", *since ? since : NULL, "rule",
-		contestant->kind == CONTESTANT_RULE ? json_rule(who, contestant->rule)
-						    : json_null(),
-		"process",
-		contestant->kind == CONTESTANT_SOCKET ? json_process(who, contestant->socket)
-						      : json_null(),
-		"from_outside", score_word(&contestant->scores[ORIGIN_OUTSIDE]), "from_host",
-		score_word(&contestant->scores[ORIGIN_HOST]), "remark", without_mark(remark));
+	output_text(output, state_word(contestant));
+	output_text(output, by_word(contestant));
+	output_cell(output, port, json_endpoint(address_of(contestant), who->port.port));
+	output_text(output, protocol ? protocol_word(protocol, word) : NULL);
+	output_cell(output, text, json_container(&who->view, container));
+	output_text(output, *since ? since : NULL);
+	output_cell(output, "", is_rule ? json_rule(who, contestant->rule) : json_null());
+	output_cell(output, "", is_socket ? json_process(who, contestant->socket) : json_null());
+	output_text(output, score_word(&contestant->scores[ORIGIN_OUTSIDE]));
+	output_text(output, score_word(&contestant->scores[ORIGIN_HOST]));
+	output_cell(output, remark, *remark ? json_string(strchr(remark, ' ') + 1) : json_null());
 }
 
-int who_print_json(struct who *who, struct cni_error *err)
+static void print_head(const struct who *who, bool taken)
 {
-	struct items items = {.file = stdout};
+	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 
-	for (size_t i = 0; i < who->count; i++)
-		if (items_add(&items, make_item(who, &who->contestants[i]), err))
-			return -1;
-	return items_end(&items, NULL, err);
+	if (!who->places)
+		puts("note  that is no address of this host");
+	if (taken || who->blind)
+		return;
+	printf("free  nobody has port %u%s%s%s%s\n", who->port.port, who->port.protocol ? "/" : "",
+	       who->port.protocol ? protocol_word(who->port.protocol, word) : "",
+	       who->has_address ? " at " : "",
+	       who->has_address ? cni_address_format(who->address, address) : "");
+}
+
+int who_print(struct who *who, bool taken, struct cni_error *err)
+{
+	static const char *const order[] = {"taken", "also", "left"};
+	cleanup_output struct output output = {.options = who->options};
+
+	if (!who->options->json)
+		print_head(who, taken);
+	if (who->count)
+		output_begin(&output, columns, sizeof(columns) / sizeof(columns[0]));
+	for (size_t word = 0; word < 3; word++)
+		for (size_t i = 0; i < who->count; i++)
+			if (!strcmp(state_word(&who->contestants[i]), order[word]))
+				add_row(&output, who, &who->contestants[i]);
+	return output_end(&output, NULL, err);
 }

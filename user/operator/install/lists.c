@@ -3,14 +3,13 @@
 #include "operator/install/lists.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 
 /* As Go's filepath.Ext() has it: from the last dot on. */
@@ -21,37 +20,27 @@ static bool has_end(const char *name, const char *end)
 	return dot && !strcmp(dot, end);
 }
 
-static bool is_read_by_runtimes(const struct dirent *entry)
+static int is_read_by_runtimes(const struct dirent *entry)
 {
 	return entry->d_type != DT_DIR &&
 	       (has_end(entry->d_name, ".conf") || has_end(entry->d_name, ".conflist") ||
 		has_end(entry->d_name, ".json"));
 }
 
-static DIR *list_entries(const struct directory *directory)
+static int by_bytes(const struct dirent **one, const struct dirent **other)
 {
-	int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (!listing)
-		cleanup_close_pointer(&fd);
-	return listing;
+	return strcmp((*one)->d_name, (*other)->d_name);
 }
 
 char *lists_first(const struct directory *directory)
 {
-	DIR *listing = list_entries(directory);
-	struct dirent *entry;
-	char *first = NULL;
+	struct dirent **entries = NULL;
+	int count = scandirat(directory->fd, ".", &entries, is_read_by_runtimes, by_bytes);
+	char *first = count > 0 ? or_exit(strdup(entries[0]->d_name)) : NULL;
 
-	while (listing && (entry = readdir(listing))) {
-		if (!is_read_by_runtimes(entry) || (first && strcmp(entry->d_name, first) >= 0))
-			continue;
-		free(first);
-		first = or_exit(strdup(entry->d_name));
-	}
-	if (listing)
-		closedir(listing);
+	while (count > 0)
+		free(entries[--count]);
+	free(entries);
 	return first;
 }
 
@@ -82,91 +71,73 @@ bool list_was_changed(const struct directory *directory, const char *name)
 }
 
 static int change_type(const struct directory *directory, const char *name, const struct file *file,
-		       bool to_ours, struct cni_error *err)
+		       const char *const types[2], struct cni_error *err)
 {
 	cleanup_free char *text = NULL;
 	char path[PATH_MAX];
 
 	directory_path(directory, name, path);
-	text = list_text_change(file->text, to_ours ? REFERENCE_TYPE : OUR_TYPE,
-				to_ours ? OUR_TYPE : REFERENCE_TYPE, path, err);
+	text = list_text_change(file->text, types[0], types[1], path, err);
 	return text ? file_replace(directory, name, file, text, err) : -1;
 }
 
-int list_make_ours(const struct directory *directory, const char *name, struct file *file,
+int list_make_ours(const struct directory *directory, const char *name, const struct file *file,
 		   struct cni_error *err)
 {
+	static const char *const types[] = {REFERENCE_TYPE, OUR_TYPE};
 	cleanup_free char *kept = kept_name(name);
 
 	if (!list_was_changed(directory, name) && file_put(directory, kept, file, file, err))
 		return -1;
-	return change_type(directory, name, file, true, err);
+	return change_type(directory, name, file, types, err);
 }
 
-/* "a.conflist" of that and of what was kept of it; NULL: it is neither. malloc'ed. */
-static char *list_of(const char *name)
+int list_make_theirs(const struct directory *directory, const char *name, const struct file *file,
+		     struct cni_error *err)
 {
-	cleanup_free char *list = or_exit(strdup(name));
-	size_t length = strlen(list), end = strlen(KEPT_END);
+	static const char *const types[] = {OUR_TYPE, REFERENCE_TYPE};
 
-	if (length > end && !strcmp(list + length - end, KEPT_END))
-		list[length - end] = '\0';
-	return has_end(list, ".conflist") ? TAKE(list) : NULL;
+	return change_type(directory, name, file, types, err);
 }
 
-static bool is_in(char *const *names, size_t count, const char *name)
+int list_forget(const struct directory *directory, const char *name, struct cni_error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	cleanup_free char *kept = kept_name(name);
+
+	return file_remove(directory, kept, err);
+}
+
+/* Where the name of what was kept of a conflist ends as the list's does. */
+static char *end_of_kept(const char *name)
+{
+	size_t length = strlen(name), end = strlen(".conflist" KEPT_END);
+
+	return length > end && !strcmp(name + length - end, ".conflist" KEPT_END)
+		       ? (char *)name + length - strlen(KEPT_END)
+		       : NULL;
+}
+
+static int is_list_or_kept(const struct dirent *entry)
+{
+	return has_end(entry->d_name, ".conflist") || end_of_kept(entry->d_name);
 }
 
 int lists_visit(const struct directory *directory, list_visit *visit, void *context,
 		struct cni_error *err)
 {
-	DIR *listing = list_entries(directory);
-	struct dirent *entry;
-	char **names = NULL, *name;
-	size_t count = 0;
-	int result = 0;
+	struct dirent **entries = NULL;
+	int result = 0, count = scandirat(directory->fd, ".", &entries, is_list_or_kept, by_bytes);
 
-	/* First all names: visits change the directory. */
-	while (listing && (entry = readdir(listing))) {
-		name = list_of(entry->d_name);
-		if (name && !is_in(names, count, name))
-			*ARRAY_ADD(names, count) = TAKE(name);
-		free(name);
+	for (int i = 0; i < count; i++) {
+		char *name = entries[i]->d_name, *end = end_of_kept(name);
+
+		if (end)
+			*end = '\0';
+		/* Of a list that is there, its own name is another entry. */
+		if (!result && !(end && !faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW)))
+			result = visit(directory, name, context, err);
+		free(entries[i]);
 	}
-	if (listing)
-		closedir(listing);
-	for (size_t i = 0; i < count; i++) {
-		if (!result)
-			result = visit(directory, names[i], context, err);
-		free(names[i]);
-	}
-	free(names);
+	free(entries);
 	return result;
-}
-
-/* Whosever it is */
-static bool is_whole(const struct directory *directory, const char *name)
-{
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_file struct file list = FILE_NONE;
-	enum list_verdict verdict = list_look(directory, name, &list, &ignored);
-
-	return list.fd >= 0 && (verdict == LIST_HAS_REFERENCE || verdict == LIST_HAS_NEITHER);
-}
-
-int list_give_back(const struct directory *directory, const char *name, struct cni_error *err)
-{
-	cleanup_free char *kept = kept_name(name);
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_file struct file list = FILE_NONE;
-
-	if (list_look(directory, name, &list, &ignored) == LIST_HAS_OURS &&
-	    change_type(directory, name, &list, false, err))
-		return -1;
-	return is_whole(directory, name) ? file_remove(directory, kept, err) : 0;
 }

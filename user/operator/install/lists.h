@@ -25,8 +25,14 @@ enum list_verdict list_look(const struct directory *directory, const char *name,
 
 /* Keeps what was read, and puts the text with our type in its place. CNI_ERROR_IO,
  * CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it meanwhile. */
-int list_make_ours(const struct directory *directory, const char *name, struct file *file,
+int list_make_ours(const struct directory *directory, const char *name, const struct file *file,
 		   struct cni_error *err);
+/* Puts the reference's type back, which makes the text what it was, or what an agent has made of it
+ * since. Codes as above. */
+int list_make_theirs(const struct directory *directory, const char *name, const struct file *file,
+		     struct cni_error *err);
+/* Removes what was kept. CNI_ERROR_IO. */
+int list_forget(const struct directory *directory, const char *name, struct cni_error *err);
 
 /* What is done with a list of ours. */
 typedef int list_visit(const struct directory *directory, const char *name, void *context,
@@ -39,12 +45,5 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 
 /* Whether install has changed this list. */
 bool list_was_changed(const struct directory *directory, const char *name);
-
-/* Puts the reference's type back where ours is, which makes the text what it was, or what an agent
- * has made of it since. What was kept is removed where there is a list that is whole: otherwise it
- * may be the only good copy. It does not take the place of a list that is gone or half written,
- * which may be an agent's work. CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION,
- * CNI_ERROR_TRY_AGAIN. */
-int list_give_back(const struct directory *directory, const char *name, struct cni_error *err);
 
 #endif

@@ -4,6 +4,7 @@
  * containers do without; then what is in the kernel; the binary, which lists may not name by then,
  * last. Killed anywhere, the next call completes it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +25,7 @@
 #include "operator/view/mappings.h"
 #include "operator/view/view.h"
 
-#define UDEV_RULES "/etc/udev/rules.d"
-#define UDEV_RULE "90-bpf-portmap.rules"
+#define UDEV_RULE "/etc/udev/rules.d/90-bpf-portmap.rules"
 
 /* --- conflists and binaries -------------------------------------------------------------- */
 
@@ -69,35 +69,30 @@ static int check_list(const struct directory *directory, const char *name, void 
 			     directory->path, name, cni_error_message(&why));
 }
 
-/* No runtime reads the copy. */
-static void say_kept(const struct directory *directory, const char *name)
-{
-	cleanup_error struct cni_error why = {0};
-	cleanup_file struct file file = FILE_NONE;
-
-	list_look(directory, name, &file, &why);
-	printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END "%s%s\n",
-	       directory->path, name, directory->path, name, why.code ? ", as " : "",
-	       why.code ? cni_error_message(&why) : "");
-}
-
+/* What was kept of a list that is gone, half written or a link may be the only good copy, and
+ * stays; it does not take the place of the list, which may be an agent's work. No runtime reads it.
+ */
 static int give_back_list(const struct directory *directory, const char *name, void *context,
 			  struct cni_error *err)
 {
-	cleanup_error struct cni_error ignored = {0};
+	cleanup_error struct cni_error why = {0};
 	cleanup_file struct file file = FILE_NONE;
-	bool was_ours = list_look(directory, name, &file, &ignored) == LIST_HAS_OURS;
+	enum list_verdict verdict = list_look(directory, name, &file, &why);
 
-	if (list_give_back(directory, name, err))
-		return -1;
-	if (was_ours)
+	if (verdict == LIST_HAS_OURS) {
+		if (list_make_theirs(directory, name, &file, err))
+			return -1;
 		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
+	}
+	if (file.fd >= 0 && verdict != LIST_IS_NO_JSON && verdict != LIST_IS_REFUSED)
+		return list_forget(directory, name, err);
 	if (list_was_changed(directory, name))
-		say_kept(directory, name);
+		printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END ", as %s\n",
+		       directory->path, name, directory->path, name, cni_error_message(&why));
 	return 0;
 }
 
-/* A directory that does not exist has nothing of ours. */
+/* In a directory that does not exist, and so is not open, nothing is found. */
 static int open_if_there(struct directory *directory, const char *path, struct cni_error *err)
 {
 	return access(path, F_OK) ? 0 : directory_open(directory, path, err);
@@ -114,48 +109,33 @@ static int open_and_lock(struct installer *installer, int *lock, struct cni_erro
 
 static int give_back(struct installer *installer, struct cni_error *err)
 {
-	int undone = 0;
+	int undone;
 
-	if (installer->bin.fd >= 0 && binaries_check_package(&installer->bin, err))
+	if (binaries_check_package(&installer->bin, err) ||
+	    lists_visit(&installer->conf, check_list, installer, err) ||
+	    lists_visit(&installer->conf, give_back_list, installer, err))
 		return -1;
-	if (installer->conf.fd >= 0 &&
-	    (lists_visit(&installer->conf, check_list, installer, err) ||
-	     lists_visit(&installer->conf, give_back_list, installer, err)))
-		return -1;
-	if (installer->bin.fd >= 0)
-		undone = alias_undo(&installer->bin, err);
+	undone = alias_undo(&installer->bin, err);
 	if (undone > 0)
 		printf("%s/" ALIAS ": is the reference plugin again\n", installer->bin.path);
-	if (installer->conf.fd >= 0)
-		directory_sweep(&installer->conf);
+	directory_sweep(&installer->conf);
 	return undone < 0 ? -1 : 0;
-}
-
-/* 1: it was there. */
-static int remove_binary(struct installer *installer, struct cni_error *err)
-{
-	if (installer->bin.fd < 0)
-		return 0;
-	directory_sweep(&installer->bin);
-	return binary_remove(&installer->bin, err);
 }
 
 static int remove_udev_rule(struct cni_error *err)
 {
-	cleanup_directory struct directory rules = DIRECTORY_CLOSED;
-
-	if (access(UDEV_RULES "/" UDEV_RULE, F_OK))
-		return 0;
-	if (directory_open(&rules, UDEV_RULES, err) || file_remove(&rules, UDEV_RULE, err))
-		return -1;
-	puts(UDEV_RULES "/" UDEV_RULE ": removed");
+	if (!unlink(UDEV_RULE))
+		puts(UDEV_RULE ": removed");
+	else if (errno != ENOENT && errno != ENOTDIR)
+		return cni_error_set(err, CNI_ERROR_IO, "cannot remove " UDEV_RULE ": %s",
+				     strerror(errno));
 	return 0;
 }
 
 /* Whether a runtime that adds a container now runs the reference plugin. */
 static bool has_reference(const struct installer *installer)
 {
-	cleanup_free char *first = installer->conf.fd < 0 ? NULL : lists_first(&installer->conf);
+	cleanup_free char *first = lists_first(&installer->conf);
 	cleanup_error struct cni_error ignored = {0};
 	cleanup_file struct file file = FILE_NONE;
 
@@ -201,14 +181,14 @@ static int refuse_containers(const struct installer *installer, const struct hos
 	if (!living)
 		return 0;
 	cni_error_set(err, CNI_ERROR_TRY_AGAIN,
-		      "%zu container%s host ports or masquerade by " OUR_TYPE " still", living,
-		      living == 1 ? " has" : "s have");
+		      "%zu container%s host ports or masquerade from " OUR_TYPE, living,
+		      living == 1 ? " still has" : "s still have");
 	return cni_error_set_details(
 		err,
-		"new ones %s from now on; stop these, or make them anew, then uninstall once more;"
-		" --drop-ports does not wait for that",
-		has_reference(installer) ? "have their ports by " REFERENCE_TYPE
-					 : "have no host ports");
+		"new containers %s from now on; stop these, or create them anew, and then run"
+		" uninstall again; with --drop-ports it goes on, and their ports are lost at once",
+		has_reference(installer) ? "get their ports from " REFERENCE_TYPE
+					 : "get no host ports");
 }
 
 /* --- the kernel -------------------------------------------------------------------------- */
@@ -272,8 +252,10 @@ static int remove_binary_and_look(struct installer *installer, const struct opti
 				  struct cni_error *err)
 {
 	struct cni_error failure = {0};
-	int removed = remove_binary(installer, err);
+	int removed;
 
+	directory_sweep(&installer->bin);
+	removed = binary_remove(&installer->bin, err);
 	if (removed < 0)
 		return -1;
 	if (!remove_from_kernel(installer, options, err)) {

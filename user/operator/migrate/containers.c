@@ -102,12 +102,13 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 	if (portmap_container_is_gone(&containers->evidence, entries, entry))
 		container->fate = MIGRATING_GONE;
 	else if (entry->changed)
-		migrating_leave(container, "they are not as portmap writes them, or another rule"
-					   " comes before them");
+		migrating_leave(container,
+				"its rules are not as portmap writes them, or another rule"
+				" comes before them");
 	else if (!container->cached)
 		migrating_leave(container,
 				"no runtime has kept its ADD in %s: create the container anew, or"
-				" remove them by hand: %s",
+				" remove its rules by hand: %s",
 				ADD_CACHE,
 				!strcmp(name_of_rules(entry), "nftables")
 					? "nft -a list table ip " NAT_TABLE_OF_PORTMAP
@@ -197,8 +198,9 @@ void migrating_find(struct migrating_list *containers, const struct portmap_entr
 		struct migrating *container = &containers->list[i];
 
 		if (!known)
-			migrating_leave(container, "not everything could be read that tells whose"
-						   " they are");
+			migrating_leave(container,
+					"what tells whether it lives could not be read in"
+					" whole");
 		for (size_t j = 0; j < container->port_count; j++)
 			if (container->fate == MIGRATING_MAP)
 				judge_port(containers, container, &container->ports[j].key);

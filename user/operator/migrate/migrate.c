@@ -15,19 +15,26 @@
 #include "operator/conflists.h"
 #include "operator/print/describe_json.h"
 #include "operator/print/format.h"
-#include "operator/print/items.h"
+#include "operator/print/output.h"
+#include "operator/install/lists.h"
 #include "operator/migrate/connections.h"
 #include "operator/migrate/keeper.h"
 #include "operator/migrate/take_over.h"
-#include "operator/print/table.h"
-#include "operator/print/terminal.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
 
 static const struct table_column columns[] = {
-	{"HOST", TABLE_LEFT},         {"PROTO", TABLE_LEFT},  {"NETWORK", TABLE_LEFT},
-	{"CONTAINER", TABLE_LEFT},    {"TO", TABLE_LEFT},     {"RULES", TABLE_LEFT},
-	{"CONNECTIONS", TABLE_RIGHT}, {"RESULT", TABLE_LEFT}, {"", TABLE_REMARK},
+	{"HOST", TABLE_LEFT, "host"},
+	{"PROTO", TABLE_LEFT, "protocol"},
+	{"NETWORK", TABLE_LEFT, "network"},
+	{"CONTAINER", TABLE_LEFT, "container"},
+	{"", TABLE_HIDDEN, "container_id"},
+	{"TO", TABLE_LEFT, "to"},
+	{"RULES", TABLE_LEFT, "rules"},
+	{"CONNECTIONS", TABLE_RIGHT, "connections"},
+	{"", TABLE_HIDDEN, "connections_not_kept"},
+	{"RESULT", TABLE_LEFT, "result"},
+	{"", TABLE_REMARK, "reason"},
 };
 
 static const char *word_of(const struct migrating *container, bool dry_run)
@@ -42,62 +49,56 @@ static const char *word_of(const struct migrating *container, bool dry_run)
 	}
 }
 
-static const char *reason_of(const struct migrating *container)
+static void add_reason(struct output *output, const struct migrating *container)
 {
-	if (container->fate == MIGRATING_GONE)
-		return "its container is gone";
-	return *container->reason ? container->reason : NULL;
-}
+	const char *reason = container->fate == MIGRATING_GONE ? "its container is gone"
+			     : *container->reason              ? container->reason
+							       : NULL;
 
-static void add_row(struct table *table, const struct migrating *container,
-		    const struct migrating_port *port, bool dry_run)
-{
-	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE], kept[NUMBER_TEXT_SIZE];
-	const char *reason = reason_of(container);
-
-	table_cell(table, format_host_port(port->key.host_address, port->key.host_port, host));
-	table_cell(table, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
-	table_cell(table, container->network);
-	table_cell(table, container->name);
-	table_cell(table, format_endpoint(port->container_address, port->container_port, to));
-	table_cell(table, port->rules);
-	table_cell(table, format_number(port->kept, kept));
-	table_cell(table, word_of(container, dry_run));
-	if (reason)
-		table_printf(table, "%s %s", container->fate == MIGRATING_LEFT ? "!" : " ", reason);
+	if (container->fate == MIGRATING_LEFT)
+		output_remark(output, reason);
 	else
-		table_cell(table, "");
+		output_text(output, reason);
 }
 
-static json_t *make_item(const struct migrating *container, const struct migrating_port *port,
-			 bool dry_run)
+static void add_row(struct output *output, const struct migrating *container,
+		    const struct migrating_port *port)
 {
-	return json_pack("{s:o, s:s, s:s, s:s, s:s, s:o, s:s, s:i, s:i, s:s, s:s?}", "host",
-			 json_endpoint(port->key.host_address, port->key.host_port), "protocol",
-			 port->key.protocol ? conf_protocol_name(port->key.protocol) : "",
-			 "network", container->network, "container", container->name,
-			 "container_id", container->id, "to",
-			 json_endpoint(port->container_address, port->container_port), "rules",
-			 port->rules, "connections", (int)port->kept, "connections_not_kept",
-			 (int)port->not_kept, "result", word_of(container, dry_run), "reason",
-			 reason_of(container));
+	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE];
+
+	output_cell(output, format_host_port(port->key.host_address, port->key.host_port, host),
+		    json_endpoint(port->key.host_address, port->key.host_port));
+	output_text(output, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
+	output_text(output, container->network);
+	output_text(output, container->name);
+	output_text(output, container->id);
+	output_cell(output, format_endpoint(port->container_address, port->container_port, to),
+		    json_endpoint(port->container_address, port->container_port));
+	output_text(output, port->rules);
+	output_number(output, port->kept);
+	output_number(output, port->not_kept);
+	output_text(output, word_of(container, output->options->dry_run));
+	add_reason(output, container);
 }
 
+static bool is_portmap(const json_t *plugin)
+{
+	const char *type = json_string_value(json_object_get(plugin, "type"));
+
+	return type && !strcmp(type, REFERENCE_TYPE);
+}
+
+/* A .conf has one plugin alone. */
 static bool names_portmap(const char *path)
 {
 	cleanup_json json_t *list = json_load_file(path, 0, NULL);
-	const json_t *plugins = json_object_get(list, "plugins"), *plugin;
-	const char *type = json_string_value(json_object_get(list, "type"));
+	const json_t *plugin;
 	size_t i;
 
-	if (type && !strcmp(type, "portmap"))
-		return true;
-	json_array_foreach (plugins, i, plugin) {
-		type = json_string_value(json_object_get(plugin, "type"));
-		if (type && !strcmp(type, "portmap"))
+	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+		if (is_portmap(plugin))
 			return true;
-	}
-	return false;
+	return is_portmap(list);
 }
 
 static void take_conflist(void *context, const struct conflist_file *file)
@@ -119,26 +120,6 @@ static json_t *find_conflists(void)
 	return found;
 }
 
-static int print_json(const struct migrating_list *containers, unsigned int kept, bool dry_run,
-		      struct cni_error *err)
-{
-	struct items items = {.file = stdout};
-
-	for (size_t i = 0; i < containers->count; i++) {
-		const struct migrating *container = &containers->list[i];
-
-		for (size_t j = 0; j < container->port_count; j++)
-			if (items_add(&items, make_item(container, &container->ports[j], dry_run),
-				      err))
-				return -1;
-	}
-	return items_end(&items,
-			 json_pack("{s:b, s:i, s:o}", "dry_run", dry_run,
-				   "connections_of_conntrack", (int)kept, "conflists_with_portmap",
-				   find_conflists()),
-			 err);
-}
-
 static void print_conflists(void)
 {
 	cleanup_json json_t *found = find_conflists();
@@ -157,29 +138,37 @@ static void print_conflists(void)
 	}
 }
 
-static int print_table(const struct migrating_list *containers, unsigned int kept,
-		       const struct options *options, struct cni_error *err)
+static void print_rest(unsigned int kept)
 {
-	cleanup_table struct table table;
-
-	if (!containers->count)
-		puts("Nothing to migrate: portmap has no rules here.");
-	if (containers->count) {
-		terminal_begin_table(&table, options->color, columns,
-				     sizeof(columns) / sizeof(columns[0]));
-		for (size_t i = 0; i < containers->count; i++)
-			for (size_t j = 0; j < containers->list[i].port_count; j++)
-				add_row(&table, &containers->list[i], &containers->list[i].ports[j],
-					options->dry_run);
-		if (table_end(&table, err))
-			return -1;
-	}
 	if (kept)
-		printf("conntrack goes on to translate %u connection%s. The table "
-		       "inet " KEEPER_TABLE " keeps it at\nwork; run this again when all have "
-		       "ended, and it is removed.\n",
+		printf("conntrack still translates %u connection%s. The table"
+		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
+		       " ended, and the table is removed.\n",
 		       kept, kept == 1 ? "" : "s");
 	print_conflists();
+}
+
+static int print(const struct migrating_list *containers, unsigned int kept,
+		 const struct options *options, struct cni_error *err)
+{
+	cleanup_output struct output output = {.options = options};
+	json_t *summary = NULL;
+
+	if (containers->count)
+		output_begin(&output, columns, sizeof(columns) / sizeof(columns[0]));
+	else if (!options->json)
+		puts("Nothing to migrate: portmap has no rules here.");
+	for (size_t i = 0; i < containers->count; i++)
+		for (size_t j = 0; j < containers->list[i].port_count; j++)
+			add_row(&output, &containers->list[i], &containers->list[i].ports[j]);
+	if (options->json)
+		summary = json_pack("{s:b, s:i, s:o}", "dry_run", options->dry_run,
+				    "connections_of_conntrack", (int)kept, "conflists_with_portmap",
+				    find_conflists());
+	if (output_end(&output, summary, err))
+		return -1;
+	if (!options->json)
+		print_rest(kept);
 	return 0;
 }
 
@@ -301,8 +290,7 @@ int verb_migrate(const struct options *options, char *const *operands, struct cn
 		return -1;
 	if (!options->dry_run)
 		result = carry_out(&containers, &kept, err);
-	if (options->json ? print_json(&containers, kept, options->dry_run, &failure)
-			  : print_table(&containers, kept, options, &failure))
+	if (print(&containers, kept, options, &failure))
 		result = cni_error_chain(err, &failure);
 	return result ? -1 : anything_left(&containers) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

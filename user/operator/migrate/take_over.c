@@ -95,8 +95,9 @@ static int check_claims(const struct taking *taking, struct cni_error *err)
 	for (size_t i = 0; i < migrating->port_count; i++)
 		same = same && is_claimed(claims, &migrating->ports[i]);
 	return same ? 0
-		    : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				    "they are others than its runtime has asked portmap for");
+		    : cni_error_set(
+			      err, CNI_ERROR_INVALID_CONFIGURATION,
+			      "its rules are not those that its runtime has asked portmap for");
 }
 
 static void release(struct taking *taking)

@@ -92,20 +92,14 @@ const char *flow_way_path_word(enum flow_way_path path)
 
 const char *flow_kind_word(enum flow_kind kind)
 {
-	switch (kind) {
-	case FLOW_MAPPING:
-		return "mapping";
-	case FLOW_MASQUERADE:
-		return "masquerade";
-	case FLOW_DIRECT:
-		return "direct";
-	case FLOW_HOST:
-		return "host";
-	case FLOW_FOREIGN:
-		return "foreign";
-	default:
-		return "unknown";
-	}
+	static const char *const words[] = {
+		[FLOW_MAPPING] = "mapping", [FLOW_MASQUERADE] = "masquerade",
+		[FLOW_DIRECT] = "direct",   [FLOW_HOST] = "host",
+		[FLOW_FOREIGN] = "foreign",
+	};
+	const char *word = kind < sizeof(words) / sizeof(words[0]) ? words[kind] : NULL;
+
+	return word ? word : "unknown";
 }
 
 const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE])

@@ -102,84 +102,61 @@ static void write_tables(FILE *file, const struct statistics *statistics)
 	write_series(file, "map_memory_bytes", statistics->memory, "");
 }
 
-static void write_packets(FILE *file, const struct counters *counters)
+/* Each counter is in the first series with whose prefix it begins, so that a sum counts nothing
+ * twice. */
+static const struct series {
+	const char *prefix, *metric;
+	const char *labels; /* a label that ends with = has the rest of the counter's name */
+	const char *help;   /* of the first series of a metric */
+} all_series[] = {
+	{"rewritten_destination", "packets_total", "direction=\"in\",path=\"stack\"",
+	 "Translated packets into and out of containers, through the IP stack or past it."},
+	{"fast_into_container", "packets_total", "direction=\"in\",path=\"fast\"", NULL},
+	{"rewritten_source", "packets_total", "direction=\"out\",path=\"stack\"", NULL},
+	{"fast_out", "packets_total", "direction=\"out\",path=\"fast\"", NULL},
+	{"flow_mapping", "flows_created_total", "kind=\"mapping\"", "Connections that have begun."},
+	{"flow_masquerade", "flows_created_total", "kind=\"masquerade\"", NULL},
+	{"flow_direct", "flows_created_total", "kind=\"direct\"", NULL},
+	{"flow_host", "flows_created_total", "kind=\"host\"", NULL},
+	{"drop_", "dropped_packets_total", "reason=", "Packets dropped, by reason."},
+	{"masquerade_tries_", "masquerade_allocations_total",
+	 "tries=", "Masqueraded connections by how many ports were tried for them."},
+	{"", "events_total", "event=", "Every other counter, by its name in `stats --all`."},
+};
+
+#define SERIES_COUNT (sizeof(all_series) / sizeof(all_series[0]))
+
+static const struct series *series_of(const struct counter_word *word)
 {
-	write_head(
-		file, "packets_total", "counter",
-		"Translated packets into and out of containers, through the IP stack or past it.");
-	write_series(file, "packets_total", counters->rewritten_destination, "direction", "in",
-		     "path", "stack", "");
-	write_series(file, "packets_total", counters->fast_into_container, "direction", "in",
-		     "path", "fast", "");
-	write_series(file, "packets_total", counters->rewritten_source, "direction", "out", "path",
-		     "stack", "");
-	write_series(file, "packets_total", counters->fast_out, "direction", "out", "path", "fast",
-		     "");
+	const struct series *series = all_series;
+
+	while (strncmp(word->name, series->prefix, strlen(series->prefix)) != 0)
+		series++;
+	return series;
 }
 
-/* Counters with this prefix, by what follows it. */
-static void write_family(FILE *file, const struct counters *counters, const char *name,
-			 const char *label, const char *prefix)
+static void write_counter(FILE *file, const struct series *series, const struct counter_word *word,
+			  uint64_t number)
 {
-	for (size_t i = 0; i < counter_word_count; i++) {
-		const struct counter_word *word = &counter_words[i];
+	bool has_rest = series->labels[strlen(series->labels) - 1] == '=';
+	const char *rest = word->name + strlen(series->prefix), *quote = has_rest ? "\"" : "";
 
-		if (!strncmp(word->name, prefix, strlen(prefix)))
-			write_series(file, name, counter_of(counters, word), label,
-				     word->name + strlen(prefix), "");
-	}
-}
-
-static void write_created(FILE *file, const struct counters *counters)
-{
-	write_head(file, "flows_created_total", "counter", "Connections that have begun.");
-	write_series(file, "flows_created_total", counters->flow_mapping, "kind", "mapping", "");
-	write_series(file, "flows_created_total", counters->flow_masquerade, "kind", "masquerade",
-		     "");
-	write_series(file, "flows_created_total", counters->flow_direct, "kind", "direct", "");
-	write_series(file, "flows_created_total", counters->flow_host, "kind", "host", "");
-}
-
-/* What has no series of its own, so that nothing is counted twice in a sum. */
-static void write_events(FILE *file, const struct counters *counters)
-{
-	static const char *const elsewhere[] = {
-		"drop_",
-		"masquerade_tries_",
-		"flow_mapping",
-		"flow_direct",
-		"flow_masquerade",
-		"flow_host",
-		"rewritten_source",
-		"rewritten_destination",
-		"fast_into_container",
-		"fast_out",
-	};
-
-	write_head(file, "events_total", "counter",
-		   "Every other counter, by its name in `stats --all`.");
-	for (size_t i = 0; i < counter_word_count; i++) {
-		const struct counter_word *word = &counter_words[i];
-		bool is_elsewhere = false;
-
-		for (size_t j = 0; j < sizeof(elsewhere) / sizeof(elsewhere[0]); j++)
-			is_elsewhere |= !strncmp(word->name, elsewhere[j], strlen(elsewhere[j]));
-		if (!is_elsewhere)
-			write_series(file, "events_total", counter_of(counters, word), "event",
-				     word->name, "");
-	}
+	fprintf(file, PREFIX "%s{%s%s%s%s} %" PRIu64 "\n", series->metric, series->labels, quote,
+		has_rest ? rest : "", quote, number);
 }
 
 static void write_counters(FILE *file, const struct counters *counters)
 {
-	write_packets(file, counters);
-	write_created(file, counters);
-	write_head(file, "dropped_packets_total", "counter", "Packets dropped, by reason.");
-	write_family(file, counters, "dropped_packets_total", "reason", "drop_");
-	write_head(file, "masquerade_allocations_total", "counter",
-		   "Masqueraded connections by how many ports were tried for them.");
-	write_family(file, counters, "masquerade_allocations_total", "tries", "masquerade_tries_");
-	write_events(file, counters);
+	for (size_t i = 0; i < SERIES_COUNT; i++) {
+		const struct series *series = &all_series[i];
+
+		if (series->help)
+			write_head(file, series->metric, "counter", series->help);
+		for (size_t j = 0; j < counter_word_count; j++)
+			if (series_of(&counter_words[j]) == series)
+				write_counter(file, series, &counter_words[j],
+					      counter_of(counters, &counter_words[j]));
+	}
 }
 
 static void write_checks(FILE *file, const struct statistics *statistics)

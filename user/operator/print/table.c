@@ -19,13 +19,29 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"
 
-/* Of UTF-8: bytes that do not continue a character. */
+/* Of UTF-8: it does not continue a character. */
+static bool begins_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+/* How many bytes so many characters take, or the whole text where it has no more. */
+static size_t bytes_of(const char *text, size_t characters)
+{
+	size_t bytes = 0;
+
+	for (; text[bytes]; bytes++)
+		if (begins_character(text[bytes]) && !characters--)
+			break;
+	return bytes;
+}
+
 static size_t count_characters(const char *text)
 {
 	size_t count = 0;
 
 	for (; *text; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
+		count += begins_character(*text);
 	return count;
 }
 
@@ -37,24 +53,17 @@ void table_begin(struct table *table, FILE *file, const struct table_column *col
 		table->widths[i] = count_characters(columns[i].title);
 }
 
-/* Writes at most `limit` characters, and shows by the last one that there are more. Returns how
+/* Writes at most `limit` characters, of which the last one shows that there are more. Returns how
  * many it wrote. */
 static size_t write_text(FILE *file, const char *text, size_t limit)
 {
-	size_t length = count_characters(text), count = 0, bytes = 0;
+	size_t length = count_characters(text);
 
 	if (length <= limit) {
 		fputs_unlocked(text, file);
 		return length;
 	}
-	for (; text[bytes]; bytes++) {
-		bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
-
-		if (begins && count + 1 >= limit)
-			break;
-		count += begins;
-	}
-	fwrite_unlocked(text, 1, bytes, file);
+	fwrite_unlocked(text, 1, bytes_of(text, limit - 1), file);
 	putc_unlocked('>', file);
 	return limit;
 }
@@ -69,17 +78,11 @@ static size_t write_blanks(FILE *file, size_t count)
 /* How many bytes of the text fit, whole words where one does. */
 static size_t count_fitting(const char *text, size_t room)
 {
-	size_t bytes = 0, count = 0, end = 0;
+	size_t bytes = bytes_of(text, room), end = text[bytes] ? bytes : 0;
 
-	for (; text[bytes]; bytes++) {
-		bool begins = ((unsigned char)text[bytes] & 0xc0) != 0x80;
-
-		if (text[bytes] == ' ')
-			end = bytes;
-		if (begins && count++ == room)
-			return end ? end : bytes;
-	}
-	return bytes;
+	while (end && text[end] != ' ')
+		end--;
+	return end ? end : bytes;
 }
 
 static void write_wrapped(const struct table *table, const char *text, size_t indent,
@@ -102,13 +105,21 @@ static void write_wrapped(const struct table *table, const char *text, size_t in
 
 static bool is_shown(const struct table *table, size_t column)
 {
-	return table->columns[column].style != TABLE_HIDDEN && !table->left_out[column];
+	unsigned int style = table->columns[column].style;
+
+	return style != TABLE_HIDDEN && !table->left_out[column] &&
+	       (table->has_extra || !(style & TABLE_EXTRA));
+}
+
+static enum table_style alignment_of(const struct table *table, size_t column)
+{
+	return table->columns[column].style & ~(unsigned int)TABLE_EXTRA;
 }
 
 /* What remarks are written behind. */
 static bool has_width(const struct table *table, size_t column)
 {
-	return is_shown(table, column) && table->columns[column].style != TABLE_REMARK;
+	return is_shown(table, column) && alignment_of(table, column) != TABLE_REMARK;
 }
 
 static size_t count_needed(const struct table *table, const size_t widths[TABLE_COLUMNS])
@@ -132,7 +143,7 @@ static void fit(struct table *table)
 	if (!table->limit || count_needed(table, whole) <= table->limit)
 		return;
 	for (size_t i = 0; i < table->column_count; i++)
-		if (table->columns[i].style == TABLE_LEFT && table->widths[i] > SHORTEST)
+		if (alignment_of(table, i) == TABLE_LEFT && table->widths[i] > SHORTEST)
 			table->widths[i] = SHORTEST;
 	for (size_t i = table->column_count - 1;
 	     i && count_needed(table, table->widths) > table->limit; i--)
@@ -159,9 +170,9 @@ static const char *write_row(struct table *table, const char *cells, const char 
 	const char *remark = NULL;
 
 	for (size_t i = 0; i < table->column_count; i++, cells += strlen(cells) + 1) {
-		enum table_style alignment = table->columns[i].style;
+		enum table_style alignment = alignment_of(table, i);
 		size_t width = count_characters(cells),
-		       most = table->limit ? table->widths[i] : width;
+		       most = table->limit && alignment != TABLE_REMARK ? table->widths[i] : width;
 		size_t padding = table->widths[i] > width ? table->widths[i] - width : 0;
 		const char *escape = alignment == TABLE_REMARK && table->colors ? YELLOW : style;
 

@@ -23,13 +23,15 @@
 enum table_style {
 	TABLE_LEFT,
 	TABLE_RIGHT,
-	TABLE_REMARK, /* in the colour of a warning */
-	TABLE_HIDDEN, /* its cells are not printed */
+	TABLE_REMARK,         /* in the colour of a warning */
+	TABLE_HIDDEN,         /* its cells are not printed */
+	TABLE_EXTRA = 1 << 3, /* and one of the others: only where the table has_extra */
 };
 
 struct table_column {
 	const char *title;
 	enum table_style style;
+	const char *key; /* of an item of JSON: output.h; NULL: it is not in it */
 };
 
 /* Begins with table_begin(). */
@@ -39,6 +41,7 @@ struct table {
 	size_t column_count;
 	size_t limit; /* characters in a line; 0: as many as there are */
 	bool colors;
+	bool has_extra;
 	size_t widths[TABLE_COLUMNS];
 	bool left_out[TABLE_COLUMNS]; /* for want of room */
 	char *cells; /* texts with their NULs, of the rows that are not printed yet */

@@ -36,11 +36,3 @@ void terminal_end_warning(enum color color)
 {
 	fputs(terminal_has_color(color) ? "\033[0m" : "", stdout);
 }
-
-void terminal_begin_table(struct table *table, enum color color, const struct table_column *columns,
-			  size_t column_count)
-{
-	table_begin(table, stdout, columns, column_count);
-	table->limit = terminal_width();
-	table->colors = terminal_has_color(color);
-}

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "operator/print/table.h"
-
 /* --color */
 enum color {
 	COLOR_UNSET, /* as COLOR_AUTO */
@@ -27,9 +25,5 @@ bool terminal_has_color(enum color color);
  * colours. */
 void terminal_begin_warning(enum color color);
 void terminal_end_warning(enum color color);
-
-/* A table on standard output, as wide as the terminal where there is one. */
-void terminal_begin_table(struct table *table, enum color color, const struct table_column *columns,
-			  size_t column_count);
 
 #endif

@@ -15,37 +15,30 @@
 #include "operator/portmap_gone.h"
 #include "operator/repair/repair.h"
 
-struct collection {
-	struct repair *repair;
-	struct view view; /* of the host's datapath */
-	struct mappings mappings;
-};
-
 /* Before it is removed: its record names it. */
-static json_t *make_item(struct collection *collection, const struct attachment_entry *entry,
+static json_t *make_item(struct repair *repair, const struct attachment_entry *entry,
 			 const char *who, const char *ports)
 {
 	return json_pack("{s:s, s:s, s:o, s:s, s:b}", "kind", "container", "what", who, "container",
-			 json_container(&collection->view,
-					view_container(&collection->view, entry->attachment.owner)),
-			 "ports", ports, "done", !collection->repair->options->dry_run);
+			 json_container(&repair->view,
+					view_container(&repair->view, entry->attachment.owner)),
+			 "ports", ports, "done", !repair->options->dry_run);
 }
 
-static int collect_one(struct collection *collection, const struct attachment_entry *entry,
-		       struct cni_error *err)
+static int collect_one(struct repair *repair, const struct mappings *mappings,
+		       const struct attachment_entry *entry, struct cni_error *err)
 {
-	struct repair *repair = collection->repair;
+	const struct objects *objects = &repair->host.datapath.objects;
 	bool dry_run = repair->options->dry_run, was_there = true;
 	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
 	cleanup_json json_t *item = NULL;
 
-	if (!attachment_is_abandoned(&repair->host.datapath.objects, repair->host.socket, entry))
+	if (!attachment_is_abandoned(objects, repair->host.socket, entry))
 		return 0;
-	view_describe(&collection->view, entry, who);
-	mappings_write_ports(&collection->mappings, entry->attachment.owner, ports);
-	item = make_item(collection, entry, who, ports);
-	if (!dry_run &&
-	    attachment_remove_stale(&repair->host.datapath.objects, entry, &was_there, err))
+	view_describe(&repair->view, entry, who);
+	mappings_write_ports(mappings, entry->attachment.owner, ports);
+	item = make_item(repair, entry, who, ports);
+	if (!dry_run && attachment_remove_stale(objects, entry, &was_there, err))
 		return cni_error_wrap(err, "%s", who);
 	if (!was_there)
 		return 0;
@@ -56,33 +49,21 @@ static int collect_one(struct collection *collection, const struct attachment_en
 	return 0;
 }
 
-/* A failure does not end it. */
-static int collect_attachments(struct collection *collection, struct cni_error *err)
+int repair_abandoned(struct repair *repair, struct cni_error *err)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_mappings struct mappings mappings = {0};
 	struct cni_error failure = {0};
 	int result = 0;
 	size_t count;
 
-	if (attachment_list(&collection->repair->host.datapath, &entries, &count, err))
+	view_of_host(&repair->view, &repair->host);
+	if (mappings_read(&mappings, &repair->view, err) ||
+	    attachment_list(&repair->host.datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (collect_one(collection, &entries[i], &failure))
+		if (collect_one(repair, &mappings, &entries[i], &failure))
 			result = cni_error_chain(err, &failure);
-	return result;
-}
-
-int repair_abandoned(struct repair *repair, struct cni_error *err)
-{
-	struct collection collection = {.repair = repair};
-	int result;
-
-	view_of_host(&collection.view, &repair->host);
-	result = mappings_read(&collection.mappings, &collection.view, err);
-	if (!result)
-		result = collect_attachments(&collection, err);
-	mappings_release(&collection.mappings);
-	view_close(&collection.view);
 	return result;
 }
 

@@ -48,7 +48,8 @@ static void repair_macs(struct repair *repair)
 		    bridge_entry_is_missing(socket, record->ifindex, record->container_mac) &&
 		    (repair->options->dry_run ||
 		     !bridge_entry_add(socket, record->ifindex, record->container_mac)))
-			repair_say_interface(name, "its MAC in the bridge's table", repair);
+			repair_say_interface(name, "its MAC address put into the bridge's table",
+					     repair);
 	}
 }
 
@@ -64,7 +65,7 @@ static int repair_port_ranges(struct repair *repair, struct cni_error *err)
 		return 0;
 	if (!repair->options->dry_run && meta_write(objects, &meta, err))
 		return -1;
-	repair_say_interface("masquerade", "ports by net.ipv4.ip_local_port_range", repair);
+	repair_say_interface("masquerade", "ports taken from net.ipv4.ip_local_port_range", repair);
 	return 0;
 }
 

@@ -118,6 +118,7 @@ int verb_repair(const struct options *options, char *const *operands, struct cni
 		if (finish(&repair, &failure))
 			result = cni_error_chain(err, &failure);
 	}
+	view_close(&repair.view);
 	host_close(&repair.host);
 	return result;
 }

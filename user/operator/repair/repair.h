@@ -9,11 +9,13 @@
 #include "host/host.h"
 #include "operator/options.h"
 #include "operator/print/items.h"
+#include "operator/view/view.h"
 
 /* One run, and what it changed. */
 struct repair {
 	const struct options *options;
 	struct host host;
+	struct view view; /* of the host's datapath */
 	struct items items;
 	size_t attachments; /* of containers that are gone */
 	size_t interfaces;

@@ -3,6 +3,7 @@
 #include "operator/support/archive.h"
 
 #include <errno.h>
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,44 +59,21 @@ static char *join(const char *const *words)
 	return joined;
 }
 
-/* "bpf|conntrack" */
-static bool has_word(const char *line, const char *words)
-{
-	while (*words) {
-		char word[32];
-		size_t length = strcspn(words, "|");
-
-		snprintf(word, sizeof(word), "%.*s", (int)length, words);
-		if (strcasestr(line, word))
-			return true;
-		words += length + (words[length] == '|');
-	}
-	return false;
-}
-
 /* Takes out the lines that have none of the words. The kernel's command line may have secrets. */
 static void filter(struct command_run *run, const char *words)
 {
-	char *to = run->output, *line = run->output;
+	char *left = run->output, *kept = NULL, *line;
+	FILE *stream = or_exit(open_memstream(&kept, &run->length));
+	regex_t wanted;
 
-	while (line && *line) {
-		size_t length = strcspn(line, "\n");
-		char end = line[length];
-
-		line[length] = '\0';
-		if (has_word(line, words) && !strstr(line, "ommand line:")) {
-			memmove(to, line, length);
-			to += length;
-			if (end)
-				*to++ = end;
-		}
-		/* Of a last line without an end nothing may be written, or read, behind it. */
-		if (!end)
-			break;
-		line += length + 1;
-	}
-	if (to)
-		run->length = (size_t)(to - run->output);
+	or_exit(regcomp(&wanted, words, REG_EXTENDED | REG_ICASE | REG_NOSUB) ? NULL : &wanted);
+	while ((line = strsep(&left, "\n")))
+		if (!regexec(&wanted, line, 0, NULL, 0) && !strstr(line, "ommand line:"))
+			fprintf(stream, "%s\n", line);
+	regfree(&wanted);
+	or_exit(fclose(stream) ? NULL : kept);
+	free(run->output);
+	run->output = kept;
 }
 
 /* What it printed is worth having whatever its status: doctor's says what it found. */

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <jansson.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,14 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cni/json.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
-#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/conflists.h"
@@ -48,17 +47,15 @@
 static const char preface[] =
 	"What `bpf-portmap support` has looked at, on one host, and what failed.\n"
 	"\n"
-	"In it: the mappings, connections and counters of bpf-portmap; BPF programs, maps and "
-	"links\n"
-	"of everybody; tc, nftables and iptables rules; some sysctls; interfaces, addresses and\n"
-	"routes; conflists; versions; lines of the kernel's log about BPF and netfilter. IP and "
-	"MAC addresses,\n"
-	"names of pods, containers and interfaces, and comments of firewall rules, are as they\n"
-	"are.\n"
+	"In it: the mappings, connections and counters of bpf-portmap; BPF programs, maps\n"
+	"and links of everybody; tc, nftables and iptables rules; some sysctls; interfaces,\n"
+	"addresses and routes; conflists; versions; lines of the kernel's log about BPF and\n"
+	"netfilter. IP and MAC addresses, names of pods, containers and interfaces, and\n"
+	"comments of firewall rules, are as they are.\n"
 	"\n"
-	"Not in it: environments; CNI_ARGS but the names of pods and containers; contents of\n"
-	"packets; the kernel's command line. Values of conflists' keys that are not CNI's own are "
-	"\"" REDACTED "\".\n"
+	"Not in it: environments; CNI_ARGS but the names of pods and containers; contents\n"
+	"of packets; the kernel's command line. Values of conflists' keys that are not\n"
+	"CNI's own are \"" REDACTED "\".\n"
 	"\n";
 
 /* What is run. "@" stands for this program. */
@@ -68,6 +65,9 @@ static const struct {
 	const char *only_if; /* a file that is to be there */
 	const char *filter;  /* of the lines those with one of these words, in any case */
 } commands[] = {
+	{.name = "versions/bpf-portmap", .words = {"@", "--version"}},
+	{.name = "versions/system", .words = {"uname", "-srvm"}},
+	{.name = "versions/os-release", .words = {"cat", "/etc/os-release"}},
 	{.name = "bpf-portmap/list.json", .words = {"@", "list", "--json"}},
 	{.name = "bpf-portmap/flows.json", .words = {"@", "flows", "--json"}},
 	{.name = "bpf-portmap/stats.json", .words = {"@", "stats", "--all", "--json"}},
@@ -135,24 +135,6 @@ static void run_commands(struct archive *archive, const char *self)
 	}
 }
 
-static void add_system(struct archive *archive)
-{
-	char text[4096] = "", *written = NULL;
-	struct utsname system;
-	size_t size;
-	FILE *stream = or_exit(open_memstream(&written, &size));
-
-	if (!uname(&system))
-		fprintf(stream, "%s %s %s %s\n", system.sysname, system.release, system.version,
-			system.machine);
-	fprintf(stream, "bpf-portmap " PROGRAM_VERSION "\n\n");
-	text_file_read("/etc/os-release", text, sizeof(text) - 1);
-	fputs(text, stream);
-	or_exit(fclose(stream) ? NULL : written);
-	archive_add(archive, "versions/system", "uname, /etc/os-release", written, size);
-	free(written);
-}
-
 /* False: tc hangs, and would at each further interface. */
 static bool add_filters_of(struct archive *archive, const char *interface)
 {
@@ -218,7 +200,6 @@ static void take_conflist(void *context, const struct conflist_file *file)
 
 static void fill(struct archive *archive, const char *self)
 {
-	add_system(archive);
 	run_commands(archive, self);
 	add_filters(archive);
 	conflists_visit(take_conflist, archive);

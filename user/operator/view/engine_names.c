@@ -8,16 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cni/json.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/io.h"
 #include "lib/text.h"
 #include "operator/view/add_cache.h"
 
-#define MAX_FILE_SIZE (16 << 20)
 #define MAX_NAMES 65536
 #define ID_CHARACTERS 12 /* as engines show a container ID */
 
@@ -40,25 +38,14 @@ static void add(struct engine_names *names, const char *id, const char *namespac
 	cni_printable(added->namespace, "");
 }
 
-/* Ends with a NUL, malloc'ed. NULL: it is no file that an engine writes. */
+/* malloc'ed; NULL: it is no file that an engine writes. */
 static char *read_file(const char *path)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	struct stat status;
-	ssize_t length;
-	char *text;
+	cleanup_error struct cni_error ignored = {0};
+	size_t length;
 
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-	    status.st_size > MAX_FILE_SIZE)
-		return NULL;
-	text = or_exit(malloc((size_t)status.st_size + 1));
-	length = read(fd, text, (size_t)status.st_size);
-	if (length < 0) {
-		free(text);
-		return NULL;
-	}
-	text[length] = '\0';
-	return text;
+	return fd < 0 ? NULL : cni_read_all(fd, CNI_INPUT_LIMIT, path, &length, &ignored);
 }
 
 /* ".../names/NAMESPACE/NAME": its CNI_CONTAINERID is "NAMESPACE-ID". */

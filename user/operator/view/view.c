@@ -58,10 +58,17 @@ static int check_rights(struct cni_error *err)
 			     "cannot look into " BPFFS ": %s; run it as root", strerror(errno));
 }
 
-int view_open(struct view *view, struct cni_error *err)
+static void begin(struct view *view)
 {
 	struct timespec now;
 
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	view->now = (uint32_t)now.tv_sec;
+	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
+}
+
+int view_open(struct view *view, struct cni_error *err)
+{
 	if (check_rights(err))
 		return -1;
 	view->opened = true;
@@ -70,22 +77,16 @@ int view_open(struct view *view, struct cni_error *err)
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)
 		return -1;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	view->now = (uint32_t)now.tv_sec;
-	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	begin(view);
 	return 0;
 }
 
 void view_of_host(struct view *view, const struct host *host)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	view->now = (uint32_t)now.tv_sec;
 	view->is_hosts = true;
 	view->datapath = host->datapath;
 	view->socket = host->socket;
-	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
+	begin(view);
 }
 
 void view_close(struct view *view)
