@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,9 +118,6 @@ int main(int argc, char **argv)
 	int failed;
 
 	standard_streams_guard();
-	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
-	 */
-	signal(SIGCHLD, SIG_DFL);
 	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		output_error(&err);

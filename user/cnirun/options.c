@@ -16,7 +16,7 @@
 #include "lib/memory.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 #include "cnirun/portmapping.h"
 
 #define DEFAULT_IFNAME "eth0"

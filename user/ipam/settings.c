@@ -15,7 +15,7 @@
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "cnirun/directory.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 
 #define DEFAULT_SOCKET "/run/docker/plugins/cni-ipam.sock"
 #define DEFAULT_STATE "/var/lib/cni-ipam"

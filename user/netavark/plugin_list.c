@@ -8,7 +8,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "cni/json.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 
 /* The newest that the reference plugins of Debian 12 and 13 know. */
 #define LIST_VERSION "1.0.0"
