@@ -4,17 +4,14 @@
 #include <string.h>
 
 #include "lib/io.h"
-#include "cnirun/attachment.h"
-#include "cnirun/list.h"
-#include "cnirun/network.h"
-#include "cnirun/options.h"
 #include "cnirun/output.h"
+#include "cnirun/verbs.h"
 
 struct cnirun_verb {
 	const char *name;
 	const char *operands;
 	unsigned int options;
-	int (*run)(const struct options *options, struct cni_error *err);
+	verb_function *run;
 	const char *summary;
 	const char *help;
 };
@@ -84,11 +81,15 @@ static int print_verb_help(const struct cnirun_verb *verb, struct cni_error *err
 
 static int run_verb(const struct cnirun_verb *verb, int argc, char **argv, struct cni_error *err)
 {
+	cleanup_conflist struct conflist list = {0};
 	struct options options = {0};
 	int failed = options_parse(&options, argc, argv, verb->options, err);
 
-	if (!failed)
-		failed = options.help ? print_verb_help(verb, err) : verb->run(&options, err);
+	if (!failed && options.help)
+		failed = print_verb_help(verb, err);
+	else if (!failed)
+		failed = conflist_find(&list, options.conflist, err) ||
+			 verb->run(&options, &list, err);
 	options_release(&options);
 	return failed;
 }

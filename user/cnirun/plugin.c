@@ -8,9 +8,9 @@
 #include "lib/cleanup.h"
 #include "cni/execute.h"
 #include "cni/json.h"
+#include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/output.h"
-#include "cnirun/result_shape.h"
 
 /* `value`: NULL leaves the key as it is. */
 static void set_if_given(json_t *request, const char *key, json_t *value)
@@ -121,7 +121,7 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 			      version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
 		return NULL;
 	}
-	if (result_validate(result, version, err)) {
+	if (cni_result_validate(result, version, err)) {
 		cni_error_wrap(err, "its result on stdout");
 		return NULL;
 	}
