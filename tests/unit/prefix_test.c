@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 
 static struct prefix read_prefix(const char *text)
 {
