@@ -58,6 +58,14 @@ struct link_name {
 	char name[IF_NAMESIZE];
 };
 
+static inline struct link_name link_name_of(const struct link *link)
+{
+	struct link_name name = {.ifindex = link->ifindex};
+
+	memcpy(name.name, link->name, sizeof(name.name));
+	return name;
+}
+
 /* Lists all interfaces; *names is malloc'ed. CNI_ERROR_IO. */
 int link_names_read(struct netlink *socket, struct link_name **names, size_t *count,
 		    struct cni_error *err);
