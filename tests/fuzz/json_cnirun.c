@@ -19,7 +19,6 @@
 #include "cnirun/conflist.h"
 #include "cnirun/plugin.h"
 #include "cnirun/portmapping.h"
-#include "cnirun/result_shape.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */
@@ -123,7 +122,7 @@ static void take_result(const char *text, size_t length)
 		cleanup_json json_t *labelled = cni_result_relabel(result, cni_versions[i]);
 
 		MUST(labelled);
-		checked(result_validate(labelled, cni_versions[i], &err), &err);
+		checked(cni_result_validate(labelled, cni_versions[i], &err), &err);
 	}
 }
 

@@ -78,7 +78,7 @@ static void take_prev_result(const struct cni_network_config *config, struct con
 static void take_config(const struct cni_network_config *config,
 			const struct cni_environment *environment)
 {
-	struct cni_attachment_list list = {0};
+	cleanup_json json_t *valid = NULL;
 	struct conf options = {0}, conf = {0};
 	struct cni_error err = {0};
 	int result;
@@ -90,9 +90,8 @@ static void take_config(const struct cni_network_config *config,
 		take_prev_result(config, &conf, environment->ifname);
 	}
 	conf_release(&conf);
-	if (!checked(cni_attachment_list_read(&list, config->root, &err), &err))
-		cni_attachment_list_has(&list, environment->container_id, environment->ifname);
-	cni_attachment_list_release(&list);
+	if (!checked(cni_attachments_read(&valid, config->root, &err), &err))
+		cni_attachments_have(valid, environment->container_id, environment->ifname);
 }
 
 /* What install writes into a conflist, uninstall takes out again, to the byte. */

@@ -5,7 +5,7 @@
 #include "cni_testing.h"
 
 #include "lib/cleanup.h"
-#include "cnirun/result_shape.h"
+#include "cni/result.h"
 
 struct result_row {
 	const char *name;
@@ -93,7 +93,7 @@ static void validated(void **state)
 	const struct result_row *row = *state;
 	struct cni_error err = {0};
 	json_t *result = json_of(row->json);
-	int failed = result_validate(result, row->version, &err);
+	int failed = cni_result_validate(result, row->version, &err);
 
 	if (!!failed != !!row->failure)
 		print_error("%s\n", failed ? cni_error_message(&err) : "valid");

@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 
 static struct prefix read_prefix(const char *text)
 {

@@ -2,11 +2,11 @@
 /* network_config.c - the configuration on stdin: name, version, prevResult, attachments to keep. */
 #include "cni/network_config.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "lib/memory.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
 #include "cni/json.h"
 #include "cni/version.h"
 
@@ -75,15 +75,6 @@ int cni_network_config_get_prev_result(const struct cni_network_config *config,
 	return 0;
 }
 
-static int attachment_compare(const void *left, const void *right)
-{
-	const struct cni_attachment *a = left;
-	const struct cni_attachment *b = right;
-	int order = strcmp(a->container_id, b->container_id);
-
-	return order ? order : strcmp(a->ifname, b->ifname);
-}
-
 /* Unlike cni_json_get(), sees a key that is null. */
 static bool has_key(const json_t *config, const char *key)
 {
@@ -97,49 +88,41 @@ static bool has_key(const json_t *config, const char *key)
 	return false;
 }
 
-static int read_attachment(const json_t *entry, void *context, struct cni_error *err)
+/* A key of the object, as no valid name has a blank. malloc'ed. */
+static char *name_attachment(const char *container_id, const char *ifname)
 {
-	struct cni_attachment_list *list = context;
-	struct cni_attachment *attachment = &list->attachments[list->count++];
-
-	*attachment = (struct cni_attachment){"", ""};
-	if (cni_json_get_string(entry, "containerID", &attachment->container_id, err) ||
-	    cni_json_get_string(entry, "ifname", &attachment->ifname, err))
-		return -1;
-	/* Half an entry would keep nothing, and GC would delete the attachment. */
-	if (!*attachment->container_id || !*attachment->ifname)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "it needs a \"containerID\" and an \"ifname\"");
-	return 0;
+	return cni_format("%s %s", container_id, ifname);
 }
 
-int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
-			     struct cni_error *err)
+static int read_attachment(const json_t *entry, void *context, struct cni_error *err)
+{
+	const char *container_id = "", *ifname = "";
+	cleanup_free char *name = NULL;
+
+	if (cni_json_get_string(entry, "containerID", &container_id, err) ||
+	    cni_json_get_string(entry, "ifname", &ifname, err))
+		return -1;
+	/* Half an entry would keep nothing, and GC would delete the attachment. */
+	if (!*container_id || !*ifname)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "it needs a \"containerID\" and an \"ifname\"");
+	name = name_attachment(container_id, ifname);
+	return json_object_set_new(context, name, json_true());
+}
+
+int cni_attachments_read(json_t **valid, const json_t *config, struct cni_error *err)
 {
 	const char *key = "cni.dev/valid-attachments";
 
 	if (!has_key(config, key))
 		key = "cni.dev/attachments";
-	list->given = has_key(config, key);
-	list->attachments = or_exit(
-		calloc(json_array_size(cni_json_get(config, key)) + 1, sizeof(*list->attachments)));
-	if (cni_json_each_object(config, key, read_attachment, list, err))
-		return -1;
-	qsort(list->attachments, list->count, sizeof(*list->attachments), attachment_compare);
-	return 0;
+	*valid = has_key(config, key) ? json_object() : NULL;
+	return cni_json_each_object(config, key, read_attachment, *valid, err);
 }
 
-void cni_attachment_list_release(struct cni_attachment_list *list)
+bool cni_attachments_have(const json_t *valid, const char *container_id, const char *ifname)
 {
-	free(list->attachments);
-	*list = (struct cni_attachment_list){0};
-}
+	cleanup_free char *name = name_attachment(container_id, ifname);
 
-bool cni_attachment_list_has(const struct cni_attachment_list *list, const char *container_id,
-			     const char *ifname)
-{
-	const struct cni_attachment wanted = {container_id, ifname};
-
-	return list->count && bsearch(&wanted, list->attachments, list->count,
-				      sizeof(*list->attachments), attachment_compare);
+	return json_object_get(valid, name);
 }

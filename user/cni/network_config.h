@@ -38,28 +38,12 @@ const char *cni_network_config_reply_version(const struct cni_network_config *co
 int cni_network_config_get_prev_result(const struct cni_network_config *config,
 				       json_t **prev_result, struct cni_error *err);
 
-/* The attachments that GC is told to keep. */
-struct cni_attachment {
-	const char *container_id;
-	const char *ifname;
-};
+/* Reads which attachments GC is told to keep: cni.dev/valid-attachments, else cni.dev/attachments
+ * (libcni sends both). *valid: a new object, or NULL where the configuration has neither key, so
+ * that they are not known; for null, which libcni sends if none is valid, it is empty.
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION; to be released after a failure, too. */
+int cni_attachments_read(json_t **valid, const json_t *config, struct cni_error *err);
 
-/* Begins as {0}. The strings are borrowed from the configuration. */
-struct cni_attachment_list {
-	/* False: the configuration has neither key, so which are valid is not known. True with
-	 * count 0: none is valid, for which libcni sends null. */
-	bool given;
-	struct cni_attachment *attachments; /* sorted */
-	size_t count;
-};
-
-/* Reads cni.dev/valid-attachments, else cni.dev/attachments (libcni sends both). CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION; to be released after a failure, too. */
-int cni_attachment_list_read(struct cni_attachment_list *list, const json_t *config,
-			     struct cni_error *err);
-void cni_attachment_list_release(struct cni_attachment_list *list);
-
-bool cni_attachment_list_has(const struct cni_attachment_list *list, const char *container_id,
-			     const char *ifname);
+bool cni_attachments_have(const json_t *valid, const char *container_id, const char *ifname);
 
 #endif

@@ -9,8 +9,9 @@
 #include "cni/json.h"
 #include "cni/version.h"
 
-int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
-			struct cni_error *err)
+/* Reads the key, and sets all but the interface. */
+static int get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
+		    struct cni_error *err)
 {
 	const char *text = NULL;
 
@@ -40,7 +41,7 @@ static int read_family(struct cni_result *result, const json_t *json, const char
 		return 0;
 	address->interface = -1;
 	result->address_count++;
-	return cni_result_get_cidr(object, "ip", address, err) ? cni_error_wrap(err, "%s", key) : 0;
+	return get_cidr(object, "ip", address, err) ? cni_error_wrap(err, "%s", key) : 0;
 }
 
 static int read_interface(const json_t *entry, void *context, struct cni_error *err)
@@ -63,7 +64,7 @@ static int read_ip(const json_t *entry, void *context, struct cni_error *err)
 	struct cni_result_address *address = &result->addresses[result->address_count++];
 	json_int_t interface = -1;
 
-	if (cni_result_get_cidr(entry, "address", address, err) ||
+	if (get_cidr(entry, "address", address, err) ||
 	    cni_json_get_integer(entry, "interface", &interface, err))
 		return -1;
 	if (interface < 0 || (size_t)interface >= result->interface_count)
@@ -116,6 +117,34 @@ void cni_result_release(struct cni_result *result)
 	free(result->interfaces);
 	free(result->addresses);
 	*result = (struct cni_result){0};
+}
+
+static int check_route(const json_t *route, void *context, struct cni_error *err)
+{
+	struct cni_result_address destination;
+
+	return get_cidr(route, "dst", &destination, err);
+}
+
+static int check_routes(const json_t *object, struct cni_error *err)
+{
+	return cni_json_each_object(object, "routes", check_route, NULL, err);
+}
+
+int cni_result_validate(const json_t *json, const char *version, struct cni_error *err)
+{
+	static const char *const families[] = {"ip4", "ip6"};
+	struct cni_result result = {0};
+
+	if (cni_result_read(&result, json, version, err))
+		return -1;
+	cni_result_release(&result);
+	if (cni_version_family(version) != CNI_FAMILY_0_1)
+		return check_routes(json, err);
+	for (size_t i = 0; i < 2; i++)
+		if (check_routes(cni_json_get(json, families[i]), err))
+			return cni_error_wrap(err, "%s", families[i]);
+	return 0;
 }
 
 bool cni_result_address_is_on(const struct cni_result *result,

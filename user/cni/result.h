@@ -42,10 +42,10 @@ int cni_result_read(struct cni_result *result, const json_t *json, const char *v
 		    struct cni_error *err);
 void cni_result_release(struct cni_result *result);
 
-/* Reads the key, an address with a prefix length; sets all but its interface. CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION. */
-int cni_result_get_cidr(const json_t *object, const char *key, struct cni_result_address *address,
-			struct cni_error *err);
+/* Checks, for a supported version, what plugins of a list could not go on with: interfaces,
+ * addresses, and destinations of routes, of which libcni would write "<nil>" for the next plugin.
+ * What it does not know it leaves to them. The same errors, which name the field. */
+int cni_result_validate(const json_t *json, const char *version, struct cni_error *err);
 
 /* Returns whether the address is the container's on that interface: the result's interface has that
  * name and a sandbox, or the address has no interface. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attachment.c - add, del, check: a container's interface on a network, under its lock. */
-#include "cnirun/attachment.h"
+#include "cnirun/verbs.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,6 @@
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
-#include "cnirun/result_shape.h"
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"
@@ -99,7 +98,7 @@ static int result_of_entry(const struct conflist *list, const struct cache_entry
 		return cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
 				     "%s: the result is of version \"%s\", and the list of \"%s\"",
 				     entry->path, version, wanted);
-	if (result_validate(entry->result, version, err))
+	if (cni_result_validate(entry->result, version, err))
 		return cni_error_wrap(err, "%s", entry->path);
 	*result = cni_result_relabel(entry->result, wanted);
 	return 0;
@@ -166,56 +165,53 @@ static int check_attachment(const struct conflist *list, const struct runtime_co
 			      prev_result, NULL, err);
 }
 
-static int find_list(struct conflist *list, const struct options *options, struct cni_error *err)
+static int lock_attachment(int *lock, const struct options *options, const struct conflist *list,
+			   struct cni_error *err)
 {
-	if (conflist_find(list, options->conflist, err))
-		return -1;
-	if (!options->conf.container_id)
+	const struct runtime_conf *conf = &options->conf;
+
+	if (!conf->container_id)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "NETNS is empty: --id must say which container it is");
 	/* Before the lock, whose file is named after the container and the interface. */
-	return runtime_conf_validate(&options->conf, err);
+	if (runtime_conf_validate(conf, err))
+		return -1;
+	return cache_lock_attachment(lock, list->name, conf, err);
 }
 
-int verb_add(const struct options *options, struct cni_error *err)
+int verb_add(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = {0};
+	const struct runtime_conf *conf = &options->conf;
 	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
-	if (find_list(&list, options, err))
-		return -1;
-	if (!*options->conf.netns)
+	if (!*conf->netns)
 		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 				     "NETNS is empty: only del can do without");
-	if (netns_is_gone(options->conf.netns))
+	if (netns_is_gone(conf->netns))
 		return cni_error_set(err, CNI_ERROR_INVALID_NETNS,
 				     "there is no network namespace %s: make it with `ip netns "
 				     "add`, or give the path of another",
-				     options->conf.netns);
-	if (require_capabilities(&list, options->demanded, err) ||
-	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+				     conf->netns);
+	if (require_capabilities(list, options->demanded, err) ||
+	    lock_attachment(&lock, options, list, err))
 		return -1;
-	return add_attachment(&list, &options->conf, err);
+	return add_attachment(list, conf, err);
 }
 
-int verb_del(const struct options *options, struct cni_error *err)
+int verb_del(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = {0};
 	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
-	if (find_list(&list, options, err) ||
-	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+	if (lock_attachment(&lock, options, list, err))
 		return -1;
-	return attachment_del(&list, &options->conf, err);
+	return attachment_del(list, &options->conf, err);
 }
 
-int verb_check(const struct options *options, struct cni_error *err)
+int verb_check(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = {0};
 	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 
-	if (find_list(&list, options, err) ||
-	    cache_lock_attachment(&lock, list.name, &options->conf, err))
+	if (lock_attachment(&lock, options, list, err))
 		return -1;
-	return check_attachment(&list, &options->conf, err);
+	return check_attachment(list, &options->conf, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* list.c - list: what the cache has for a network. */
-#include "cnirun/list.h"
+#include "cnirun/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "cni/json.h"
 #include "lib/text.h"
 #include "cnirun/cache.h"
-#include "cnirun/conflist.h"
 #include "cnirun/output.h"
 
 /* "" for what is no string, as anyone may have written the cache's files. */
@@ -129,14 +128,12 @@ static int print_table(const struct cache_entries *entries, struct cni_error *er
 	return output_flush(err);
 }
 
-int verb_list(const struct options *options, struct cni_error *err)
+int verb_list(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
 	cleanup_cache_entries struct cache_entries entries = {0};
-	cleanup_conflist struct conflist list = {0};
 	cleanup_json json_t *all = json_array();
 
-	if (conflist_find(&list, options->conflist, err) ||
-	    cache_read_all(&entries, list.name, options->conf.cache_directory, err))
+	if (cache_read_all(&entries, list->name, options->conf.cache_directory, err))
 		return -1;
 	if (!options->json)
 		return print_table(&entries, err);

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/io.h"
-#include "cnirun/attachment.h"
-#include "cnirun/list.h"
-#include "cnirun/network.h"
-#include "cnirun/options.h"
 #include "cnirun/output.h"
+#include "cnirun/verbs.h"
 
 struct cnirun_verb {
 	const char *name;
 	const char *operands;
 	unsigned int options;
-	int (*run)(const struct options *options, struct cni_error *err);
+	verb_function *run;
 	const char *summary;
 	const char *help;
 };
@@ -85,11 +81,15 @@ static int print_verb_help(const struct cnirun_verb *verb, struct cni_error *err
 
 static int run_verb(const struct cnirun_verb *verb, int argc, char **argv, struct cni_error *err)
 {
+	cleanup_conflist struct conflist list = {0};
 	struct options options = {0};
 	int failed = options_parse(&options, argc, argv, verb->options, err);
 
-	if (!failed)
-		failed = options.help ? print_verb_help(verb, err) : verb->run(&options, err);
+	if (!failed && options.help)
+		failed = print_verb_help(verb, err);
+	else if (!failed)
+		failed = conflist_find(&list, options.conflist, err) ||
+			 verb->run(&options, &list, err);
 	options_release(&options);
 	return failed;
 }
@@ -119,9 +119,6 @@ int main(int argc, char **argv)
 	int failed;
 
 	standard_streams_guard();
-	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
-	 */
-	signal(SIGCHLD, SIG_DFL);
 	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		output_error(&err);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* network.c - gc, status, version: what concerns a network and not one container. */
-#include "cnirun/network.h"
+#include "cnirun/verbs.h"
 
 #include <string.h>
 
 #include "lib/cleanup.h"
 #include "cni/version.h"
-#include "cnirun/attachment.h"
 #include "cnirun/cache.h"
-#include "cnirun/conflist.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 
@@ -47,43 +45,37 @@ static json_t *sort_out(const struct conflist *list, const struct options *optio
 	return valid;
 }
 
-int verb_gc(const struct options *options, struct cni_error *err)
+int verb_gc(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
 	const struct runtime_conf conf = plugin_conf_of_network(&options->conf);
 	cleanup_cache_lock int lock = CACHE_LOCK_NONE;
 	cleanup_cache_entries struct cache_entries entries = {0};
-	cleanup_conflist struct conflist list = {0};
 	cleanup_json json_t *valid = NULL;
 
-	if (conflist_find(&list, options->conflist, err))
-		return -1;
-	if (list.disable_gc)
+	if (list->disable_gc)
 		return 0;
-	if (cache_lock_network(&lock, list.name, &conf, err) ||
-	    cache_read_all(&entries, list.name, conf.cache_directory, err))
+	if (cache_lock_network(&lock, list->name, &conf, err) ||
+	    cache_read_all(&entries, list->name, conf.cache_directory, err))
 		return -1;
-	cache_sweep(list.name, conf.cache_directory);
-	valid = sort_out(&list, options, &entries, err);
-	if (conflist_version_reaches(&list, GC_SINCE))
-		plugin_run_all(&(struct operation){"GC", &list, &conf, valid, true, NULL}, NULL,
+	cache_sweep(list->name, conf.cache_directory);
+	valid = sort_out(list, options, &entries, err);
+	if (conflist_version_reaches(list, GC_SINCE))
+		plugin_run_all(&(struct operation){"GC", list, &conf, valid, true, NULL}, NULL,
 			       NULL, err);
 	return cni_error_is_set(err) ? -1 : 0;
 }
 
-int verb_status(const struct options *options, struct cni_error *err)
+int verb_status(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
 	const struct runtime_conf conf = plugin_conf_of_network(&options->conf);
-	cleanup_conflist struct conflist list = {0};
 
-	if (conflist_find(&list, options->conflist, err))
-		return -1;
-	if (conflist_version_reaches(&list, STATUS_SINCE))
+	if (conflist_version_reaches(list, STATUS_SINCE))
 		return plugin_run_all(
-			&(struct operation){.command = "STATUS", .list = &list, .conf = &conf},
-			NULL, NULL, err);
+			&(struct operation){.command = "STATUS", .list = list, .conf = &conf}, NULL,
+			NULL, err);
 	/* libcni asks no plugin, either, and succeeds. */
 	output_warn("conflist \"%s\" has %s%s: plugins cannot be asked (" STATUS_SINCE " needed)",
-		    list.name, *list.version ? "cniVersion " : "no cniVersion", list.version);
+		    list->name, *list->version ? "cniVersion " : "no cniVersion", list->version);
 	return 0;
 }
 
@@ -107,21 +99,17 @@ static void print_versions(const char *type, const json_t *versions, const char 
 	output_text("\n");
 }
 
-int verb_version(const struct options *options, struct cni_error *err)
+int verb_version(const struct options *options, const struct conflist *list, struct cni_error *err)
 {
-	cleanup_conflist struct conflist list = {0};
-	const char *wanted;
+	const char *wanted = *list->version ? list->version : CNI_VERSION_OLDEST;
 	const json_t *plugin;
 	size_t index;
 
-	if (conflist_find(&list, options->conflist, err))
-		return -1;
-	wanted = *list.version ? list.version : CNI_VERSION_OLDEST;
 	output_text("%-20s %-7s VERSIONS\n", "PLUGIN", wanted);
-	json_array_foreach (list.plugins, index, plugin) {
+	json_array_foreach (list->plugins, index, plugin) {
 		struct cni_error problem = {0};
 		cleanup_json json_t *versions =
-			plugin_ask_versions(&list, &options->conf, plugin, &problem);
+			plugin_ask_versions(list, &options->conf, plugin, &problem);
 
 		print_versions(conflist_plugin_type(plugin), versions, wanted);
 		if (!versions)

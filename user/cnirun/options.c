@@ -16,7 +16,7 @@
 #include "lib/memory.h"
 #include "cni/json.h"
 #include "cnirun/cache.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 #include "cnirun/portmapping.h"
 
 #define DEFAULT_IFNAME "eth0"
@@ -79,12 +79,6 @@ static int add_capability(void *into, const char *text, struct cni_error *err)
 	return 0;
 }
 
-static int set_timeout(void *into, const char *text, struct cni_error *err)
-{
-	struct options *options = into;
-	return command_line_read_seconds("timeout", text, &options->conf.timeout, err);
-}
-
 static const struct command_option descriptions[] = {
 	{OPTIONS_ATTACHMENT, 0, "id", "ID",
 	 "container ID (default, as in cnitool: cnitool- and 20 digits of the\n"
@@ -110,7 +104,7 @@ static const struct command_option descriptions[] = {
 	{OPTIONS_RUN, 0, "timeout", "SECONDS",
 	 "how long each plugin may take; then it is killed, with the processes\n"
 	 "that it has started; 0: no limit (default: " TEXT(DEFAULT_TIMEOUT) ")",
-	 set_timeout, 0, 0, 0},
+	 NULL, offsetof(struct options, conf.timeout), 0, 0},
 	{OPTIONS_CACHE, 0, "cache-dir", "DIRECTORY",
 	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CACHE_DEFAULT_DIRECTORY
 	 ")",

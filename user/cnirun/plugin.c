@@ -4,15 +4,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "lib/cleanup.h"
+#include "cni/execute.h"
 #include "cni/json.h"
+#include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/execute.h"
-#include "cnirun/result_shape.h"
-
-#define QUOTED_OUTPUT 200
+#include "cnirun/output.h"
 
 /* `value`: NULL leaves the key as it is. */
 static void set_if_given(json_t *request, const char *key, json_t *value)
@@ -61,50 +59,32 @@ static int name_plugin(const struct operation *operation, const json_t *plugin,
 			      conflist_plugin_type(plugin), operation->list->name, word);
 }
 
-/* The plugin's error object; anything else is quoted. */
-static int report_failure(const struct execute_output *output, struct cni_error *err)
-{
-	struct cni_error ignored = {0};
-	cleanup_json json_t *root = NULL;
-	const char *message;
-	const char *details;
-
-	if (!output->length && WIFSIGNALED(output->status))
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "killed by signal %d (%s) with no error message",
-				     WTERMSIG(output->status), strsignal(WTERMSIG(output->status)));
-	if (!output->length)
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "exit status %d with no error message on stdout (stderr, "
-				     "above, may tell why)",
-				     WEXITSTATUS(output->status));
-	root = cni_json_parse_object(output->text, output->length, "stdout", &ignored);
-	cni_error_release(&ignored);
-	message = json_string_value(cni_json_get(root, "msg"));
-	details = json_string_value(cni_json_get(root, "details"));
-	if (!message || !*message)
-		return cni_error_set(err, CNI_ERROR_DECODE,
-				     "its error on stdout is no CNI error: \"%.*s\"", QUOTED_OUTPUT,
-				     output->text);
-	cni_error_set(err, (int)json_integer_value(cni_json_get(root, "code")), "%s", message);
-	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
-}
-
 static int run_plugin_file(const struct operation *operation, const json_t *plugin,
 			   const json_t *request, struct execute_output *output,
 			   struct cni_error *err)
 {
+	const struct runtime_conf *conf = operation->conf;
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
+	cleanup_free char *args = args_format(conf->args);
 	cleanup_free char *file =
-		execute_find(conflist_plugin_type(plugin), operation->conf->plugin_path, err);
+		execute_find(conflist_plugin_type(plugin), conf->plugin_path, err);
+	const char *const variables[][2] = {
+		{"CNI_COMMAND", operation->command},
+		{"CNI_CONTAINERID", conf->container_id},
+		{"CNI_NETNS", conf->netns},
+		{"CNI_IFNAME", conf->ifname},
+		{"CNI_ARGS", args},
+		{"CNI_PATH", conf->plugin_path},
+		{0},
+	};
+	const struct execution execution = {variables, input, conf->timeout, conf->longer};
 
-	if (!file ||
-	    execute_run(file, &(struct execution){operation->command, operation->conf, input},
-			output, err))
+	if (!file || execute_run(file, &execution, output, err))
 		return -1;
-	if (!WIFEXITED(output->status) || WEXITSTATUS(output->status))
-		return report_failure(output, err);
-	return 0;
+	if (output->is_held_open)
+		output_warn("%s has left a process that keeps its stdout open: not waited for",
+			    file);
+	return execute_check(output, err);
 }
 
 static json_t *parse_result(const struct execute_output *output, const struct conflist *list,
@@ -141,7 +121,7 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 			      version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
 		return NULL;
 	}
-	if (result_validate(result, version, err)) {
+	if (cni_result_validate(result, version, err)) {
 		cni_error_wrap(err, "its result on stdout");
 		return NULL;
 	}

@@ -122,15 +122,14 @@ bool container_wants_nothing(const struct container *container)
 	return container->claims.port_count == 0 && !container->conf.strict;
 }
 
-int container_find_veth(struct container *container, const struct cni_environment *environment,
+int container_find_veth(struct container *container, const char *netns_path, const char *ifname,
 			const struct host *host, struct cni_error *err)
 {
 	struct host_veth *veth = &container->veth;
 	struct interface *interface = &container->claims.interface;
+	cleanup_close int netns = netns_open(netns_path, err);
 
-	cleanup_close int netns = netns_open(environment->netns, err);
-
-	if (netns < 0 || veth_find_host_end(host->socket, netns, environment->ifname, veth, err))
+	if (netns < 0 || veth_find_host_end(host->socket, netns, ifname, veth, err))
 		return -1;
 	container->claims.ifindex = veth->link.ifindex;
 	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));

@@ -48,9 +48,9 @@ void container_release(struct container *container);
 /* Returns whether it has neither ports nor masquerade, and "strict" is off. */
 bool container_wants_nothing(const struct container *container);
 
-/* Opens CNI_NETNS, finds the veth's end on the host, and fills what depends on it.
- * CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
-int container_find_veth(struct container *container, const struct cni_environment *environment,
+/* Opens the namespace, finds the host's end of the veth that is called `ifname` there, and fills
+ * what depends on it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
+int container_find_veth(struct container *container, const char *netns_path, const char *ifname,
 			const struct host *host, struct cni_error *err);
 
 /* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and

@@ -25,29 +25,6 @@
 typedef int (*api_call)(const struct settings *settings, const json_t *request, json_t **answer,
 			struct cni_error *err);
 
-static int activate(const struct settings *settings, const json_t *request, json_t **answer,
-		    struct cni_error *err)
-{
-	*answer = json_pack("{s:[s]}", "Implements", "IpamDriver");
-	return 0;
-}
-
-/* Docker need not ask again at its start for what it has: the state is ours to keep. */
-static int get_capabilities(const struct settings *settings, const json_t *request, json_t **answer,
-			    struct cni_error *err)
-{
-	*answer = json_pack("{s:b, s:b}", "RequiresMACAddress", 0, "RequiresRequestReplay", 0);
-	return 0;
-}
-
-static int get_default_address_spaces(const struct settings *settings, const json_t *request,
-				      json_t **answer, struct cni_error *err)
-{
-	*answer = json_pack("{s:s, s:s}", "LocalDefaultAddressSpace", POOL_SPACE,
-			    "GlobalDefaultAddressSpace", POOL_SPACE_OF_SWARM);
-	return 0;
-}
-
 static int request_pool(const struct settings *settings, const json_t *request, json_t **answer,
 			struct cni_error *err)
 {
@@ -139,15 +116,19 @@ static int release_address(const struct settings *settings, const json_t *reques
 static const struct api_entry {
 	const char *path;
 	api_call call;
-	bool has_body;
+	const char *answer; /* to a request without a body, for which nothing is called */
 } entries[] = {
-	{API_ACTIVATE, activate, false},
-	{"/IpamDriver.GetCapabilities", get_capabilities, false},
-	{"/IpamDriver.GetDefaultAddressSpaces", get_default_address_spaces, false},
-	{"/IpamDriver.RequestPool", request_pool, true},
-	{"/IpamDriver.ReleasePool", release_pool, true},
-	{"/IpamDriver.RequestAddress", request_address, true},
-	{"/IpamDriver.ReleaseAddress", release_address, true},
+	{API_ACTIVATE, NULL, "{\"Implements\":[\"IpamDriver\"]}"},
+	/* Docker need not ask again at its start for what it has: the state is ours to keep. */
+	{"/IpamDriver.GetCapabilities", NULL,
+	 "{\"RequiresMACAddress\":false,\"RequiresRequestReplay\":false}"},
+	{"/IpamDriver.GetDefaultAddressSpaces", NULL,
+	 "{\"LocalDefaultAddressSpace\":\"" POOL_SPACE
+	 "\",\"GlobalDefaultAddressSpace\":\"" POOL_SPACE_OF_SWARM "\"}"},
+	{"/IpamDriver.RequestPool", request_pool, NULL},
+	{"/IpamDriver.ReleasePool", release_pool, NULL},
+	{"/IpamDriver.RequestAddress", request_address, NULL},
+	{"/IpamDriver.ReleaseAddress", release_address, NULL},
 };
 
 static const struct api_entry *find_entry(const char *path)
@@ -181,16 +162,19 @@ unsigned int api_answer(const struct settings *settings, const char *path, const
 		*text = api_error_text("cni-ipam does not know this call");
 		return MHD_HTTP_NOT_FOUND;
 	}
-	/* Docker sends nothing with calls that take nothing. A request whose answer it did not get
-	 * it repeats without the text that it has sent already. */
-	if (entry->has_body && !length) {
+	if (entry->answer) {
+		*text = cni_format("%s", entry->answer);
+		return MHD_HTTP_OK;
+	}
+	/* A request whose answer it did not get Docker repeats without the text that it has sent
+	 * already. */
+	if (!length) {
 		*text = api_error_text(
 			"the request is empty, as Docker repeats one whose answer it "
 			"did not get because cni-ipam was ended: try again");
 		return MHD_HTTP_BAD_REQUEST;
 	}
-	request = entry->has_body ? cni_json_parse_object(body, length, "the request", &err)
-				  : json_object();
+	request = cni_json_parse_object(body, length, "the request", &err);
 	if (!request) {
 		*text = api_error_text(cni_error_whole(&err));
 		return MHD_HTTP_BAD_REQUEST;

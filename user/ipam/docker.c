@@ -13,7 +13,7 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "cni/json.h"
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 #include "ipam/socket.h"
 
 #define ANSWER_SECONDS 20

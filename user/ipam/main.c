@@ -2,7 +2,6 @@
 /*
  * main.c - cni-ipam: Docker's addresses from CNI's IPAM plugins.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,9 +55,6 @@ int main(int argc, char **argv)
 	int failed;
 
 	standard_streams_guard();
-	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
-	 */
-	signal(SIGCHLD, SIG_DFL);
 	cni_json_begin();
 	failed = run_command_line(argc, argv, &err);
 	if (failed)

@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "lib/error.h"
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 #include "ipam/settings.h"
 
 struct plan_request {

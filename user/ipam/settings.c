@@ -15,7 +15,7 @@
 #include "cni/environment.h"
 #include "cni/json.h"
 #include "cnirun/directory.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 
 #define DEFAULT_SOCKET "/run/docker/plugins/cni-ipam.sock"
 #define DEFAULT_STATE "/var/lib/cni-ipam"
@@ -26,20 +26,6 @@
 #define DEFAULT_GRACE 300
 #define TEXT_OF(value) #value
 #define TEXT(macro) TEXT_OF(macro)
-
-static int set_timeout(void *into, const char *text, struct cni_error *err)
-{
-	struct settings *settings = into;
-
-	return command_line_read_seconds("timeout", text, &settings->conf.timeout, err);
-}
-
-static int set_grace(void *into, const char *text, struct cni_error *err)
-{
-	struct settings *settings = into;
-
-	return command_line_read_seconds("grace", text, &settings->grace, err);
-}
 
 static int set_ipam(void *into, const char *path, struct cni_error *err)
 {
@@ -78,13 +64,13 @@ static const struct command_option descriptions[] = {
 	{0, 0, "timeout", "SECONDS",
 	 "how long a plugin may take; then it is killed; 0: no limit\n"
 	 "(default: " TEXT(DEFAULT_TIMEOUT) ")",
-	 set_timeout, 0, 0, 0},
+	 NULL, offsetof(struct settings, conf.timeout), 0, 0},
 	{0, 0, "docker", "PATH", "the socket of Docker's API (default: " DEFAULT_DOCKER ")", NULL,
 	 offsetof(struct settings, docker), 0, 0},
 	{SETTINGS_RECONCILE, 0, "grace", "SECONDS",
 	 "what is younger may be of a container that Docker is starting, and stays\n"
 	 "(default: " TEXT(DEFAULT_GRACE) ")",
-	 set_grace, 0, 0, 0},
+	 NULL, offsetof(struct settings, grace), 0, 0},
 	{SETTINGS_RECONCILE, 0, "dry-run", NULL, "print what would be done, and do nothing", NULL,
 	 offsetof(struct settings, dry_run), 0, 0},
 	{SETTINGS_RECONCILE, 0, "json", NULL, "print JSON, not lines", NULL,

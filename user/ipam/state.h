@@ -23,7 +23,7 @@
 #include <jansson.h>
 
 #include "lib/error.h"
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 #include "ipam/settings.h"
 
 /* Begins as STATE_NONE. */

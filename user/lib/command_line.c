@@ -110,6 +110,19 @@ static int set_choice(const struct command_option *option, int *member, struct c
 			     option->argument);
 }
 
+static int set_seconds(const struct command_option *option, unsigned int *member,
+		       struct cni_error *err)
+{
+	size_t digits = strspn(optarg, "0123456789");
+
+	if (!digits || digits > SECONDS_DIGITS || optarg[digits])
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+				     "invalid --%s \"%s\": must be seconds, 0 to 999999",
+				     option->name, optarg);
+	*member = (unsigned int)strtoul(optarg, NULL, 10);
+	return 0;
+}
+
 static int set_option(const struct command_option *option, void *options, struct cni_error *err)
 {
 	void *member = (char *)options + option->member;
@@ -120,6 +133,8 @@ static int set_option(const struct command_option *option, void *options, struct
 		return set_number(option, member, err);
 	if (option->argument && strchr(option->argument, '|'))
 		return set_choice(option, member, err);
+	if (option->argument && !strcmp(option->argument, "SECONDS"))
+		return set_seconds(option, member, err);
 	if (option->argument)
 		*(const char **)member = optarg;
 	else
@@ -176,17 +191,4 @@ void command_line_print_help(const struct command_line *line, FILE *file)
 			!*argument || !strncmp(argument, "[=", 2) ? "" : " ", argument);
 		command_line_print_indented(option->help, 8, file);
 	}
-}
-
-int command_line_read_seconds(const char *option, const char *text, unsigned int *seconds,
-			      struct cni_error *err)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	if (!digits || digits > SECONDS_DIGITS || text[digits])
-		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				     "invalid --%s \"%s\": must be seconds, 0 to 999999", option,
-				     text);
-	*seconds = (unsigned int)strtoul(text, NULL, 10);
-	return 0;
 }

@@ -23,7 +23,8 @@ struct command_option {
 	/* `value` is NULL where there is no argument. CNI_ERROR_INVALID_ENVIRONMENT, and others. */
 	int (*set_value)(void *options, const char *value, struct cni_error *err);
 	/* Without set_value(): the member for the argument, or the bool that becomes true. Of an
-	 * argument "a|b|c" it is an int, and becomes 1 for "a". */
+	 * argument "a|b|c" it is an int, and becomes 1 for "a"; of "SECONDS" an unsigned int, 0 to
+	 * 999999 (eleven days). */
 	size_t member;
 	/* Not 0: the member is a uint32_t, a number from 1 to this; without an argument that may be
 	 * left out it becomes `otherwise`. */
@@ -45,10 +46,6 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 
 /* Digits and nothing else, from 1 to `most`. */
 bool command_line_parse_number(const char *text, uint32_t most, uint32_t *number);
-
-/* Reads the argument of --OPTION: 0 to 999999 (eleven days). CNI_ERROR_INVALID_ENVIRONMENT. */
-int command_line_read_seconds(const char *option, const char *text, unsigned int *seconds,
-			      struct cni_error *err);
 
 /* Prints the options of the set with their help. */
 void command_line_print_help(const struct command_line *line, FILE *file);

@@ -64,4 +64,5 @@ void standard_streams_guard(void)
 		if (streams[fd].revents & POLLNVAL)
 			open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
 }

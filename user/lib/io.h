@@ -22,7 +22,8 @@ int cni_write_all(int fd, const char *text, size_t length);
 
 /* Opens /dev/null in place of closed standard streams, so that no file opened later gets their
  * numbers; a program calls it first. Writing to a standard output that was closed remains an
- * error. A reader that has gone is an error of write(2), too, and does not end the process. */
+ * error. A reader that has gone is an error of write(2), too, and does not end the process. How
+ * children end can be waited for, even if the caller has left SIGCHLD ignored. */
 void standard_streams_guard(void);
 
 #endif

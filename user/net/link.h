@@ -58,6 +58,14 @@ struct link_name {
 	char name[IF_NAMESIZE];
 };
 
+static inline struct link_name link_name_of(const struct link *link)
+{
+	struct link_name name = {.ifindex = link->ifindex};
+
+	memcpy(name.name, link->name, sizeof(name.name));
+	return name;
+}
+
 /* Begins as {0}; `list` is malloc'ed. */
 struct link_names {
 	struct link_name *list;

@@ -2,16 +2,18 @@
 /* attach.c - setup and teardown, under the attachment's lock. */
 #include "netavark/attach.h"
 
+#include <string.h>
+
 #include "lib/cleanup.h"
+#include "cni/json.h"
+#include "cni/result.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
 #include "netavark/detach.h"
-#include "netavark/leave.h"
 #include "netavark/names.h"
 #include "netavark/plugin_list.h"
 #include "netavark/request.h"
-#include "netavark/status.h"
 
 static int add(const struct request *request, json_t **result, struct cni_error *err)
 {
@@ -40,13 +42,56 @@ static bool is_named(const struct request *request)
 	return false;
 }
 
+static const char *find_mac(const struct cni_result *result, const char *ifname)
+{
+	for (size_t i = 0; i < result->interface_count; i++)
+		if (!strcmp(result->interfaces[i].name, ifname) && *result->interfaces[i].sandbox)
+			return result->interfaces[i].mac;
+	return "";
+}
+
+static json_t *list_subnets(const json_t *result)
+{
+	json_t *subnets = json_array(), *address;
+	size_t index;
+
+	json_array_foreach (cni_json_get(result, "ips"), index, address)
+		json_array_append_new(
+			subnets, json_pack("{s:O, s:O*}", "ipnet", cni_json_get(address, "address"),
+					   "gateway", cni_json_get(address, "gateway")));
+	return subnets;
+}
+
+/* What setup answers: `podman inspect` shows it, and Podman takes the container's name servers from
+ * it. `has_names`: the network's name server knows the container, which then gets it in place of
+ * the servers that the network has. */
+static json_t *make_status(const json_t *result, const struct request *request, bool has_names,
+			   struct cni_error *err)
+{
+	json_t *given = request->network.dns_servers;
+	cleanup_json json_t *servers = has_names ? network_servers(&request->network)
+				       : given   ? json_incref(given)
+						 : json_array();
+	struct cni_result read = {0};
+	json_t *status = NULL;
+
+	if (!cni_result_read(&read, result, request->list.version, err))
+		status = json_pack("{s:o, s:O, s:{s:{s:s, s:o}}}", "dns_search_domains",
+				   has_names ? json_pack("[s]", NAMES_DOMAIN) : json_array(),
+				   "dns_server_ips", servers, "interfaces", request->conf.ifname,
+				   "mac_address", find_mac(&read, request->conf.ifname), "subnets",
+				   list_subnets(result));
+	cni_result_release(&read);
+	return status;
+}
+
 static int attach(const struct request *request, attach_reply *reply, struct cni_error *err)
 {
 	cleanup_json json_t *result = NULL, *status = NULL;
 
 	if (add(request, &result, err))
 		return -1;
-	status = status_make(result, request, is_named(request), err);
+	status = make_status(result, request, is_named(request), err);
 	return status ? reply(status, err) : -1;
 }
 
@@ -76,7 +121,7 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
 		cni_error_wrap(&problem, "when cleaning up");
 		cni_error_join(err, &problem);
 	}
-	leave(lock, &request, &request.list);
+	leave_network(lock, &request, &request.list);
 	return -1;
 }
 
@@ -92,6 +137,6 @@ int attach_teardown(const json_t *root, const char *netns, struct cni_error *err
 	names_remove(&request);
 	if (detach(&list, &request, err))
 		return -1;
-	leave(lock, &request, &list);
+	leave_network(lock, &request, &list);
 	return 0;
 }

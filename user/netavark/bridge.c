@@ -16,9 +16,14 @@
 #include "lib/text.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
+#include "netavark/run_program.h"
 
 #define WAIT_ROUNDS 200
 #define WAIT_PAUSE_US 10000
+#define COMMENT "CNI firewall plugin rules (ingressPolicy: same-bridge)"
+#define STAGE_1 "CNI-ISOLATION-STAGE-1"
+#define STAGE_2 "CNI-ISOLATION-STAGE-2"
+#define LOCK_SECONDS "5" /* for iptables of others to end */
 
 char *bridge_name_of(const char *id, unsigned int others)
 {
@@ -69,4 +74,24 @@ void bridge_remove(const char *name)
 
 	if (remove_bridge(fd, name) && errno != ENODEV)
 		output_warn("cannot remove the unused bridge %s: %s", name, strerror(errno));
+}
+
+static void remove_rules(const char *program, const char *bridge)
+{
+	const char *const stage_1[] = {program, "-w",      LOCK_SECONDS, "-D",    STAGE_1, "-i",
+				       bridge,  "!",       "-o",         bridge,  "-j",    STAGE_2,
+				       "-m",    "comment", "--comment",  COMMENT, NULL};
+	const char *const stage_2[] = {program,   "-w",        LOCK_SECONDS, "-D",   STAGE_2,
+				       "-o",      bridge,      "-j",         "DROP", "-m",
+				       "comment", "--comment", COMMENT,      NULL};
+
+	/* They fail mostly because there is no such rule. */
+	run_program(stage_1);
+	run_program(stage_2);
+}
+
+void bridge_remove_rules(const char *bridge)
+{
+	remove_rules("iptables", bridge);
+	remove_rules("ip6tables", bridge);
 }

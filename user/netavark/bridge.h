@@ -26,4 +26,9 @@ void bridge_wait_for_ports(const char *name, size_t ports);
  * the network. Warns on stderr of what keeps it from doing so. */
 void bridge_remove(const char *name);
 
+/* Removes the rules that keep isolated networks from each other: the CNI plugin firewall makes two
+ * for each bridge and family, and removes them never. No container uses the bridge any more: a
+ * network of that name that comes later would have them. Rules that are not there are no error. */
+void bridge_remove_rules(const char *bridge);
+
 #endif

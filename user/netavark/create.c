@@ -59,10 +59,11 @@ static int append_subnet(json_t *subnets, const struct in_use *used, bool ipv4,
 /* It is in use from then on, for those that follow. */
 static int check_subnet(struct in_use *used, const struct subnet *subnet, struct cni_error *err)
 {
-	const char *user = in_use_subnet(used, subnet);
+	const char *user = in_use_subnet(used, &subnet->prefix);
 
 	if (!user) {
-		in_use_add_subnet(used, subnet, or_exit(strdup("another one of this network")));
+		in_use_add_subnet(used, &subnet->prefix,
+				  or_exit(strdup("another one of this network")));
 		return 0;
 	}
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -98,7 +99,7 @@ static int choose_subnets(json_t *root, const struct network *network, struct in
 	json_array_foreach (subnets, index, element) {
 		if (subnet_read(&subnet, element, index, err) || check_subnet(used, &subnet, err))
 			return -1;
-		counts[subnet_is_ipv4(&subnet)]++;
+		counts[prefix_is_ipv4(&subnet.prefix)]++;
 	}
 	if (check_count(network, counts[true], err) ||
 	    ((!json_array_size(subnets) || network->ipv6_enabled) && !counts[true] &&

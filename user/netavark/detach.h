@@ -24,4 +24,10 @@ int detach(struct conflist *list, const struct request *request, struct cni_erro
 /* Does it where no teardown came for it: warns of a failure. `what` begins the warning. */
 void detach_forgotten(struct conflist *list, struct request request, const char *what);
 
+/* When a container has left the network, detaches others whose namespace has gone without a
+ * teardown; removes the bridge with the last container. `list` is what the container was detached
+ * by. Does nothing, and gives the lock up, where another call is at work in the network, which may
+ * need the bridge. */
+void leave_network(int lock, const struct request *request, const struct conflist *list);
+
 #endif

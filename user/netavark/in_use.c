@@ -22,60 +22,45 @@
 #define IPV4_SUBNETS ((256U - FIRST_OCTET) * 256U)
 #define IPV6_TRIES 1000U
 
-void in_use_add_subnet(struct in_use *used, const struct subnet *subnet, char *user)
+void in_use_add_subnet(struct in_use *used, const struct prefix *prefix, char *user)
 {
-	struct used_subnet *added = ARRAY_ADD(used->subnets, used->subnet_count);
-
-	*added = (struct used_subnet){*subnet, user};
-	added->subnet.text = added->subnet.gateway = "";
-}
-
-static uint8_t count_bits(const uint8_t *mask, size_t size)
-{
-	unsigned int bits = 0;
-
-	for (size_t i = 0; i < size; i++)
-		bits += (unsigned int)__builtin_popcount(mask[i]);
-	return (uint8_t)bits;
+	*ARRAY_ADD(used->subnets, used->subnet_count) = (struct used_subnet){*prefix, user};
 }
 
 /* False: it is an address of another kind. */
-static bool read_interface(const struct ifaddrs *one, struct subnet *subnet)
+static bool read_interface(const struct ifaddrs *one, struct prefix *prefix)
 {
-	*subnet = (struct subnet){0};
-	if (!one->ifa_addr || !one->ifa_netmask)
-		return false;
-	if (one->ifa_addr->sa_family == AF_INET) {
-		const struct sockaddr_in *address = (const void *)one->ifa_addr;
-		const struct sockaddr_in *mask = (const void *)one->ifa_netmask;
+	int family = one->ifa_addr && one->ifa_netmask ? one->ifa_addr->sa_family : AF_UNSPEC;
+	const struct sockaddr_in *address = (const void *)one->ifa_addr;
+	const struct sockaddr_in *mask = (const void *)one->ifa_netmask;
+	const struct sockaddr_in6 *address6 = (const void *)one->ifa_addr;
+	const struct sockaddr_in6 *mask6 = (const void *)one->ifa_netmask;
+	int length = PREFIX_IPV4_BITS;
 
-		memcpy(subnet->address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-		memcpy(subnet->address + 12, &address->sin_addr, sizeof(address->sin_addr));
-		subnet->prefix_length =
-			count_bits((const uint8_t *)&mask->sin_addr, sizeof(mask->sin_addr));
-		return true;
+	if (family == AF_INET) {
+		memcpy(prefix->address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+		memcpy(prefix->address + 12, &address->sin_addr, sizeof(address->sin_addr));
+		length += __builtin_popcount(mask->sin_addr.s_addr);
+	} else if (family == AF_INET6) {
+		memcpy(prefix->address, &address6->sin6_addr, CNI_ADDRESS_SIZE);
+		length = 0;
+		for (int i = 0; i < 4; i++)
+			length += __builtin_popcount(mask6->sin6_addr.s6_addr32[i]);
 	}
-	if (one->ifa_addr->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *address = (const void *)one->ifa_addr;
-		const struct sockaddr_in6 *mask = (const void *)one->ifa_netmask;
-
-		memcpy(subnet->address, &address->sin6_addr, CNI_ADDRESS_SIZE);
-		subnet->prefix_length = count_bits(mask->sin6_addr.s6_addr, CNI_ADDRESS_SIZE);
-		return true;
-	}
-	return false;
+	prefix->length = (uint8_t)length;
+	return family == AF_INET || family == AF_INET6;
 }
 
 static void find_on_interfaces(struct in_use *used)
 {
 	struct ifaddrs *all = NULL;
-	struct subnet subnet;
+	struct prefix prefix;
 
 	if (getifaddrs(&all))
 		return;
 	for (const struct ifaddrs *one = all; one; one = one->ifa_next)
-		if (read_interface(one, &subnet))
-			in_use_add_subnet(used, &subnet,
+		if (read_interface(one, &prefix))
+			in_use_add_subnet(used, &prefix,
 					  cni_format("that of interface %s", one->ifa_name));
 	freeifaddrs(all);
 }
@@ -98,7 +83,7 @@ static void find_in_file(struct in_use *used, const char *path)
 			or_exit(strdup(network.bridge)), cni_format("network %s", network.name)};
 	json_array_foreach (network.subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored))
-			in_use_add_subnet(used, &subnet,
+			in_use_add_subnet(used, &subnet.prefix,
 					  cni_format("that of network %s", network.name));
 }
 
@@ -128,10 +113,10 @@ void in_use_release(struct in_use *used)
 	*used = (struct in_use){0};
 }
 
-const char *in_use_subnet(const struct in_use *used, const struct subnet *subnet)
+const char *in_use_subnet(const struct in_use *used, const struct prefix *prefix)
 {
 	for (size_t i = 0; i < used->subnet_count; i++)
-		if (subnets_overlap(&used->subnets[i].subnet, subnet))
+		if (prefix_overlaps(&used->subnets[i].prefix, prefix))
 			return used->subnets[i].user;
 	return NULL;
 }
@@ -166,9 +151,9 @@ char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const char *id,
 
 	for (unsigned int i = 0; i < tries; i++) {
 		cleanup_free char *text = ipv4 ? ipv4_subnet(first + i) : ipv6_subnet(first + i);
-		struct subnet subnet;
+		struct prefix prefix;
 
-		if (subnet_parse(&subnet, text) && !in_use_subnet(used, &subnet))
+		if (!prefix_parse(text, &prefix) && !in_use_subnet(used, &prefix))
 			return TAKE(text);
 	}
 	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,

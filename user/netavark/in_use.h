@@ -15,8 +15,8 @@
 /* Begins as {0}. */
 struct in_use {
 	struct used_subnet {
-		struct subnet subnet; /* its text and gateway are not kept */
-		char *user;           /* "that of interface eth0" */
+		struct prefix prefix;
+		char *user; /* "that of interface eth0" */
 	} * subnets;
 	size_t subnet_count;
 	struct used_bridge {
@@ -34,10 +34,10 @@ void in_use_release(struct in_use *used);
 #define cleanup_in_use __attribute__((cleanup(in_use_release)))
 
 /* Adds a subnet; takes over `user`, which is malloc'ed. */
-void in_use_add_subnet(struct in_use *used, const struct subnet *subnet, char *user);
+void in_use_add_subnet(struct in_use *used, const struct prefix *prefix, char *user);
 
-/* Returns who has a subnet that overlaps with this one, or NULL. */
-const char *in_use_subnet(const struct in_use *used, const struct subnet *subnet);
+/* Returns who has a subnet that overlaps with the prefix, or NULL. */
+const char *in_use_subnet(const struct in_use *used, const struct prefix *prefix);
 
 /* Returns who has an interface of that name on the host, or will have, or NULL. */
 const char *in_use_bridge(const struct in_use *used, const char *name);

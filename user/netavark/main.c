@@ -6,7 +6,6 @@
  * netavark's protocol: the command is the first argument, the network namespace the second one;
  * JSON on stdin and stdout; an error is {"error": MESSAGE} and the exit status 1.
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -148,9 +147,6 @@ int main(int argc, char **argv)
 
 	standard_streams_guard();
 	cni_json_begin();
-	/* The caller may have left SIGCHLD ignored, and then wait() does not tell how plugins end.
-	 */
-	signal(SIGCHLD, SIG_DFL);
 	failed = run_command_line(argc, argv, &err);
 	if (failed)
 		reply_error(&err);

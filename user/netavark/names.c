@@ -19,7 +19,7 @@
 #include "cni/result.h"
 #include "cnirun/cache.h"
 #include "cnirun/directory.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 #include "cnirun/output.h"
 #include "netavark/run_program.h"
 

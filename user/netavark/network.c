@@ -39,7 +39,7 @@ static json_t *find_gateways(const struct network *network, bool ipv4)
 
 	json_array_foreach (network->subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored) && *subnet.gateway &&
-		    subnet_is_ipv4(&subnet) == ipv4)
+		    prefix_is_ipv4(&subnet.prefix) == ipv4)
 			json_array_append_new(gateways, json_string(subnet.gateway));
 	return gateways;
 }
@@ -51,12 +51,6 @@ json_t *network_servers(const struct network *network)
 	return json_array_size(ipv4) ? TAKE(ipv4) : find_gateways(network, false);
 }
 
-bool subnet_parse(struct subnet *subnet, const char *text)
-{
-	*subnet = (struct subnet){.text = text, .gateway = ""};
-	return !cni_address_parse_cidr(text, subnet->address, &subnet->prefix_length);
-}
-
 int subnet_read(struct subnet *subnet, const json_t *element, size_t index, struct cni_error *err)
 {
 	uint8_t gateway[CNI_ADDRESS_SIZE];
@@ -65,7 +59,8 @@ int subnet_read(struct subnet *subnet, const json_t *element, size_t index, stru
 	if (cni_json_check_element(element, "subnets", index, err) ||
 	    cni_json_get_string(element, "subnet", &text, err))
 		return -1;
-	if (!subnet_parse(subnet, text))
+	*subnet = (struct subnet){.text = text, .gateway = ""};
+	if (prefix_parse(text, &subnet->prefix))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "subnets[%zu]: \"%s\" is no subnet: give one as "
 				     "10.89.0.0/24 or fd00:89::/64",
@@ -77,20 +72,4 @@ int subnet_read(struct subnet *subnet, const json_t *element, size_t index, stru
 				     "subnets[%zu]: the gateway \"%s\" is no IP address", index,
 				     subnet->gateway);
 	return 0;
-}
-
-bool subnet_is_ipv4(const struct subnet *subnet)
-{
-	return cni_address_is_ipv4(subnet->address);
-}
-
-bool subnet_holds(const struct subnet *subnet, const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	return cni_address_has_prefix(address, subnet->address, subnet->prefix_length);
-}
-
-bool subnets_overlap(const struct subnet *one, const struct subnet *other)
-{
-	return one->prefix_length < other->prefix_length ? subnet_holds(one, other->address)
-							 : subnet_holds(other, one->address);
 }

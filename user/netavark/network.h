@@ -7,10 +7,9 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "lib/address.h"
 #include "lib/error.h"
+#include "lib/prefix.h"
 
 /* Begins as {0}. Everything is borrowed; text that is missing is "". */
 struct network {
@@ -29,10 +28,9 @@ struct network {
 };
 
 struct subnet {
-	uint8_t address[CNI_ADDRESS_SIZE];
-	uint8_t prefix_length; /* in the address's own family */
-	const char *text;      /* borrowed */
-	const char *gateway;   /* borrowed; "" where missing */
+	struct prefix prefix;
+	const char *text;    /* borrowed */
+	const char *gateway; /* borrowed; "" where missing */
 };
 
 /* Reads it. CNI_ERROR_DECODE for wrong types, CNI_ERROR_INVALID_CONFIGURATION,
@@ -45,13 +43,5 @@ json_t *network_servers(const struct network *network);
 
 /* Reads an element of network->subnets. The same errors. */
 int subnet_read(struct subnet *subnet, const json_t *element, size_t index, struct cni_error *err);
-
-/* Parses "10.89.0.0/24". False: it is none. */
-bool subnet_parse(struct subnet *subnet, const char *text);
-
-bool subnet_is_ipv4(const struct subnet *subnet);
-/* Returns whether the address, or any of the other subnet's, is in the subnet. */
-bool subnet_holds(const struct subnet *subnet, const uint8_t address[CNI_ADDRESS_SIZE]);
-bool subnets_overlap(const struct subnet *one, const struct subnet *other);
 
 #endif

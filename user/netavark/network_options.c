@@ -14,7 +14,7 @@
 #include "lib/text.h"
 #include "cni/json.h"
 #include "conf/conf.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 #include "cnirun/output.h"
 
 #define FIELD(member) offsetof(struct network_options, member)

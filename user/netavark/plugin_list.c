@@ -8,7 +8,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "cni/json.h"
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 
 /* The newest that the reference plugins of Debian 12 and 13 know. */
 #define LIST_VERSION "1.0.0"
@@ -34,9 +34,9 @@ static int append_address(json_t *list, const struct network *network, const cha
 
 		if (subnet_read(&subnet, element, index, err))
 			return -1;
-		if (!subnet_holds(&subnet, address))
+		if (!prefix_contains(&subnet.prefix, address))
 			continue;
-		cidr = cni_format("%s/%u", text, subnet.prefix_length);
+		cidr = cni_format("%s/%d", text, prefix_own_length(&subnet.prefix));
 		return json_array_append_new(list,
 					     json_pack("{s:s, s:s*}", "address", cidr, "gateway",
 						       *subnet.gateway ? subnet.gateway : NULL));
@@ -74,7 +74,7 @@ static int append_default_routes(json_t *routes, const struct network *network,
 
 		if (subnet_read(&subnet, element, index, err))
 			return -1;
-		ipv4 = subnet_is_ipv4(&subnet);
+		ipv4 = prefix_is_ipv4(&subnet.prefix);
 		if (*subnet.gateway && !done[ipv4])
 			json_array_append_new(routes, json_pack("{s:s, s:s}", "dst",
 								ipv4 ? "0.0.0.0/0" : "::/0", "gw",
@@ -88,13 +88,13 @@ static int append_route(json_t *routes, const json_t *route, size_t index, struc
 {
 	const char *destination = "", *gateway = "";
 	uint8_t address[CNI_ADDRESS_SIZE];
-	struct subnet subnet;
+	struct prefix prefix;
 
 	if (cni_json_check_element(route, "routes", index, err) ||
 	    cni_json_get_string(route, "destination", &destination, err) ||
 	    cni_json_get_string(route, "gateway", &gateway, err))
 		return -1;
-	if (!subnet_parse(&subnet, destination) || cni_address_parse(gateway, address))
+	if (prefix_parse(destination, &prefix) || cni_address_parse(gateway, address))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "routes[%zu]: \"%s\" by \"%s\" is no route: give a subnet "
 				     "and a gateway",

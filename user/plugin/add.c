@@ -26,8 +26,7 @@
 
 /* One run. */
 struct add {
-	const struct cni_environment *environment;
-	const char *network;
+	const char *network, *container_id, *netns, *ifname;
 	struct container container;
 	struct host host;
 	struct attach_undo undo;
@@ -40,7 +39,7 @@ static int find_and_load(struct add *add, struct cni_error *err)
 	struct host *host = &add->host;
 	struct container *container = &add->container;
 
-	if (container_find_veth(container, add->environment, host, err) ||
+	if (container_find_veth(container, add->netns, add->ifname, host, err) ||
 	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
 				err))
 		return -1;
@@ -66,10 +65,9 @@ static int attach_programs(struct add *add, struct cni_error *err)
 	struct host *host = &add->host;
 	struct container *container = &add->container;
 	const struct look_at at = {.container = container, .network = add->network, .adds = true};
-	struct link_name veth = {.ifindex = container->veth.link.ifindex};
+	const struct link_name veth = link_name_of(&container->veth.link);
 	cleanup_plan struct plan plan = {0};
 
-	memcpy(veth.name, container->veth.link.name, sizeof(veth.name));
 	if (host_settle(host, &at, &plan, err) ||
 	    attach_apply(&host->datapath, &veth, &plan.veth_hooks, &add->undo, err) ||
 	    host_sockets_attach(host, &container->conf, err))
@@ -87,7 +85,7 @@ static int attach_programs(struct add *add, struct cni_error *err)
 static int refuse_ports_of_others(const struct add *add, enum claim_phase phase,
 				  struct cni_error *err)
 {
-	if (host_sockets_refuse(&add->host, &add->container, add->environment->container_id, err))
+	if (host_sockets_refuse(&add->host, &add->container, add->container_id, err))
 		return -1;
 	return foreign_nat_check(&add->host, &add->container, phase, err);
 }
@@ -160,10 +158,9 @@ static int claim(struct add *add, struct cni_error *err)
 static void take_veth_back(const struct add *add)
 {
 	const struct host_veth *veth = &add->container.veth;
-	struct link_name at = {.ifindex = veth->link.ifindex};
+	const struct link_name at = link_name_of(&veth->link);
 	cleanup_error struct cni_error ignored = {0};
 
-	memcpy(at.name, veth->link.name, sizeof(at.name));
 	if (!veth->bridge.ifindex)
 		host_settle_hooks(&add->host, &at, &add->container.claims.interface, &ignored);
 }
@@ -243,13 +240,14 @@ static bool set_up_if_loaded(struct add *add)
 	       datapath_is_usable(&add->host.datapath) && !set_up(add, &ignored);
 }
 
-static int run(struct add *add, const struct cni_network_config *config, struct cni_error *err)
+static int run(struct add *add, const struct cni_environment *environment,
+	       const struct cni_network_config *config, struct cni_error *err)
 {
 	cleanup_json json_t *reply = NULL;
 	bool is_set_up = true;
 
-	if (container_refuse_own_netns(add->environment, err) ||
-	    container_read(&add->container, add->environment, config, err))
+	if (container_refuse_own_netns(environment, err) ||
+	    container_read(&add->container, environment, config, err))
 		return -1;
 	reply = cni_result_relabel(add->container.prev_result, config->version);
 	if (container_wants_nothing(&add->container))
@@ -267,10 +265,12 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 		struct cni_error *err)
 {
 	struct add add = {
-		.environment = environment,
 		.network = config->name,
+		.container_id = environment->container_id,
+		.netns = environment->netns,
+		.ifname = environment->ifname,
 	};
-	int result = run(&add, config, err);
+	int result = run(&add, environment, config, err);
 
 	container_release(&add.container);
 	host_end(&add.host);

@@ -75,7 +75,7 @@ int command_check(const struct cni_environment *environment,
 	     !attachment_read(&host.datapath.objects, &container.claims.key, &record)))
 		return 0;
 	if (require_datapath(&host, err) ||
-	    container_find_veth(&container, environment, &host, err))
+	    container_find_veth(&container, environment->netns, environment->ifname, &host, err))
 		return -1;
 	return verify(&host, &container, config->name, err);
 }

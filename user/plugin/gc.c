@@ -12,20 +12,20 @@
 #include "host/host.h"
 #include "host/interfaces.h"
 
-static bool is_stale(struct host *host, const struct cni_attachment_list *valid,
-		     const char *network, const struct attachment_entry *entry)
+static bool is_stale(struct host *host, const json_t *valid, const char *network,
+		     const struct attachment_entry *entry)
 {
 	struct attachment_name name;
 
 	if (!attachment_name_split(entry->key.name, &name) || strcmp(name.network, network) != 0)
 		return false;
-	if (valid->given)
-		return !cni_attachment_list_has(valid, name.container_id, name.ifname);
+	if (valid)
+		return !cni_attachments_have(valid, name.container_id, name.ifname);
 	/* The runtime does not say which are valid. */
 	return attachment_is_abandoned(&host->datapath.objects, host->socket, entry);
 }
 
-static int collect(struct host *host, const struct cni_attachment_list *valid, const char *network,
+static int collect(struct host *host, const json_t *valid, const char *network,
 		   struct cni_error *err)
 {
 	const struct look_at at = {.entries = true};
@@ -59,12 +59,11 @@ static int collect(struct host *host, const struct cni_attachment_list *valid, c
 int command_gc(const struct cni_environment *environment, const struct cni_network_config *config,
 	       struct cni_error *err)
 {
-	struct cni_attachment_list valid = {0};
+	cleanup_json json_t *valid = NULL;
 	cleanup_host struct host host = {0};
-	int result = cni_attachment_list_read(&valid, config->root, err);
 
-	if (!result)
-		result = collect(&host, &valid, config->name, err);
-	cni_attachment_list_release(&valid);
-	return result;
+	return cni_attachments_read(&valid, config->root, err) ||
+			       collect(&host, valid, config->name, err)
+		       ? -1
+		       : 0;
 }

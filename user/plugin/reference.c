@@ -4,23 +4,18 @@
 #include "plugin/reference.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/warning.h"
+#include "cni/execute.h"
 #include "cni/json.h"
 #include "cni/reply.h"
 #include "datapath/load/maps.h"
@@ -55,74 +50,6 @@ static bool reference_find(char path[PATH_MAX])
 	return !access(path, F_OK) || errno != ENOENT;
 }
 
-/* The whole text is there before it is started and after it has ended, so that neither of the two
- * waits for the other. */
-static int memory_file(const char *text)
-{
-	int fd = memfd_create(ITS_NAME, MFD_CLOEXEC);
-
-	if (fd >= 0 && (cni_write_all(fd, text, strlen(text)) || lseek(fd, 0, SEEK_SET))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Returns its status as of waitpid(), or -1 and errno. It has no time limit but that of the
- * runtime: if we are killed, it finishes its work. */
-static int run(const char *path, const int streams[2])
-{
-	char *const arguments[] = {(char *)path, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t signals;
-	int status;
-	pid_t pid;
-
-	if (setenv(HANDED_ON, "1", 1))
-		return -1;
-	/* We ignore SIGPIPE, and whoever started us may ignore SIGCHLD. */
-	signal(SIGCHLD, SIG_DFL);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigdefault(&attributes, &signals);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	for (int i = 0; i < 2; i++)
-		posix_spawn_file_actions_adddup2(&actions, streams[i], i);
-	errno = posix_spawn(&pid, path, &actions, &attributes, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	unsetenv(HANDED_ON);
-	if (errno)
-		return -1;
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return -1;
-	return status;
-}
-
-/* Its error object, or whatever it has printed in place of one. */
-static int pass_error(const char *path, int status, const char *text, size_t length,
-		      struct cni_error *err)
-{
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_json json_t *root = cni_json_parse_object(text, length, ITS_NAME, &ignored);
-	const char *message = json_string_value(cni_json_get(root, "msg"));
-	const char *details = json_string_value(cni_json_get(root, "details"));
-
-	if (!message)
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "%s ended with %s %d and no CNI error%s%.200s", path,
-				     WIFSIGNALED(status) ? "signal" : "exit status",
-				     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-				     *text ? ": " : "", text);
-	cni_error_set(err, (int)json_integer_value(cni_json_get(root, "code")), "%s: %s", path,
-		      message);
-	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
-}
-
 /* Only ADD prints a result. */
 static int pass_result(const char *path, const char *text, size_t length, struct cni_error *err)
 {
@@ -139,31 +66,22 @@ static int pass_result(const char *path, const char *text, size_t length, struct
 	return cni_reply_result(result, err);
 }
 
-/* Runs it with our environment and our input. What it answers is our answer. */
+/* Runs it with our environment and our input. What it answers is our answer. It has no time limit
+ * but that of the runtime: if we are killed, it finishes its work. */
 static int hand_on(const char *path, const char *config, struct cni_error *err)
 {
-	cleanup_close int input = memory_file(config), output = memory_file("");
-	cleanup_free char *text = NULL;
-	size_t length;
-	int status;
+	static const char *const variables[][2] = {{HANDED_ON, "1"}, {0}};
+	const struct execution execution = {.variables = variables, .input = config};
+	cleanup_execute_output struct execute_output output = {0};
 
-	if (input < 0 || output < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot make a file in memory: %s",
-				     strerror(errno));
-	status = run(path, (int[]){input, output});
-	if (status < 0)
-		return cni_error_set(
-			err, CNI_ERROR_IO,
-			"cannot execute %s: %s; put the reference plugin portmap there,"
-			" or remove the file if it has mapped nothing",
-			path, strerror(errno));
-	lseek(output, 0, SEEK_SET);
-	text = cni_read_all(output, CNI_INPUT_LIMIT, "what portmap.reference printed", &length,
-			    err);
-	if (!text)
-		return -1;
-	return status ? pass_error(path, status, text, length, err)
-		      : pass_result(path, text, length, err);
+	if (execute_run(path, &execution, &output, err))
+		return cni_error_set(err, err->code,
+				     "%s; put the reference plugin portmap there, or remove the"
+				     " file if it has mapped nothing",
+				     cni_error_message(err));
+	if (execute_check(&output, err))
+		return cni_error_wrap(err, "%s", path);
+	return pass_result(path, output.text, output.length, err);
 }
 
 /* One that is older than the list cannot have added a container of it, and none of today knows GC.

@@ -11,13 +11,6 @@
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 
-/* The checks set the codes of ADD. */
-static int recode(struct cni_error *err, int code)
-{
-	err->code = code;
-	return -1;
-}
-
 /* The next ADD repairs it; until then containers that are there suffer. */
 static int check_running(struct host *host, const struct plan *plan, struct cni_error *err)
 {
@@ -28,14 +21,12 @@ static int check_running(struct host *host, const struct plan *plan, struct cni_
 	if (!plan_refuse_damage(plan, &missing) && !prerequisites_verify_host(host, &missing))
 		return 0;
 	if (attachment_list(&host->datapath, &entries, &count, err))
-		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (attachment_has_veth(&host->datapath.objects, host->socket,
-					&entries[i].attachment)) {
-			*err = missing;
-			missing = (struct cni_error){0};
-			return recode(err, CNI_ERROR_LIMITED);
-		}
+					&entries[i].attachment))
+			return cni_error_set(err, CNI_ERROR_LIMITED, "%s",
+					     cni_error_message(&missing));
 	return 0;
 }
 
@@ -47,18 +38,16 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	cleanup_host struct host host = {0};
 
 	if (host_open_to_read(&host, err))
-		return recode(err, CNI_ERROR_NOT_AVAILABLE);
-	if (host.datapath.state == DATAPATH_FOREIGN) {
-		datapath_refuse_foreign(&host.datapath, err);
-		return recode(err, CNI_ERROR_NOT_AVAILABLE);
-	}
+		return -1;
+	if (host.datapath.state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(&host.datapath, err);
 	if (host_sockets_probe(&host, conf, err))
-		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+		return -1;
 	/* The next ADD loads or repairs what is absent or damaged. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
 	if (host_plan(&look, &plan, &host, &at, err))
-		return recode(err, CNI_ERROR_NOT_AVAILABLE);
+		return -1;
 	plan_warn(&plan);
 	return check_running(&host, &plan, err);
 }
@@ -67,12 +56,14 @@ int command_status(const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err)
 {
 	struct conf conf = {0};
-	int result = conf_parse_options(&conf, config->root, err);
+	int result = conf_parse_options(&conf, config->root, err) || probe_kernel(err) ? -1 : 0;
 
-	if (!result)
-		result = probe_kernel(err);
-	if (!result)
-		result = check_host(&conf, err);
+	if (!result && check_host(&conf, err)) {
+		/* The checks set the codes of ADD. */
+		if (err->code != CNI_ERROR_LIMITED)
+			err->code = CNI_ERROR_NOT_AVAILABLE;
+		result = -1;
+	}
 	conf_release(&conf);
 	return result;
 }

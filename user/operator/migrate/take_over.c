@@ -129,7 +129,8 @@ static int prepare_host(struct taking *taking, struct cni_error *err)
 	struct host *host = &taking->host;
 
 	if (host_open(host, PINS_ALL, err) ||
-	    container_find_veth(container, &taking->environment, host, err) ||
+	    container_find_veth(container, taking->environment.netns, taking->environment.ifname,
+				host, err) ||
 	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
 				err))
 		return -1;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.h - runs a plugin once: its environment, its stdin, its stdout.
+ * execute.h - runs a CNI plugin once: its environment, its stdin, its stdout.
  */
-#ifndef CNIRUN_EXECUTE_H
-#define CNIRUN_EXECUTE_H
+#ifndef CNI_EXECUTE_H
+#define CNI_EXECUTE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/error.h"
-#include "cnirun/runtime_conf.h"
 
 /* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
  * own releases, in /opt/cni/bin. */
@@ -16,16 +16,18 @@
 
 /* What a plugin is run with. */
 struct execution {
-	const char *command;             /* CNI_COMMAND */
-	const struct runtime_conf *conf; /* the other variables of CNI, and the time limit */
-	const char *input;               /* stdin */
+	const char *const (*variables)[2]; /* names and values, up to a NULL; the rest is ours */
+	const char *input;                 /* stdin */
+	unsigned int timeout;              /* seconds; 0: no limit */
+	const char *longer;                /* how the user gives it more; NULL: cannot */
 };
 
 /* Begins as {0}. */
 struct execute_output {
 	char *text; /* its stdout, with a NUL after it */
 	size_t length;
-	int status; /* as of waitpid() */
+	int status;        /* as of waitpid() */
+	bool is_held_open; /* by a process that the plugin has left, which was not waited for */
 };
 
 /* Finds the first regular file of that name along the colon-separated path, even if it is not
@@ -37,6 +39,10 @@ char *execute_find(const char *type, const char *path, struct cni_error *err);
  * result can be: then it is killed, with the processes that it has started. */
 int execute_run(const char *file, const struct execution *execution, struct execute_output *output,
 		struct cni_error *err);
+
+/* Fails unless the plugin has ended with success: with the error that it printed, with CNI_ERROR_IO
+ * if it printed nothing, and with CNI_ERROR_DECODE, which quotes it, if that is no error of CNI. */
+int execute_check(const struct execute_output *output, struct cni_error *err);
 
 void execute_release(struct execute_output *output);
 

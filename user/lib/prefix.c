@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * prefix.c - pools of addresses, which Docker writes as ADDRESS/LENGTH.
+ * prefix.c - subnets, written as ADDRESS/LENGTH.
  */
-#include "ipam/prefix.h"
+#include "lib/prefix.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define IPV4_BITS 96     /* before an IPv4 address in the 128 bits */
 #define WHOLE_LENGTH 127 /* from here on each address is an interface's (RFC 3021, RFC 6164) */
 
 /* The first or the last address with the prefix. */
@@ -29,7 +28,7 @@ int prefix_parse(const char *text, struct prefix *prefix)
 	if (cni_address_parse_cidr(text, parsed.address, &parsed.length))
 		return -1;
 	if (cni_address_is_ipv4(parsed.address))
-		parsed.length = (uint8_t)(parsed.length + IPV4_BITS);
+		parsed.length = (uint8_t)(parsed.length + PREFIX_IPV4_BITS);
 	fill_host(&parsed, false, parsed.address);
 	*prefix = parsed;
 	return 0;
@@ -37,12 +36,12 @@ int prefix_parse(const char *text, struct prefix *prefix)
 
 bool prefix_is_ipv4(const struct prefix *prefix)
 {
-	return cni_address_is_ipv4(prefix->address) && prefix->length >= IPV4_BITS;
+	return cni_address_is_ipv4(prefix->address) && prefix->length >= PREFIX_IPV4_BITS;
 }
 
 int prefix_own_length(const struct prefix *prefix)
 {
-	return prefix_is_ipv4(prefix) ? prefix->length - IPV4_BITS : prefix->length;
+	return prefix_is_ipv4(prefix) ? prefix->length - PREFIX_IPV4_BITS : prefix->length;
 }
 
 const char *prefix_format(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE])

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * prefix.h - pools of addresses, which Docker writes as ADDRESS/LENGTH.
+ * prefix.h - subnets, written as ADDRESS/LENGTH.
  */
-#ifndef IPAM_PREFIX_H
-#define IPAM_PREFIX_H
+#ifndef LIB_PREFIX_H
+#define LIB_PREFIX_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/address.h"
 
+#define PREFIX_IPV4_BITS 96 /* before an IPv4 address in the 128 bits */
 #define PREFIX_TEXT_SIZE (CNI_ADDRESS_TEXT_SIZE + 4)
 
 struct prefix {
@@ -17,7 +18,7 @@ struct prefix {
 	uint8_t length;                    /* of the 128 bits, for IPv4, too */
 };
 
-/* Drops the bits of the host, as Docker does. 0 or -1. */
+/* Drops the bits of the host, as Docker does. 0, or -1 without an error. */
 int prefix_parse(const char *text, struct prefix *prefix);
 /* Returns text. */
 const char *prefix_format(const struct prefix *prefix, char text[PREFIX_TEXT_SIZE]);

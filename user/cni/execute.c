@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.c - runs a plugin once: its environment, its stdin and stdout until it has ended, or its
- * end by force.
+ * execute.c - runs a CNI plugin once: its environment, its stdin and stdout until it has ended, or
+ * its end by force.
  */
-#include "cnirun/execute.h"
+#include "cni/execute.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +28,7 @@
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cnirun/output.h"
+#include "cni/json.h"
 
 /* As many as libcni: an installer may be writing the file. */
 #define BUSY_TRIES 6
@@ -41,17 +41,15 @@
 /* For descendants to end: 5 seconds altogether. */
 #define KILL_ROUNDS 500
 #define KILL_PAUSE_US 10000
+#define QUOTED_OUTPUT 200
 
 struct child {
 	const char *file; /* for messages */
 	pid_t pid;
-	/* Our ends of its stdin and stdout, which do not block; -1: closed. */
-	int input;
-	int output;
-	const char *unsent; /* of its stdin */
-	FILE *received;     /* its stdout */
-	bool ended;         /* and waited for */
-	int status;         /* as of waitpid() */
+	int output;     /* our end of its stdout; -1: closed */
+	FILE *received; /* of it */
+	bool ended;     /* and waited for */
+	int status;     /* as of waitpid() */
 };
 
 char *execute_find(const char *type, const char *path, struct cni_error *err)
@@ -84,22 +82,26 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 /* In our own environment, which the plugin inherits. */
 static int set_variables(const struct execution *execution, struct cni_error *err)
 {
-	const struct runtime_conf *conf = execution->conf;
-	cleanup_free char *args = args_format(conf->args);
-	const char *const variables[][2] = {
-		{"CNI_COMMAND", execution->command},
-		{"CNI_CONTAINERID", conf->container_id},
-		{"CNI_NETNS", conf->netns},
-		{"CNI_IFNAME", conf->ifname},
-		{"CNI_ARGS", args},
-		{"CNI_PATH", conf->plugin_path},
-	};
+	const char *const *variable;
 
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (setenv(variables[i][0], variables[i][1], 1))
-			return cni_error_set(err, CNI_ERROR_IO, "cannot set %s: %s",
-					     variables[i][0], strerror(errno));
+	for (size_t i = 0; (variable = execution->variables[i])[0]; i++)
+		if (setenv(variable[0], variable[1], 1))
+			return cni_error_set(err, CNI_ERROR_IO, "cannot set %s: %s", variable[0],
+					     strerror(errno));
 	return 0;
+}
+
+/* The whole text is there before the plugin starts, which need not read it. */
+static int open_input(const char *text, struct cni_error *err)
+{
+	int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !lseek(fd, 0, SEEK_SET))
+		return fd;
+	cni_error_set(err, CNI_ERROR_IO, "cannot make a file in memory: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /* Returns an errno. */
@@ -127,35 +129,23 @@ static int spawn_once(struct child *child, int input, int output)
 	return error;
 }
 
-/* Both ends close on exec; only ours does not block. */
-static int open_pipe(int *ours, int *theirs, bool we_read, struct cni_error *err)
-{
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
-	*ours = ends[we_read ? 0 : 1];
-	*theirs = ends[we_read ? 1 : 0];
-	if (fcntl(*ours, F_SETFL, O_NONBLOCK))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot set up a pipe: %s",
-				     strerror(errno));
-	return 0;
-}
-
 static int start_child(struct child *child, const struct execution *execution,
 		       struct cni_error *err)
 {
-	cleanup_close int their_input = -1;
+	cleanup_close int input = open_input(execution->input, err);
 	cleanup_close int their_output = -1;
-	int error = ETXTBSY;
+	int error = ETXTBSY, ends[2];
 
-	if (set_variables(execution, err) || open_pipe(&child->input, &their_input, false, err) ||
-	    open_pipe(&child->output, &their_output, true, err))
+	if (input < 0 || set_variables(execution, err))
 		return -1;
+	if (pipe2(ends, O_CLOEXEC))
+		return cni_error_set(err, CNI_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
+	child->output = ends[0];
+	their_output = ends[1];
 	for (int i = 0; i < BUSY_TRIES && error == ETXTBSY; i++) {
 		if (i)
 			sleep(1);
-		error = spawn_once(child, their_input, their_output);
+		error = spawn_once(child, input, their_output);
 	}
 	if (!error)
 		return 0;
@@ -171,26 +161,11 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / 1000000;
 }
 
-static void close_end(int *fd)
+static void close_output(struct child *child)
 {
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
-/* EPIPE is no error, as the plugin need not read all of its stdin. */
-static int send_some(struct child *child, struct cni_error *err)
-{
-	ssize_t sent = write(child->input, child->unsent, strlen(child->unsent));
-
-	if (sent < 0 && errno != EPIPE && errno != EAGAIN && errno != EINTR)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot write to %s: %s", child->file,
-				     strerror(errno));
-	if (sent > 0)
-		child->unsent += sent;
-	if (!*child->unsent || (sent < 0 && errno == EPIPE))
-		close_end(&child->input);
-	return 0;
+	if (child->output >= 0)
+		close(child->output);
+	child->output = -1;
 }
 
 static int receive_some(struct child *child, struct cni_error *err)
@@ -198,13 +173,13 @@ static int receive_some(struct child *child, struct cni_error *err)
 	char chunk[4096];
 	ssize_t received = read(child->output, chunk, sizeof(chunk));
 
-	if (received < 0 && (errno == EAGAIN || errno == EINTR))
+	if (received < 0 && errno == EINTR)
 		return 0;
 	if (received < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot read from %s: %s", child->file,
 				     strerror(errno));
 	if (!received)
-		close_end(&child->output);
+		close_output(child);
 	or_exit(fwrite(chunk, 1, (size_t)received, child->received) < (size_t)received ? NULL
 										       : child);
 	if (ftell(child->received) <= (long)CNI_INPUT_LIMIT)
@@ -215,25 +190,20 @@ static int receive_some(struct child *child, struct cni_error *err)
 		child->file, CNI_INPUT_LIMIT);
 }
 
-/* Both ways at once, as a plugin may write before it has read all, or never read. */
 static int take_step(struct child *child, int process, int wait_ms, struct cni_error *err)
 {
 	struct pollfd ends[] = {
-		{.fd = child->input, .events = POLLOUT},
 		{.fd = child->output, .events = POLLIN},
 		{.fd = child->ended ? -1 : process, .events = POLLIN},
 	};
-
 	pid_t found;
 
-	if (process < 0 && !child->ended && (wait_ms < 0 || wait_ms > LOOK_MS))
+	if (process < 0 && !child->ended && wait_ms > LOOK_MS)
 		wait_ms = LOOK_MS;
-	if (poll(ends, 3, wait_ms) < 0 && errno != EINTR)
+	if (poll(ends, 2, wait_ms) < 0 && errno != EINTR)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", child->file,
 				     strerror(errno));
-	if (ends[0].revents && send_some(child, err))
-		return -1;
-	if (ends[1].revents && receive_some(child, err))
+	if (ends[0].revents && receive_some(child, err))
 		return -1;
 	if (child->ended)
 		return 0;
@@ -242,44 +212,39 @@ static int take_step(struct child *child, int process, int wait_ms, struct cni_e
 		return cni_error_set(err, CNI_ERROR_IO, "cannot wait for %s: %s", child->file,
 				     strerror(errno));
 	child->ended = found > 0;
-	if (child->ended)
-		close_end(&child->input);
 	return 0;
 }
 
+static int refuse_slow(const struct execution *execution, struct cni_error *err)
+{
+	const char *longer = execution->longer;
+
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "did not end within %u second%s and was killed, with the processes "
+			     "that it had started%s%s%s",
+			     execution->timeout, execution->timeout == 1 ? "" : "s",
+			     longer ? "; " : "", longer ? longer : "",
+			     longer ? " gives it more time" : "");
+}
+
 /* Waits until the child has ended and its stdout is at the end. CNI_ERROR_IO, after which it may
- * still run: it did not end within conf->timeout seconds (0: no limit), or wrote more than a result
- * can be. If a process that it left behind keeps its stdout open, waits only a moment for that. */
-static int wait_for_end(struct child *child, const struct runtime_conf *conf, struct cni_error *err)
+ * still run: it did not end in time, or wrote more than a result can be. If a process that it left
+ * behind keeps its stdout open, waits only a moment for that. */
+static int wait_for_end(struct child *child, const struct execution *execution,
+			struct cni_error *err)
 {
 	cleanup_close int process = (int)syscall(SYS_pidfd_open, child->pid, 0);
-	unsigned int timeout = conf->timeout;
-	int64_t deadline = timeout ? now_ms() + (int64_t)timeout * MS_PER_SECOND : NO_DEADLINE;
+	int64_t deadline = execution->timeout
+				   ? now_ms() + (int64_t)execution->timeout * MS_PER_SECOND
+				   : NO_DEADLINE;
 
 	while (!child->ended || child->output >= 0) {
 		bool ended_before = child->ended;
-		int64_t left = deadline == NO_DEADLINE ? -1 : deadline - now_ms();
-		/* For poll(): -1 is no limit. */
-		int wait_ms = deadline == NO_DEADLINE ? -1
-			      : left <= 0             ? 0
-			      : left < INT_MAX        ? (int)left
-						      : INT_MAX;
+		int64_t left = deadline - now_ms();
 
-		if (!wait_ms && child->ended) {
-			output_warn("%s has left a process that keeps its stdout open: not waited "
-				    "for",
-				    child->file);
-			return 0;
-		}
-		if (!wait_ms)
-			return cni_error_set(err, CNI_ERROR_IO,
-					     "did not end within %u second%s and was killed, with "
-					     "the processes that it had started%s%s%s",
-					     timeout, timeout == 1 ? "" : "s",
-					     conf->longer ? "; " : "",
-					     conf->longer ? conf->longer : "",
-					     conf->longer ? " gives it more time" : "");
-		if (take_step(child, process, wait_ms, err))
+		if (left <= 0)
+			return child->ended ? 0 : refuse_slow(execution, err);
+		if (take_step(child, process, left < INT_MAX ? (int)left : INT_MAX, err))
 			return -1;
 		if (child->ended && !ended_before)
 			deadline = now_ms() + LEFT_OUTPUT_MS;
@@ -345,23 +310,48 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 	struct child child = {
 		.file = file,
 		.pid = -1,
-		.input = -1,
 		.output = -1,
-		.unsent = execution->input,
 		.received = or_exit(open_memstream(&output->text, &output->length)),
 	};
 	/* A process that called exec() may have children that it does not know. */
 	bool others = is_child(P_ALL, 0);
-	int failed;
+	int failed = start_child(&child, execution, err) || wait_for_end(&child, execution, err);
 
-	failed = start_child(&child, execution, err) || wait_for_end(&child, execution->conf, err);
 	if (child.pid >= 0 && !child.ended)
 		kill_child(child.pid, others);
-	close_end(&child.input);
-	close_end(&child.output);
+	output->is_held_open = child.output >= 0;
+	close_output(&child);
 	or_exit(fclose(child.received) ? NULL : output->text);
 	output->status = child.status;
 	return failed ? -1 : 0;
+}
+
+int execute_check(const struct execute_output *output, struct cni_error *err)
+{
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_json json_t *root = NULL;
+	const char *message, *details;
+
+	if (!output->status)
+		return 0;
+	if (!output->length && WIFSIGNALED(output->status))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "killed by signal %d (%s) with no error message",
+				     WTERMSIG(output->status), strsignal(WTERMSIG(output->status)));
+	if (!output->length)
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "exit status %d with no error message on stdout (stderr, "
+				     "above, may tell why)",
+				     WEXITSTATUS(output->status));
+	root = cni_json_parse_object(output->text, output->length, "stdout", &ignored);
+	message = json_string_value(cni_json_get(root, "msg"));
+	details = json_string_value(cni_json_get(root, "details"));
+	if (!message || !*message)
+		return cni_error_set(err, CNI_ERROR_DECODE,
+				     "its error on stdout is no CNI error: \"%.*s\"", QUOTED_OUTPUT,
+				     output->text);
+	cni_error_set(err, (int)json_integer_value(cni_json_get(root, "code")), "%s", message);
+	return details && *details ? cni_error_set_details(err, "%s", details) : -1;
 }
 
 void execute_release(struct execute_output *output)
