@@ -235,7 +235,7 @@ $(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitize
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c user/lib/memory.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
