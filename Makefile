@@ -239,7 +239,7 @@ PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -ljansson -lbpf -lelf -lz -o $@
 
 # libFuzzer's targets, with what they test instrumented for it.
 FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
