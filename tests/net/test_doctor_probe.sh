@@ -152,7 +152,7 @@ test_doctor_probe_tunnel() {
 		expect_contains "$(head -n 1 /run/out)" "[::]:$port, from 2001:db8:ffff::1 by tun0]"
 	done
 	nft delete table inet f
-	end_processes web
+	processes_end web
 	says 'refused: nobody listens at udp port 10.88.0.' --send 5353/udp
 }
 
