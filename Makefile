@@ -235,11 +235,11 @@ $(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitize
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c user/lib/memory.c)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -ljansson -lbpf -lelf -lz -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
 # libFuzzer's targets, with what they test instrumented for it.
 FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined

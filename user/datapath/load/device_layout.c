@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "lib/memory.h"
 
 struct member {
 	const char *type;
@@ -94,7 +93,9 @@ int device_layout_apply(struct bpf_program *program, const struct device_layout 
 
 	if (!layout->cast)
 		return 0;
-	instructions = or_exit(malloc(count * sizeof(*instructions)));
+	instructions = malloc(count * sizeof(*instructions));
+	if (!instructions)
+		return -1;
 	memcpy(instructions, bpf_program__insns(program), count * sizeof(*instructions));
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_insn *call = &instructions[i];
