@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* address.h - addresses of both families as 16 bytes, IPv4 as ::ffff:a.b.c.d. */
-#ifndef BPF_PORTMAP_ADDRESS_H
-#define BPF_PORTMAP_ADDRESS_H
+#pragma once
 
 #include <bpf/bpf_endian.h>
 #include "maps.h"
@@ -59,13 +58,6 @@ INLINE __u64 hash_mix(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* Writes "any address" of the family as portmaps stores it: ::ffff:0.0.0.0 or ::. */
-INLINE void address_any(__u8 *any, bool ipv4)
-{
-	address_halves(any)[0] = 0;
-	address_halves(any)[1] = ipv4 ? bpf_cpu_to_be64(0x0000ffff00000000ULL) : 0;
-}
-
 INLINE bool address_is_unset(const __u8 *address)
 {
 	return address_halves(address)[0] == 0 && address_halves(address)[1] == 0;
@@ -107,5 +99,3 @@ INLINE bool address_same_subnet(const __u8 *a, const __u8 *b, __u8 prefix_length
 		bits = 128;
 	return difference_high == 0 && difference_low >> (128 - bits) == 0;
 }
-
-#endif

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * adopt.bpf.c - makes records of connections that something else has begun. User space runs it by
+ * adopt.bpf.c - makes records of connections that conntrack translates. User space runs it by
  * BPF_PROG_TEST_RUN; it is attached nowhere. A program makes the records, because only programs can
  * take a place of the tables and set the marks of `noticed` while others do.
  *
- * `bpf-portmap migrate` runs adopt for connections that conntrack translates, before their ports
- * are mapped. conntrack goes on to translate an established connection when the rule that it began
- * with is gone. So our programs must leave its packets alone: its record is of another NAT
- * (FLOW_FOREIGN), and untranslated. It ends when the client begins another connection from the same
- * port, and when it has been idle for too long.
+ * `bpf-portmap migrate` runs it before the ports are mapped. conntrack goes on to translate an
+ * established connection when the rule that it began with is gone. So our programs must leave its
+ * packets alone: its record is of another NAT (FLOW_FOREIGN), and untranslated. It ends when the
+ * client begins another connection from the same port, and when it has been idle for too long.
  */
-#include "vmlinux.h"
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
-#include "adoption.h"
 #include "host.h"
+#include "adoption.h"
 
 /* Makes the packet that the host would send on this connection. */
 INLINE void outward_packet(const struct connection_key *key, struct packet *packet)

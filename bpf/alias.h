@@ -2,12 +2,10 @@
 /*
  * alias.h - external tuples that lead to a connection where no mapping does.
  *
- * Inserting with NOEXIST allocates a port without a race between check and write. A masqueraded
- * connection's alias is made before its record. So an alias without a record is reserved for its
- * maker for ALIAS_SECONDS; after that any connection may take it.
+ * Inserting with NOEXIST allocates a port without a race between check and write. The alias is made
+ * before its record, and reserved for its maker meanwhile: for ALIAS_SECONDS.
  */
-#ifndef BPF_PORTMAP_ALIAS_H
-#define BPF_PORTMAP_ALIAS_H
+#pragma once
 
 #include "noticed.h"
 #include "scratch.h"
@@ -15,8 +13,7 @@
 
 #define ALIAS_SECONDS 2
 
-/* Returns the count of ports in use towards one port of one server, by this owner; {0, 0}: by
- * all. */
+/* Returns the count of ports in use towards one port of one server. owner {0, 0}: by all. */
 INLINE struct port_share *port_share_of(const struct connection_key *external,
 					const struct owner *owner)
 {
@@ -65,8 +62,8 @@ GLOBAL_FUNCTION bool draft_insert_alias(void)
 #define TABLE_DELETE(table, key) \
 	(bpf_map_delete_elem(&table, key) && bpf_map_delete_elem(&table, key))
 
-/* Deletes the alias if it is still that connection's. Only one program gets its id, and until that
- * has deleted it, nobody else can have its key or its memory. external: in a map. */
+/* Deletes the alias if it is still that connection's. Only one program gets its id; until that has
+ * deleted it, nobody can have its key or memory. external: in a map. */
 INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 {
 	struct alias *alias = bpf_map_lookup_elem(&aliases, external);
@@ -83,7 +80,6 @@ INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 	return true;
 }
 
-/* Fills in the alias of the draft's connection. */
 INLINE void draft_fill_alias(struct draft *draft)
 {
 	connection_external_key(&draft->key, &draft->connection, &draft->external);
@@ -103,5 +99,3 @@ INLINE void alias_follow(const struct alias *alias, struct connection_key *key)
 	key->inside_port = alias->inside_port;
 	key->outside_port = alias->outside_port;
 }
-
-#endif

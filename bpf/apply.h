@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* apply.h - carries out what was decided about a packet and the other fragments of its datagram. */
-#ifndef BPF_PORTMAP_APPLY_H
-#define BPF_PORTMAP_APPLY_H
+#pragma once
 
 #include "flow_context.h"
 #include "fragment.h"
 #include "offload_send.h"
-#include "parse_l4.h"
-#include "rewrite_error.h"
+#include "parse.h"
 
-/* Lets the packet enter its bridge once more. br_netfilter has shown it to conntrack at the
- * bridge's port, where no program of ours was, before it was translated; conntrack would take the
- * replies for invalid. The kernel forgets that on the way (skb_scrub_packet), so conntrack sees the
- * packet again, as it is now. */
+/* Lets the packet enter its bridge once more. br_netfilter has shown it to conntrack before it was
+ * translated, at a bridge's port without a program of ours; conntrack would take the replies for
+ * invalid. The kernel forgets that on the way (skb_scrub_packet). */
 INLINE int enter_again(struct __sk_buff *skb)
 {
 	tc_index_set(skb, TC_INDEX_ENTERED_AGAIN);
@@ -106,8 +103,7 @@ INLINE int apply_outwards(const struct flow_context *flow, enum verdict verdict)
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
-/* Sends a frame into the IP stack that the bridge would switch past to_container, although that
- * hook must translate it: a reply through a mapping, or a packet of a masqueraded connection. */
+/* Sends a frame into the IP stack that the bridge would switch past to_container. */
 GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 {
 	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
@@ -139,7 +135,7 @@ GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *p
 	return fate;
 }
 
-/* Does to a later fragment what was done to the first one. port: a container's veth, or NULL. */
+/* port: a container's veth, or NULL. */
 INLINE int apply_later_fragment(const struct flow_context *flow, const struct interface *port)
 {
 	struct packet *packet = flow->packet;
@@ -159,5 +155,3 @@ INLINE int apply_later_fragment(const struct flow_context *flow, const struct in
 		return TC_ACT_UNSPEC;
 	}
 }
-
-#endif

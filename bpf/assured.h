@@ -1,35 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * assured.h - the places of assured connections.
+ * assured.h - the places of assured connections, which are not evicted alive.
  *
- * An assured connection is never evicted alive. A hand goes round over the places, as in the clock
- * algorithm for pages, and stops at the first that is free, or whose connection is dead or closed.
- * Closed connections are spared at first, for late segments, and taken if the next few places have
- * nothing else. Those that are idle for hours are spared while the table has room.
- * `protected_until` saves the lookup of the record.
+ * A hand goes round over the places, as in the clock algorithm for pages, and stops at the first
+ * that is free, or whose connection is dead. Closed connections are spared at first, for late
+ * segments, and taken if the next few places have nothing else. Those that are idle for hours are
+ * spared while the table has room. `protected_until` saves the lookup of the record.
  */
-#ifndef BPF_PORTMAP_ASSURED_H
-#define BPF_PORTMAP_ASSURED_H
+#pragma once
 
 #include "connection_table.h"
 
 #define HAND_STEPS 64 /* places that a newcomer checks; then as many again, closed ones too */
-/* The same where the count of connections shows room. If all these places have live ones, it takes
- * about 0.1 ms. */
-#define FAR_ROUNDS 256 /* of HAND_STEPS */
-/* A search for dead ones, a few microseconds long, once a millisecond at most: so many places,
- * until CLEAN_LOOKS connections had to be looked at. */
+/* of HAND_STEPS, where the count of connections shows room: about 0.1 ms */
+#define FAR_ROUNDS 256
+/* A search for dead ones, of a few microseconds, once a millisecond at most: so many places, until
+ * CLEAN_LOOKS connections had to be looked at. */
 #define CLEAN_STEPS 1024
 #define CLEAN_LOOKS 48
 #define FEW_PART 64             /* few places are free: less than a 64th */
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
 #define PRESSURE_TICK 2         /* seconds until pressure is checked again */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
-
-INLINE bool table_is_pressed(void)
-{
-	return SINGLE(usage)->assured > assured_places - assured_places / PRESSURE_PART;
-}
 
 /* Which live connections give up their places */
 #define TAKES_CLOSED 1
@@ -46,8 +38,8 @@ INLINE __u32 connection_patience(const struct connection_key *key,
 	return connection_spared(key, connection);
 }
 
-/* Returns whether the place's connection is dead; if not, protects it anew. TCP without data is
- * checked again after its time-out under pressure, as pressure may come. */
+/* Returns whether the place's connection is dead; if not, protects it anew: TCP without data only
+ * for its time-out under pressure, which may come. */
 INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 {
 	const struct connection_key *key = &place->key;
@@ -66,7 +58,6 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 	return false;
 }
 
-/* Marks a place busy if it is free or its connection is dead. */
 GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 {
 	struct assured *place = assured_at(number);
@@ -82,7 +73,7 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 	now = clock_second();
 	if ((__s32)(place->protected_until - now) > 0 && owner_of_id_live(place->slot, seen))
 		return false;
-	if (table_is_pressed())
+	if (SINGLE(usage)->assured > assured_places - assured_places / PRESSURE_PART)
 		takes |= TAKES_IDLE | TAKES_DATALESS;
 	if (!assured_is_dead(place, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
@@ -99,8 +90,7 @@ INLINE void assured_free(__u32 number)
 		__sync_lock_test_and_set(&place->id, PLACE_FREE);
 }
 
-/* Returns true if the time, in any unit, has changed since the last call, for only one of all
- * callers. */
+/* Returns true if the time, in any unit, has changed since the last call, to one caller only. */
 INLINE bool usage_tick(__u32 *last, __u32 now)
 {
 	__u32 before = *last;
@@ -143,8 +133,8 @@ INLINE __u32 assured_claim_any(void)
 	return number;
 }
 
-/* Frees the place to which a hand points if its connection is dead; the next newcomer begins to
- * search there. Returns 1 if the connection had to be looked at, else 0. */
+/* Frees a place if its connection is dead; the next newcomer begins to search there. Returns 1 if
+ * the connection had to be looked at, else 0. */
 GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 {
 	__u32 number = 1 + hand % assured_places;
@@ -162,8 +152,8 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 	return 1;
 }
 
-/* Called after a refusal: dead connections may fill the table or the share. Frees some, and moves
- * the hand to free places for the next attempt; further refusals search on. */
+/* Called after a refusal, as dead connections may fill the table or the share: frees some for the
+ * next attempt. Further refusals search on. */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
@@ -183,7 +173,7 @@ INLINE void assured_fill(struct assured *place, const struct connection_key *key
 {
 	__builtin_memcpy(&place->key, key, sizeof(*key));
 	place->slot = connection->owner.slot;
-	place->protected_until = connection->last_seen + connection_patience(key, connection, true);
+	place->protected_until = connection->last_seen + connection_spared(key, connection);
 	__sync_lock_test_and_set(&place->id, id);
 }
 
@@ -242,5 +232,3 @@ GLOBAL_FUNCTION enum admission connection_assure(const struct connection_key *ke
 	}
 	return ADMISSION_OK;
 }
-
-#endif

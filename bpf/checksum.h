@@ -4,17 +4,14 @@
  *
  * A sender that leaves its checksum to the device (CHECKSUM_PARTIAL) says which bytes it covers and
  * where it belongs. A container may name any place (AF_PACKET with PACKET_VNET_HDR, or a tun device
- * behind it), and chooses the value by the bytes. The kernel writes it when the packet leaves,
- * after programs and firewall have judged an address or a port that is then another one.
- *
- * So it must be the transport header's own; or, as a tunnel's inner packet has one, lie behind the
- * headers by which the packet is judged.
+ * behind it), and chooses the value by the bytes; the kernel writes it after programs and firewall
+ * have judged the packet. So it must be the transport header's own or, as of a tunnel's inner
+ * packet, lie behind the headers that are judged.
  */
-#ifndef BPF_PORTMAP_CHECKSUM_H
-#define BPF_PORTMAP_CHECKSUM_H
+#pragma once
 
 #include "device.h"
-#include "parse_l4.h"
+#include "parse.h"
 #include "rewrite.h"
 
 #define PROTOCOL_AUTHENTICATION 51 /* IPv6: firewalls look for ports behind it */
@@ -24,8 +21,8 @@
  * `extern`, for which libbpf wants a kernel with BTF. */
 static void *(*const kernel_skb)(void *skb) = (void *)CAST_CALL;
 
-/* Returns whether the checksum's field is the transport header's own. start: where the bytes begin
- * that it covers, counted from the IP header; offset: of the field from there. */
+/* start: where the bytes begin that the checksum covers, counted from the IP header; offset: of its
+ * field from there. */
 INLINE bool checksum_is_own(const struct packet *packet, __u16 start, __u16 offset)
 {
 	enum protocol protocol = packet->tuple.protocol;
@@ -35,9 +32,8 @@ INLINE bool checksum_is_own(const struct packet *packet, __u16 start, __u16 offs
 	       (packet_protocol_has_ports(protocol) || parse_is_icmp(packet, protocol));
 }
 
-/* Returns whether anything behind the first bytes of the transport header may be written. Not with
- * TCP's flags and numbers, SCTP's chunks, the packet that an error quotes, nor where the transport
- * header was not found. */
+/* Returns whether what follows the first bytes of the transport header may be written: not TCP's
+ * flags and numbers, SCTP's chunks, what an error quotes, nor where that header was not found. */
 INLINE bool checksum_may_be_inner(const struct packet *packet, enum packet_kind kind)
 {
 	__u8 protocol = packet->tuple.protocol;
@@ -46,7 +42,6 @@ INLINE bool checksum_may_be_inner(const struct packet *packet, enum packet_kind 
 	       protocol != PROTOCOL_AUTHENTICATION && (protocol || kind != PACKET_OPAQUE);
 }
 
-/* Returns whether a checksum that is not the packet's own is where it must not be. */
 INLINE bool checksum_is_misplaced(const struct packet *packet, enum packet_kind kind, __u16 start,
 				  __u16 offset)
 {
@@ -77,5 +72,3 @@ INLINE bool checksum_refuses(struct __sk_buff *skb, const struct packet *packet,
 	return !checksum_is_own(packet, start, offset) &&
 	       checksum_is_misplaced(packet, kind, start, offset);
 }
-
-#endif

@@ -2,18 +2,15 @@
 /*
  * connection.h - the record of a connection: its key, its lifetime, the translation of a packet.
  *
- * Between our hooks the IP stack sees a connection without NAT, by the same tuple in both
- * directions. That tuple is its identity (struct connection_key). A packet from the inside has this
- * tuple; one from the outside leads to it through a mapping, an alias (alias.h) or, if it is not
- * translated, directly.
+ * A packet from the inside has the tuple that is the key; one from the outside leads to it through
+ * a mapping, an alias (alias.h) or, if it is not translated, directly.
  *
  * Nothing sweeps the table. A record is dead when its owner is (DEL ends the generation, in O(1))
  * or when it has timed out; whoever needs its place or tuple may take it. The memory of a record
  * may be reused while a program looks at it: after every helper call that may take long, compare
  * `id` before writing.
  */
-#ifndef BPF_PORTMAP_CONNECTION_H
-#define BPF_PORTMAP_CONNECTION_H
+#pragma once
 
 #include "lifetime.h"
 #include "owner.h"
@@ -96,15 +93,6 @@ INLINE struct connection *connection_find(const struct connection_key *key)
 	return connection && connection_lives(key, connection, clock_second()) ? connection : NULL;
 }
 
-/* Returns whether the tuple of an inward packet is this connection's external one. Another
- * connection's may become the same when it is translated. */
-INLINE bool connection_has_external(const struct connection *connection, const struct tuple *tuple)
-{
-	return address_equal(connection->external_address, tuple->destination) &&
-	       connection->external_port == tuple->destination_port &&
-	       connection->peer_port == tuple->source_port;
-}
-
 /* Does a packet of this direction go to the side that began? */
 INLINE bool connection_is_reply(const struct connection *connection, enum way way)
 {
@@ -119,7 +107,7 @@ INLINE bool connection_has_alias(const struct connection_key *key,
 	       connection->peer_port != key->outside_port;
 }
 
-/* Makes the key of its alias, which is the tuple of an inward packet before translation. */
+/* Makes the key of its alias: the tuple of an inward packet before translation. */
 INLINE void connection_external_key(const struct connection_key *key,
 				    const struct connection *connection,
 				    struct connection_key *external)
@@ -150,5 +138,3 @@ INLINE void translation_outwards(const struct connection *connection,
 	translation_to(translation, connection->external_address, connection->external_port,
 		       connection->peer_port);
 }
-
-#endif

@@ -13,22 +13,20 @@
  *   `state`:  UNCONFIRMED           REPLIED                     ASSURED, COUNTED     no COUNTED
  *
  * A half-open connection takes one of the next RING_STEPS places of a ring: a free one, one whose
- * owner has gone, or the one whose account has most, and evicts the connection there. Connections
- * that others begin to a container and those that it begins itself are two accounts. If the
+ * owner has gone, or the one whose account has most, and evicts the connection there. If the
  * newcomer's own account has more, it tries places elsewhere, as a flood may have left many of one
  * account in a row, and is refused after RING_TRIES. So a flood cannot evict connections of an
- * account that has fewer. A ring of 32,768 places turns in 0.1 s at 300,000 SYN a second: a client
- * of the flooded container must answer within that time, as with netfilter before its table is
- * full; clients of other containers, and what the container itself begins, are not affected.
+ * account that has fewer (shares.h). A ring of 32,768 places turns in 0.1 s at 300,000 SYN a
+ * second: a client of the flooded container must answer within that time, as with netfilter before
+ * its table is full.
  *
  * Places, records and aliases have an `id`, and whoever exchanges it for another may change them:
- * so a record is counted and deleted once. Memory that is free has id 0, so nobody can mistake it,
- * or what has reused it, for what was there before. Until a record with id 0 is deleted, other
- * programs see a dead one. A program that gives an ended connection something (a count, a place, an
- * alias) looks at the id afterwards, and takes back what the one that ended it may not have found.
+ * so a record is counted and deleted once. Free memory has id 0, so nobody mistakes it, or what has
+ * reused it, for what was there before; a record with id 0 is dead. A program that gives a
+ * connection something (a count, a place, an alias) looks at the id afterwards, and takes back what
+ * the one that ended it may not have found.
  */
-#ifndef BPF_PORTMAP_CONNECTION_TABLE_H
-#define BPF_PORTMAP_CONNECTION_TABLE_H
+#pragma once
 
 #include "alias.h"
 
@@ -47,7 +45,6 @@ enum admission {
 	ADMISSION_LIMITED, /* its owner or client has reached its limit */
 };
 
-/* Remembers the sequence numbers of the packet that begins a TCP connection. */
 INLINE void draft_track(struct connection *connection, const struct packet *packet, enum way way)
 {
 	struct tcp_numbers *sent = &connection->tcp[way];
@@ -63,7 +60,7 @@ INLINE void draft_track(struct connection *connection, const struct packet *pack
 	connection->state |= SENDER(STATE_ACKNOWLEDGED, way);
 }
 
-/* Starts the draft of a connection, begun by a packet of this direction; untranslated so far. */
+/* Starts the draft of a connection that this packet begins; untranslated so far. */
 INLINE struct draft *draft_begin(const struct packet *packet, enum way way,
 				 const struct owner *owner, enum flow_kind kind, __u32 state)
 {
@@ -94,7 +91,7 @@ INLINE struct assured *assured_at(__u32 number)
 	return number ? bpf_map_lookup_elem(&assured, &number) : NULL;
 }
 
-/* Takes a ring place from the connection with this id. False: it had left it already. */
+/* False: the connection with this id had left the place already. */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
 	__u32 slot = place->slot, out = place->charged_out & 1;
@@ -110,7 +107,6 @@ INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 	return true;
 }
 
-/* Frees the place of a connection that had this id. */
 INLINE void place_leave(const struct connection *connection, __u32 id)
 {
 	struct half_open *ring;
@@ -158,8 +154,7 @@ INLINE __u8 connection_account(const struct connection *connection)
 	return (connection->state & STATE_CHARGED_OUT) != 0;
 }
 
-/* Returns how many half-open connections this account of this id's owner has; 0 if the count is a
- * predecessor's in its slot. */
+/* Returns 0 if the count is of a predecessor in the slot. */
 INLINE __s32 half_open_count(__u32 slot, __u32 id, __u8 account)
 {
 	struct share *share = bpf_map_lookup_elem(&shares, &slot);
@@ -218,7 +213,6 @@ GLOBAL_FUNCTION bool draft_take_place(bool anywhere)
 	return true;
 }
 
-/* Gives the place to the connection. */
 INLINE void draft_settle(struct half_open *place, const struct draft *draft)
 {
 	struct share *share = share_of(&draft->connection.owner);
@@ -252,8 +246,8 @@ INLINE int draft_insert_record(const struct draft *draft)
 	return bpf_map_update_elem(&connections, key, &draft->connection, BPF_NOEXIST);
 }
 
-/* Begins the connection of the draft, half-open. It gets its place first: whoever ends it finds
- * that. If another connection has evicted it meanwhile, that has not found the record. */
+/* Begins the draft's connection, half-open. It gets its place first: whoever ends it finds that. If
+ * it is evicted meanwhile, its record has not been found. */
 GLOBAL_FUNCTION enum admission draft_admit(void)
 {
 	struct draft *draft = draft_get();
@@ -281,5 +275,3 @@ GLOBAL_FUNCTION enum admission draft_admit(void)
 	SINGLE(usage)->half_open_hand = draft->connection.place - 1;
 	return error == -EEXIST ? ADMISSION_TAKEN : ADMISSION_FULL;
 }
-
-#endif

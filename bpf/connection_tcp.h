@@ -10,14 +10,13 @@
  *
  * Anyone who knows the addresses can forge a packet, so one counts only if its receiver would
  * accept it. The sequence number of a RST must be the last acknowledgment of the other direction,
- * or the end of what was sent in its own: netfilter's rule. Windows are not checked, so their sizes
- * need not be known: any other packet must have a sequence number close to the previous ones of its
- * direction, a FIN's closer, and acknowledge no more than the other side has sent, and hardly less
- * than before. A SYN on a live connection changes nothing until the other side answers with
- * SYN-ACK; a peer that is still connected answers with an ACK.
+ * or the end of what was sent in its own: netfilter's rule. Any other packet must have a sequence
+ * number close to the previous ones of its direction, a FIN's closer, and acknowledge no more than
+ * the other side has sent, and hardly less than before; windows are not known. A SYN on a live
+ * connection changes nothing until the other side answers with SYN-ACK; a peer that is still
+ * connected answers with an ACK.
  */
-#ifndef BPF_PORTMAP_CONNECTION_TCP_H
-#define BPF_PORTMAP_CONNECTION_TCP_H
+#pragma once
 
 #include "assured.h"
 
@@ -46,8 +45,7 @@ INLINE bool tcp_is_after(__u32 number, __u32 last)
 	return (__s32)(number - last) > 0;
 }
 
-/* Returns whether a packet's sequence number follows what its sender has sent or, where that is not
- * known, what the other side has acknowledged. */
+/* Compares with what its sender has sent or, if not known, the other side has acknowledged. */
 INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number, enum way way)
 {
 	if (connection->state & SENDER(STATE_SEQUENCE, way))
@@ -56,10 +54,10 @@ INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number,
 	       tcp_is_close(number, connection->tcp[!way].acknowledged);
 }
 
-/* Returns whether the acknowledgment lies between the sender's last one and the end of what the
- * other side has sent, as far as these are known. More is allowed on both sides: packets overtake
- * each other, and later fragments are not counted. If nothing was acknowledged yet, a SYN-ACK
- * answers the SYN; any other packet may be of a connection picked up in the middle, far behind. */
+/* It must lie between the sender's last one and the end of what the other side has sent, as far as
+ * these are known; more is allowed, as packets overtake each other, and later fragments are not
+ * counted. If nothing was acknowledged yet, a SYN-ACK answers the SYN; any other packet may be of a
+ * connection picked up in the middle, far behind. */
 INLINE bool tcp_acknowledgment_fits(const struct connection *connection,
 				    const struct packet *packet, enum way way)
 {
@@ -109,7 +107,6 @@ INLINE bool tcp_fin_counts(const struct connection *connection, const struct pac
 	return !(state & RECEIVER(STATE_SEQUENCE, way)); /* picked up in the middle */
 }
 
-/* Remembers the sequence numbers of a plausible packet. */
 INLINE void tcp_remember(struct connection *connection, const struct packet *packet, enum way way)
 {
 	__u32 end = packet->tcp_sequence + packet->tcp_sequence_length, state = connection->state;
@@ -137,9 +134,8 @@ INLINE void tcp_track(struct connection *connection, const struct packet *packet
 		tcp_remember(connection, packet, way);
 }
 
-/* A forged SYN is answered too, but its sender does not know the initial number of the SYN-ACK, and
- * must not get a connection that lasts for days. If the connection was picked up in the middle, no
- * number is known and any will do. */
+/* A forged SYN is answered too, but its sender does not know the SYN-ACK's number, and must not get
+ * a connection that lasts for days. Of one picked up in the middle no number is known. */
 INLINE bool tcp_acknowledges(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
@@ -235,8 +231,8 @@ INLINE bool tcp_follow_half_open(const struct connection_key *key, struct connec
 	return true;
 }
 
-/* A packet shows that its sender is still there unless it was sent before the connection closed. A
- * keep-alive has the sequence number before the next one. */
+/* Returns whether it was sent after the connection closed. A keep-alive has the sequence number
+ * before the next one. */
 INLINE bool tcp_shows_life(const struct connection *connection, const struct packet *packet,
 			   enum way way)
 {
@@ -244,8 +240,7 @@ INLINE bool tcp_shows_life(const struct connection *connection, const struct pac
 	       !tcp_is_after(connection->tcp[way].sequence_end, packet->tcp_sequence + 1);
 }
 
-/* Returns whether the packet shows that its sender, which is awaited, has gone on. Nobody who has
- * not seen what the other side has sent can acknowledge it. */
+/* Returns whether the packet shows that its sender, which is awaited, has gone on. */
 INLINE bool tcp_revives(const struct connection *connection, const struct packet *packet,
 			enum way way)
 {
@@ -286,8 +281,7 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 	}
 }
 
-/* A closed connection shows life. If its owner or client has reached its limit, it stays closed and
- * its place may be reused. */
+/* If its owner or client has reached its limit, it stays closed and its place may be reused. */
 INLINE void tcp_open_again(const struct connection_key *key, struct connection *connection)
 {
 	if (share_left_to(key, connection))
@@ -342,15 +336,3 @@ INLINE bool tcp_is_usual(const struct connection *connection, const struct packe
 	       tcp_is_close(packet->tcp_sequence, connection->tcp[way].sequence_end) &&
 	       sent < SEQUENCE_AHEAD && packet->tcp_acknowledgment - last <= sent;
 }
-
-/* Applies a packet to its assured connection. */
-INLINE void tcp_use(const struct connection_key *key, struct connection *connection,
-		    const struct packet *packet, enum way way)
-{
-	if (tcp_is_usual(connection, packet, way))
-		tcp_remember(connection, packet, way);
-	else
-		tcp_follow(key, connection, packet, way);
-}
-
-#endif

@@ -8,11 +8,9 @@
  * sends one request and gets one reply (DNS) needs no assured place. But UDP replies may go on
  * without another request: netfilter assures such a stream after two seconds. A server that repeats
  * its answer to a forged request looks the same, so only accounts that are no hogs (shares.h) get
- * places in this way: a flood of single datagrams fills a sixteenth of the table at most, and then
- * needs a second datagram for each place, as before.
+ * places in this way: a flood of single datagrams fills a sixteenth of the table at most.
  */
-#ifndef BPF_PORTMAP_CONNECTION_USE_H
-#define BPF_PORTMAP_CONNECTION_USE_H
+#pragma once
 
 #include "connection_tcp.h"
 
@@ -48,7 +46,6 @@ INLINE bool found_look_up(struct found *found)
 	return false;
 }
 
-/* Prepares the first lookup for a packet of this direction. */
 INLINE void found_prepare(struct found *found, enum way way)
 {
 	found->connection = NULL;
@@ -56,7 +53,6 @@ INLINE void found_prepare(struct found *found, enum way way)
 	found->key = &scratch_get()->found;
 }
 
-/* Finds the connection of an outward packet. */
 INLINE bool found_outwards(struct found *found, const struct tuple *tuple)
 {
 	found_prepare(found, OUTWARDS);
@@ -73,8 +69,7 @@ INLINE struct connection *connection_of(const struct tuple *tuple, enum way way)
 	return connection_find(key);
 }
 
-/* Inserts the connection's alias again if it is missing. False: another connection has it now. If
- * this one has ended meanwhile, the one that ended it may have come too early to delete it. */
+/* Inserts the connection's alias again if it is missing. False: another connection has it now. */
 INLINE bool connection_keep_alias(const struct connection_key *key,
 				  const struct connection *connection, __u32 id)
 {
@@ -95,8 +90,8 @@ INLINE bool connection_keep_alias(const struct connection_key *key,
 	return !alias || !alias->id || alias->id == id;
 }
 
-/* Called once a second. Returns false where the connection has ended, because its container has
- * gone or another connection has its external tuple. */
+/* Called once a second. False: the connection has ended, because its container has gone or another
+ * connection has its external tuple. */
 GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 					struct connection *connection, __u32 now)
 {
@@ -177,8 +172,10 @@ INLINE enum verdict connection_use(struct found *found, const struct packet *pac
 		return connection_use_half_open(found->key, connection, packet, way);
 	connection->packets[way]++;
 	connection->bytes[way] += length;
-	if (found->key->protocol == PROTOCOL_TCP)
-		tcp_use(found->key, connection, packet, way);
+	if (found->key->protocol == PROTOCOL_TCP && tcp_is_usual(connection, packet, way))
+		tcp_remember(connection, packet, way);
+	else if (found->key->protocol == PROTOCOL_TCP)
+		tcp_follow(found->key, connection, packet, way);
 	return VERDICT_TRANSLATE;
 }
 
@@ -197,5 +194,3 @@ INLINE enum verdict verdict_of_admission(enum admission admission)
 		return drop(table_full);
 	}
 }
-
-#endif

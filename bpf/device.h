@@ -4,18 +4,14 @@
  * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; whether a
  * container was cut off; and the IPv6 addresses of a device.
  *
- * No helper reports them, so the programs read the kernel's own structures (device_members.h) with
- * bpf_probe_read_kernel(), which fails on an invalid address. Programs run under RCU, which keeps
- * devices in memory. What cannot be read counts as absent: user space also looks, at ADD, CHECK and
- * attach.
+ * No helper reports them, so the programs read the kernel's own structures (device_members.h),
+ * which RCU keeps in memory, with bpf_probe_read_kernel(), which fails on an invalid address. What
+ * cannot be read counts as absent: user space also looks, at ADD, CHECK and attach.
  */
-#ifndef BPF_PORTMAP_DEVICE_H
-#define BPF_PORTMAP_DEVICE_H
+#pragma once
 
-#include <bpf/bpf_endian.h>
 #include "connection.h"
 #include "device_members.h"
-#include "packet.h"
 
 /* Set by the loader. It is constant for the verifier, which removes the code that it disables. */
 const volatile struct device_layout device_layout = {};
@@ -176,5 +172,3 @@ GLOBAL_FUNCTION int device_check(struct __sk_buff *skb, __u32 veth)
 			     device_is_cut_off(skb, veth, bridge);
 	return 0;
 }
-
-#endif

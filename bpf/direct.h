@@ -4,8 +4,7 @@
  * dropped: those of clients that reach a container by its own address, and those that a strict
  * container begins with it.
  */
-#ifndef BPF_PORTMAP_DIRECT_H
-#define BPF_PORTMAP_DIRECT_H
+#pragma once
 
 #include "dnat.h"
 
@@ -18,8 +17,7 @@ INLINE bool direct_begins(const struct packet *packet)
 	return !packet->echo_reply;
 }
 
-/* Makes an unconfirmed record (a note), since the sender may be forged: the stack must let the
- * packet through first. False: the tuple is a connection's already. */
+/* Makes an unconfirmed record (a note). False: the tuple is a connection's already. */
 INLINE bool direct_note(const struct packet *packet, const struct owner *owner)
 {
 	const struct draft *draft =
@@ -37,9 +35,9 @@ INLINE bool direct_note(const struct packet *packet, const struct owner *owner)
 }
 
 /* A client reaches a container by its own address. Only a container's own veth verifies the sender.
- * Elsewhere a forged packet could choose what is not masqueraded: it makes a note, which
- * direct_confirm() confirms once the stack has let it through. But if another connection has the
- * replies' tuple, the source port must change now. The container that begins is charged. */
+ * Elsewhere it makes a note, as a forged packet could choose what is not masqueraded; but if
+ * another connection has the replies' tuple, the source port must change now. The container that
+ * begins is charged. */
 GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 					  const struct endpoint *endpoint, bool sender_verified,
 					  struct translation *translation)
@@ -49,9 +47,8 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	struct owner owner;
 	enum admission admission;
 
-	if (!packet || !endpoint || !translation)
-		return VERDICT_PASS;
-	if (!owner_live(&endpoint->owner) || !direct_begins(packet))
+	if (!packet || !endpoint || !translation || !owner_live(&endpoint->owner) ||
+	    !direct_begins(packet))
 		return VERDICT_PASS;
 	if (sender_verified)
 		charged = endpoint_find(packet->sender);
@@ -71,7 +68,6 @@ GLOBAL_FUNCTION enum verdict direct_begin(const struct packet *packet,
 	return verdict_of_admission(admission);
 }
 
-/* Returns the unconfirmed record of a packet of this direction, or NULL. */
 INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way way)
 {
 	struct connection *noted = connection_of(tuple, way);
@@ -79,8 +75,7 @@ INLINE struct connection *direct_find_note(const struct tuple *tuple, enum way w
 	return noted && (noted->state & STATE_UNCONFIRMED) ? noted : NULL;
 }
 
-/* A packet leaves the stack towards a container, which confirms the note made at ingress. False:
- * there is none. */
+/* The packet has left the stack towards a container. False: there is no note of it. */
 GLOBAL_FUNCTION bool direct_confirm(const struct packet *packet)
 {
 	struct connection *noted;
@@ -114,5 +109,3 @@ GLOBAL_FUNCTION int direct_remember_strict(const struct packet *packet,
 		count(flow_direct);
 	return 0;
 }
-
-#endif

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* dnat.h - finds the connection of an inward packet, and begins those through mapped ports. */
-#ifndef BPF_PORTMAP_DNAT_H
-#define BPF_PORTMAP_DNAT_H
+#pragma once
 
-#include "connection_use.h"
 #include "endpoint.h"
-#include "policy.h"
-#include "portmap.h"
-#include "route.h"
 #include "snat.h"
 
-/* Returns false where no alias has this destination; of echo identifiers, which are not marked,
- * always true. */
+/* Returns false where no alias has this destination. Echo identifiers are not marked. */
 INLINE bool alias_is_likely(const struct tuple *tuple)
 {
 	return !packet_protocol_has_ports(tuple->protocol) ||
@@ -46,9 +40,13 @@ INLINE bool inwards_by_alias(const struct tuple *tuple, struct found *found)
 	return false;
 }
 
+/* Another connection's tuple may become the same when it is translated. */
 INLINE bool inwards_by_key(const struct tuple *tuple, struct found *found)
 {
-	if (found_look_up(found) && connection_has_external(found->connection, tuple))
+	if (found_look_up(found) &&
+	    address_equal(found->connection->external_address, tuple->destination) &&
+	    found->connection->external_port == tuple->destination_port &&
+	    found->connection->peer_port == tuple->source_port)
 		return true;
 	found->connection = NULL;
 	return false;
@@ -98,8 +96,7 @@ INLINE struct portmap *inwards_find(const struct tuple *tuple, struct found *fou
 	return mapping;
 }
 
-/* Does the same as a function for rare callers. The key is left in scratch->found. False: there is
- * no connection. */
+/* Not inlined, for rare callers. The key is left in scratch->found. */
 GLOBAL_FUNCTION bool inwards_find_key(const struct tuple *tuple)
 {
 	struct found found = {};
@@ -172,8 +169,8 @@ INLINE bool dnat_belongs_to_host(struct __sk_buff *skb, const struct packet *pac
 	       socket_find(skb, &packet->tuple) >= SOCKET_LINGERING;
 }
 
-/* Returns false for the end of a connection, a refusal and an answer, which nobody has asked for:
- * forged packets and late ones. The host gets them, as with netfilter's NAT. */
+/* Returns false for the end of a connection, a refusal and an answer: forged packets and late ones.
+ * The host gets them, as with netfilter's NAT. */
 INLINE bool dnat_may_begin(const struct packet *packet)
 {
 	return packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet) ||
@@ -208,5 +205,3 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 	count(flow_mapping);
 	return verdict;
 }
-
-#endif

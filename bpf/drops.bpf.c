@@ -3,15 +3,13 @@
  * drops.bpf.c - tells `bpf-portmap trace` which packets of containers and of mapped ports
  * the kernel drops, where and why. Loaded only while that runs.
  *
- * It sees every packet that the kernel drops, in all network namespaces. So it lets through what
- * may be ours by the bitmaps of published ports and container addresses; user space, which can look
- * up connections, decides. It looks up no map that allocates its entries on demand: before Linux
- * 6.1 the kernel prints a warning about such a program.
+ * It sees what the kernel drops in all network namespaces, and lets through what may be ours by the
+ * bitmaps of published ports and container addresses; user space decides. It looks up no map that
+ * allocates its entries on demand: before Linux 6.1 the kernel prints a warning about such a
+ * program.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
 #include "portmap.h"
 #include "endpoint.h"
 #include "trace_event.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* egress.h - packets that leave the IP stack to an uplink or a container: which connection one
  * belongs to, and whether it begins one whose source is translated. */
-#ifndef BPF_PORTMAP_EGRESS_H
-#define BPF_PORTMAP_EGRESS_H
+#pragma once
 
 #include "apply.h"
 #include "host.h"
-#include "tc_index.h"
 
 /* Returns whether this packet would be masqueraded if it began a connection. */
 GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
@@ -18,8 +16,6 @@ GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct
 	       !policy_leaves_source(&endpoint->owner, packet->tuple.destination);
 }
 
-/* Returns the confirmed connection of a packet of this direction, by the tuple that the stack
- * sees. */
 INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum way way)
 {
 	struct connection *connection = connection_of(tuple, way);
@@ -27,7 +23,6 @@ INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum w
 	return connection && !(connection->state & STATE_UNCONFIRMED) ? connection : NULL;
 }
 
-/* Returns the kind of the connection for which this packet is an inward one, or 0. */
 INLINE __u8 kind_inwards(const struct tuple *tuple)
 {
 	const struct connection *back = connection_confirmed(tuple, INWARDS);
@@ -35,9 +30,8 @@ INLINE __u8 kind_inwards(const struct tuple *tuple)
 	return back ? back->kind : 0;
 }
 
-/* Returns whether it is part of a connection whose other direction is translated: a container's
- * request through a mapping (the other container is to see its address), or a reply to a
- * masqueraded container, already translated. */
+/* Returns whether the connection's other direction is translated: a container's request through a
+ * mapping (the other container is to see its address), or a reply to a masqueraded container. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
 	__u8 kind = kind_inwards(tuple);
@@ -45,7 +39,6 @@ INLINE bool translated_on_return(const struct tuple *tuple)
 	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
-/* Returns the destination's endpoint if this client of its mapped ports is masqueraded, or NULL. */
 INLINE const struct endpoint *masquerading_endpoint(const struct packet *packet)
 {
 	const struct endpoint *destination;
@@ -157,9 +150,9 @@ GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct pack
 	return interface && (interface->watched || interface->without_fast_path);
 }
 
-/* Begins a connection whose source is translated, if one of the two containers wants that. Not if
- * the packet has not come through its sender's veth: it is a forger's, or the container's own by an
- * interface of another network. */
+/* Begins a connection whose source is translated, if one of the two containers wants that. A packet
+ * that has not come through its sender's veth is a forger's, or the container's own by an interface
+ * of another network. */
 INLINE enum verdict leave_new(const struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
@@ -206,9 +199,8 @@ INLINE enum verdict leave_unrelated(const struct flow_context *flow)
 		       : VERDICT_PASS;
 }
 
-/* Decides about an outgoing ICMP error about a packet that was translated inwards, from a
- * container, a router behind it, or the host. In the host's own only the quoted packet is
- * changed. */
+/* Decides about an error about a packet that was translated inwards, from a container, a router
+ * behind it, or the host. In the host's own only the quoted packet is changed. */
 INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 {
 	struct packet *packet = flow->packet;
@@ -224,7 +216,6 @@ INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 	return VERDICT_TRANSLATE;
 }
 
-/* Finds the connection of a packet that leaves the stack. */
 INLINE enum relation relation_outwards(struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
@@ -261,9 +252,8 @@ INLINE enum verdict decide_outwards(struct flow_context *flow)
 	}
 }
 
-/* Handles the host's own packet, which has no ingress interface. It is not changed, unless its
- * connection has got another port. (The stack also makes packets in a client's name: the fragments
- * that ip6_fragment() makes again.) */
+/* Handles the host's own packet, which has no ingress interface, or a fragment that ip6_fragment()
+ * has made again. It is not changed, unless its connection has got another port. */
 INLINE int leave_from_host(struct flow_context *flow)
 {
 	enum verdict verdict = VERDICT_PASS;
@@ -323,5 +313,3 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	}
 	return leave_forwarded(&flow, uplink);
 }
-
-#endif

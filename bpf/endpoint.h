@@ -7,15 +7,12 @@
  * connection. Masqueraded connections have a record; those that the container begins with its own
  * address are therefore remembered at the uplink (direct.h).
  */
-#ifndef BPF_PORTMAP_ENDPOINT_H
-#define BPF_PORTMAP_ENDPOINT_H
+#pragma once
 
-#include "address.h"
 #include "owner.h"
 #include "packet.h"
 
-/* Returns false where no container has this address, or ever had. The bitmap's 8 kB stay in the
- * cache. */
+/* Returns false where no container ever had this address. The bitmap's 8 kB stay in the cache. */
 INLINE bool endpoint_is_likely(const __u8 *address)
 {
 	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
@@ -23,7 +20,6 @@ INLINE bool endpoint_is_likely(const __u8 *address)
 	return BIT_IS_SET(endpoint_addresses, bit);
 }
 
-/* Returns NULL where no container has this address. */
 INLINE struct endpoint *endpoint_find(const __u8 *address)
 {
 	struct endpoint_key key;
@@ -34,7 +30,6 @@ INLINE struct endpoint *endpoint_find(const __u8 *address)
 	return bpf_map_lookup_elem(&endpoints, &key);
 }
 
-/* Returns the slot of the container that has this address, or NULL. */
 INLINE const struct slot *endpoint_slot(const __u8 *address)
 {
 	const struct endpoint *endpoint = endpoint_find(address);
@@ -53,7 +48,7 @@ INLINE bool strict_refuses(const struct endpoint *endpoint, __u32 ifindex)
 	return interface && interface->role == ROLE_UPLINK;
 }
 
-/* Does the same where the packet's own destination is not in the tuple, so it is read again. */
+/* The same where the packet's own destination is not in the tuple, so it is read again. */
 GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct endpoint *endpoint;
@@ -72,5 +67,3 @@ GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct pa
 	endpoint = endpoint_find(destination.bytes);
 	return endpoint && strict_refuses(endpoint, skb->ifindex);
 }
-
-#endif

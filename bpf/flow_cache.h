@@ -4,25 +4,20 @@
  * connection.
  *
  * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
- * is in a CPU cache. But what is done to the packets of a container's connections differs little
- * from one to the next. So it is stored once for all that are treated alike (struct treatment), and
- * a connection's memo is small: the peer, the ports, and which treatment it is.
+ * is in a CPU cache. So what is done to packets is stored once for all connections that are treated
+ * alike (struct treatment), and a connection's memo is small: the peer, the ports, the treatment.
  *
  * A memo is valid for the second in which it was made, so one packet a second goes the long way.
  * What must take effect at once is checked each time: the owner, the interface, and drop-offload.
- * Packets that go through the IP stack have memos, too: those are translated as before, and the
- * firewall decides about each one. TCP has no memos, because every packet's sequence numbers are
- * tracked.
+ * Packets that go through the IP stack have memos, too: the firewall decides about each one. TCP
+ * has none, because every packet's sequence numbers are tracked.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until the second ends: if all are taken, a connection goes without.
  */
-#ifndef BPF_PORTMAP_FLOW_CACHE_H
-#define BPF_PORTMAP_FLOW_CACHE_H
+#pragma once
 
 #include "flow_context.h"
-#include "noticed.h"
-#include "portmap.h"
 
 /* What is done to the packets between one of our addresses and any peer. */
 struct treatment {
@@ -110,7 +105,6 @@ INLINE bool memo_is_for(const struct memo *memo, const struct sides *sides)
 	       address_equal(memo->peer, sides->peer) && (memo->stamp & 1) == sides->out;
 }
 
-/* Returns whether the packet needs nothing that only the long way does. */
 INLINE bool memo_suits(const struct packet *packet)
 {
 	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&
@@ -200,8 +194,7 @@ INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
 	return TREATMENTS;
 }
 
-/* Returns the place of these sides' memo, or one that no memo of this second has; NULL: there is
- * none. */
+/* Returns the place of these sides' memo, or one that no memo of this second has, or NULL. */
 INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, __u32 second)
 {
 	struct memo *memo, *unused = NULL;
@@ -271,5 +264,3 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 		memos_made = wanted.second;
 	return 0;
 }
-
-#endif

@@ -2,12 +2,11 @@
 /*
  * flow_context.h - what is known about the packet at hand, passed on from stage to stage.
  *
- * It is on the entry program's stack, not in scratch, because a pointer that is kept in a map is a
- * pointer no more. All functions that take it are inlined, so it costs no memory; the functions
- * that the verifier checks separately take the parts that they need.
+ * It is on the entry program's stack, because a pointer that is kept in a map is a pointer no more.
+ * All functions that take it are inlined, so it costs no memory; global functions take the parts
+ * that they need.
  */
-#ifndef BPF_PORTMAP_FLOW_CONTEXT_H
-#define BPF_PORTMAP_FLOW_CONTEXT_H
+#pragma once
 
 #include "connection_use.h"
 
@@ -40,5 +39,3 @@ enum relation {
 	RELATION_ESTABLISHED, /* of a connection, request or reply */
 	RELATION_RELATED,     /* an ICMP error about one's packet */
 };
-
-#endif

@@ -7,18 +7,15 @@
  * fragments only the address changes.
  *
  * Later fragments that arrive before the first one are held at ingress, so at egress the first one
- * always comes first. (Where netfilter needs whole datagrams, it reassembles and refragments them
- * in between.) A program cannot keep a packet, only a copy of its bytes. When the first fragment
- * arrives, it is sent in again, followed by the held ones, each in a clone that gets their bytes.
- * They wait in the CPU's backlog until the first one has passed the whole stack, and then find its
- * fate.
+ * always comes first. A program cannot keep a packet, only a copy of its bytes. When the first
+ * fragment arrives, it is sent in again, followed by the held ones, each in a clone that gets their
+ * bytes. They wait in the CPU's backlog until the first one has passed the whole stack, and then
+ * find its fate.
  *
  * A copy is dropped after FRAGMENT_SECONDS. A fragment for which there is no room, or that exceeds
- * its datagram's limit, goes on unchanged. A flood of fragments can only prevent others from being
- * held.
+ * its datagram's limit, goes on unchanged: that is all that a flood can do to others.
  */
-#ifndef BPF_PORTMAP_FRAGMENT_H
-#define BPF_PORTMAP_FRAGMENT_H
+#pragma once
 
 #include "connection.h"
 #include "endpoint.h"
@@ -48,7 +45,7 @@ INLINE bool fragment_is_recent(__u32 since)
 	return (__s32)(clock_second() - since) <= FRAGMENT_SECONDS;
 }
 
-/* Finds or makes the record of the datagram. NULL: there is no room. */
+/* Returns NULL where there is no room. */
 INLINE struct fragment *fragment_open(const struct fragment_key *key)
 {
 	struct fragment fresh = {.last_seen = clock_second()};
@@ -141,7 +138,6 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 	return __sync_lock_test_and_set(&fragment->newest, 0);
 }
 
-/* Returns the fate of a later fragment. FRAGMENT_WAITING: not known. */
 GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 						   const struct packet *packet,
 						   struct translation *translation)
@@ -206,7 +202,6 @@ INLINE struct held_fragment *held_at(__u32 ticket)
 		fits && (length) >= sizeof(struct iphdr); \
 	})
 
-/* Takes a place that is free or whose fragment has expired. */
 INLINE bool held_take(struct held_fragment *place)
 {
 	__u32 seen = *(volatile __u32 *)&place->ticket;
@@ -250,7 +245,6 @@ GLOBAL_FUNCTION __u32 held_store(struct __sk_buff *skb, const struct packet *pac
 	return 0;
 }
 
-/* Puts the fragment at the head of its datagram's chain. */
 INLINE bool held_chain(struct fragment *fragment, struct held_fragment *place, __u32 ticket)
 {
 	__u32 newest;
@@ -327,5 +321,3 @@ GLOBAL_FUNCTION int held_release_all(struct __sk_buff *skb, const struct packet 
 		ticket = held_release(skb, packet, ticket);
 	return 0;
 }
-
-#endif

@@ -3,21 +3,19 @@
  * from_container.h - packets that a container sends, at its veth, before a bridge sees them.
  *
  * On one bridge the request to a mapped port is rewritten before the bridge sees it, so that bridge
- * netfilter's conntrack gets the final tuple. The bridge would switch the reply straight to the
- * other container, past the hook that must restore the host's address. So the reply is lifted into
- * the IP stack, by giving the frame the bridge's MAC, and leaves through to_container.
+ * netfilter's conntrack gets the final tuple. The bridge would switch the reply past the hook that
+ * must restore the host's address. So the reply is lifted into the IP stack, by giving the frame
+ * the bridge's MAC, and leaves through to_container.
  *
  * A container must not use a source address of the host or of another container. An unknown one is
  * allowed: it may have been added to the container later, or belong to a machine behind it, as a
  * container can be a router.
  */
-#ifndef BPF_PORTMAP_FROM_CONTAINER_H
-#define BPF_PORTMAP_FROM_CONTAINER_H
+#pragma once
 
 #include "checksum.h"
 #include "ingress.h"
 
-/* Returns whether it is another container's address. */
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
 	const struct slot *theirs = owner_slot(&endpoint->owner);
@@ -26,8 +24,7 @@ INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owne
 	       !endpoint->shared && slot_has_veth(endpoint->owner.slot);
 }
 
-/* Returns whether the frame goes into the IP stack: it has its bridge's MAC, or its ingress
- * port's. */
+/* Returns whether the frame goes into the IP stack: by its bridge's MAC, or its ingress port's. */
 INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *interface)
 {
 	return skb->pkt_type == PACKET_HOST ||
@@ -35,9 +32,9 @@ INLINE bool sender_asks_stack(struct __sk_buff *skb, const struct interface *int
 }
 
 /* host_addresses may be out of date, and routing does not tell an address of the host from one
- * without a route: so both are asked. For routed IPv6 packets routing alone decides: this also
- * drops a source without a route, which the stack would forward, but which gets no answer.
- * Link-local addresses, which are never routed, are the host's if this link's device has them. */
+ * without a route: so both are asked. For routed IPv6 packets routing alone decides: a source
+ * without a route, which would get no answer, is dropped too. A link-local address is the host's if
+ * this link's device has it. */
 INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 			   const struct interface *interface, __u32 ifindex)
 {
@@ -91,8 +88,7 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* Handles a packet of a live connection that the bridge is about to switch. If its translation
- * would change it, it is lifted. */
+/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. */
 INLINE int handle_switched(struct flow_context *flow, const struct interface *port)
 {
 	struct packet *packet = flow->packet;
@@ -107,9 +103,9 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 	return lifted ? lift(flow->skb, port) : TC_ACT_UNSPEC;
 }
 
-/* Sends a packet of a live connection past the stack if the connection has a path. VERDICT_PASS: it
- * goes through the stack, and is counted where it leaves. But one that is not assured yet is
- * counted here, because it must be assured before its path is decided. */
+/* Sends a packet past the stack if its connection has a path. VERDICT_PASS: it goes through the
+ * stack, and is counted where it leaves. But a connection that is not assured yet counts it here:
+ * it must be assured before its path is decided. */
 INLINE enum verdict leave_past_stack(struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
@@ -136,9 +132,8 @@ INLINE enum verdict leave_past_stack(struct flow_context *flow)
 	return flow->translation->path ? VERDICT_TRANSLATE : VERDICT_PASS;
 }
 
-/* An interface that came up since the last ADD has no to_uplink: a packet that must be translated
- * must not leave there, not even one of an old connection. A route may move between two packets, so
- * routing is asked for each. */
+/* An interface that came up since the last ADD has no to_uplink: what must be translated must not
+ * leave there. A route may move between two packets, so routing is asked for each. */
 GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
 					 __u32 ifindex)
 {
@@ -148,16 +143,14 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
-/* Returns whether the connection's outward packets get another source. */
 INLINE bool connection_is_translated(const struct connection *connection)
 {
 	return connection->kind == FLOW_MASQUERADE || connection->kind == FLOW_MAPPING;
 }
 
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
- * its container than the connection's own none begins to, and what is attached there must see the
- * packets: then both directions go through the stack. Nor may an ICMP error of another container.
- */
+ * its container none begins to, and what is attached there must see the packets: then both
+ * directions go through the stack. Nor may an ICMP error of another container. */
 GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct packet *packet,
 					struct connection *connection)
 {
@@ -186,8 +179,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	return false;
 }
 
-/* Handles a packet with its container's own address; found: the connection for which it is an
- * outward one, if any. interface: the container's veth. */
+/* Handles a packet with its container's own address. interface: the container's veth. */
 INLINE int handle_containers_packet(struct flow_context *flow, const struct interface *interface)
 {
 	const struct connection *connection = flow->found.connection;
@@ -219,9 +211,8 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	return apply_inwards(flow, verdict);
 }
 
-/* Shortcut for a connection of this container that was seen in this second. The checks below are
- * already answered: its owner has this veth, so the sender is verified; the packet goes to the
- * gateway. False: take the long way. */
+/* Shortcut for a connection that was seen in this second. Its owner has this veth, so the sender is
+ * verified; the packet goes to the gateway. False: take the long way. */
 INLINE bool handle_known(struct flow_context *flow, int *action)
 {
 	struct found *found = &flow->found;
@@ -321,5 +312,3 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 	}
 	return handle_container(&flow);
 }
-
-#endif

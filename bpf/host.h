@@ -5,20 +5,17 @@
  *
  * A mapping would take the replies to a socket whose source port is published. A masqueraded
  * connection would take those to a later socket with the same source port and server: the host gets
- * the port, and the container's connection continues with another one. But if that is assured, it
- * keeps the port and the host's connection gets another one outside, as netfilter does it: any user
- * of the host could end a container's connections otherwise. Nothing else of the host's is ever
- * changed.
+ * the port. But if that connection is assured, it keeps the port and the host's gets another one
+ * outside, as netfilter does it: any user of the host could end a container's connections
+ * otherwise. Nothing else of the host's is ever changed.
  */
-#ifndef BPF_PORTMAP_HOST_H
-#define BPF_PORTMAP_HOST_H
+#pragma once
 
 #include "direct.h"
 #include "flow_context.h"
-#include "snat.h"
 
-/* Returns whether the socket of a host connection has gone: then a peer that reuses its port means
- * the mapping. Connections of another NAT have no socket: there a SYN is enough. */
+/* Returns whether the socket of a host connection has gone: then its port means the mapping.
+ * Connections of another NAT have no socket: there a SYN is enough. */
 GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packet *packet,
 				       const struct connection_key *key, enum flow_kind kind)
 {
@@ -34,16 +31,6 @@ GLOBAL_FUNCTION bool host_has_finished(struct __sk_buff *skb, const struct packe
 	       socket_find(skb, reply) == SOCKET_NONE;
 }
 
-/* Returns whether a packet that looks like a reply to another NAT's connection may be a request to
- * a mapping. It does not keep the record alive: only outgoing packets do. */
-INLINE bool host_may_answer_foreign(const struct packet *packet,
-				    const struct connection *connection)
-{
-	return connection->kind == FLOW_FOREIGN && packet->tuple.protocol != PROTOCOL_TCP &&
-	       portmap_is_published(packet->tuple.destination_port);
-}
-
-/* Returns whether the replies belong to a connection through a mapping. */
 INLINE bool host_replies_are_mapped(struct scratch *scratch)
 {
 	const struct connection_key *key = &scratch->draft.key;
@@ -70,9 +57,8 @@ INLINE bool host_move_port(struct __sk_buff *skb, const struct packet *packet,
 	return true;
 }
 
-/* The connection is untranslated, so its key is its alias's, too, unless its port is moved. A
- * forwarded packet may have forged the host's address (IPv6 does not check it), so only the host's
- * own packets may take a tuple from a live connection that is not idle for hours. */
+/* A forwarded packet may have forged the host's address (IPv6 does not check it), so only the
+ * host's own packets may take a tuple from a live connection that is not idle for hours. */
 GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packet,
 			       enum flow_kind kind)
 {
@@ -156,5 +142,3 @@ INLINE bool host_must_be_remembered(const struct packet *packet)
 		return false;
 	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
 }
-
-#endif

@@ -2,20 +2,17 @@
 /*
  * icmp_error.h - decides about ICMP errors, and which of their senders are trusted.
  *
- * An error belongs to the connection of a reply to the quoted packet; its tuple is that reply's,
- * the quoted one inverted (parse_l4.h). It begins no connection and keeps none alive (RFC 5508 4).
- * Only the quoted packet tells what an error is about, and anyone can forge that. So an error from
- * outside goes through the IP stack, whose firewall decides about it, and one from a container
- * counts only if that container may have got the packet in question.
+ * An error's tuple is that of a reply to the quoted packet (parse.h). It begins no connection and
+ * keeps none alive (RFC 5508 4). Anyone can forge what it quotes. So an error from outside goes
+ * through the IP stack, whose firewall decides about it, and one from a container counts only if
+ * that container may have got the packet in question.
  */
-#ifndef BPF_PORTMAP_ICMP_ERROR_H
-#define BPF_PORTMAP_ICMP_ERROR_H
+#pragma once
 
 #include "egress.h"
-#include "offload_send.h"
 
-/* Returns whether the inside's packets leave through ifindex to an address that is no container's:
- * then the error's sender may be a router on their way. */
+/* Returns whether the error's sender may be a router on the way of the inside's packets: they leave
+ * through ifindex to an address that is no container's. */
 INLINE bool error_is_of_way(const struct packet *packet, const struct connection *connection,
 			    __u32 ifindex)
 {
@@ -54,8 +51,8 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
 	       !(tuple.direction == DIRECTION_IN && error_is_of_way(packet, connection, ifindex));
 }
 
-/* Decides about an incoming ICMP error about a packet that left translated. A container's own about
- * its owner's connections may skip the stack. */
+/* Decides about an error about a packet that left translated. A container's own about its owner's
+ * connections may skip the stack. */
 INLINE enum verdict error_decide_inwards(struct flow_context *flow)
 {
 	const struct owner *container = &flow->arrival.owner;
@@ -69,5 +66,3 @@ INLINE enum verdict error_decide_inwards(struct flow_context *flow)
 		offload_use_path(flow);
 	return VERDICT_TRANSLATE;
 }
-
-#endif

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* ingress.h - packets that enter the IP stack from an uplink or a bridge: which connection one
  * belongs to, and whether it begins one. */
-#ifndef BPF_PORTMAP_INGRESS_H
-#define BPF_PORTMAP_INGRESS_H
+#pragma once
 
-#include "apply.h"
-#include "endpoint.h"
-#include "host.h"
 #include "icmp_error.h"
-#include "offload_send.h"
-#include "packet.h"
-#include "route.h"
-#include "tc_index.h"
 
 /* The kernel removes a VLAN tag before tc ingress, and the frame appears again at the VLAN's
  * device. But VID 0 is a priority and no VLAN: behind tc the kernel removes such a tag and those
@@ -37,8 +29,8 @@ INLINE bool tags_are_nested(struct __sk_buff *skb)
 	return tags_begin(skb->protocol) && !(skb->vlan_present && (skb->vlan_tci & VLAN_VID_MASK));
 }
 
-/* Returns the same, except if a VLAN's tag follows: then the frame appears again at that device, or
- * at none. The stack must not see an IP packet where the programs saw none. */
+/* Returns false if a VLAN's tag follows: then the frame appears again at that device, or at none.
+ * The stack must not see an IP packet where the programs saw none. */
 GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 {
 	struct tag tag;
@@ -56,8 +48,7 @@ GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 	return true;
 }
 
-/* Returns whether to_container would only pass this packet, once it is translated: it is from an
- * uplink, its sender is no container, and masqAll is not used. */
+/* Returns whether to_container would only pass this packet, once it is translated. */
 INLINE bool enters_done(const struct flow_context *flow)
 {
 	return flow->arrival.may_offload && !flow->translation->report && !flow->packet->fragment &&
@@ -114,9 +105,9 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 	return verdict;
 }
 
-/* Returns where the packet goes. For IPv6 the sysctl of an interface does not say whether the host
- * forwards what comes in there, but routing asks it before it looks at addresses: where it is off,
- * so that the host takes router advertisements, the question is asked for the container's veth. */
+/* For IPv6 the sysctl of an interface does not say whether the host forwards what comes in there,
+ * but routing asks it before it looks at addresses: where it is off, so that the host takes router
+ * advertisements, the question is asked for the container's veth. */
 INLINE enum route route_to_mapping(const struct flow_context *flow)
 {
 	enum route route;
@@ -130,8 +121,6 @@ INLINE enum route route_to_mapping(const struct flow_context *flow)
 	return slot ? route_of(flow->skb, flow->packet, slot->ifindex, &out) : route;
 }
 
-/* Returns whether the mapping applies: its owner's veth exists, and the destination is an address
- * of this host that is not excluded. */
 INLINE bool mapping_applies(const struct flow_context *flow)
 {
 	const struct owner *owner = &flow->mapping->owner;
@@ -161,8 +150,7 @@ INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found
 			connection_spared(found->key, found->connection));
 }
 
-/* Finds the connection and the mapping of an inward packet. A connection that has to give way to
- * this packet ends. */
+/* Finds connection and mapping. A connection that has to give way to this packet ends. */
 INLINE enum relation relation_inwards(struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
@@ -184,8 +172,11 @@ INLINE enum relation relation_inwards(struct flow_context *flow)
 		if (host_has_finished(flow->skb, packet, found->key, found->connection->kind)) {
 			connection_end(found->key, found->id);
 			found->connection = NULL;
-		} else if (host_may_answer_foreign(packet, found->connection)) {
-			return RELATION_NONE;
+		} else if (found->connection->kind == FLOW_FOREIGN &&
+			   tuple->protocol != PROTOCOL_TCP &&
+			   portmap_is_published(tuple->destination_port)) {
+			return RELATION_NONE; /* maybe a request to a mapping: keeps nothing alive
+					       */
 		}
 	}
 	return found->connection && !(found->connection->state & STATE_UNCONFIRMED)
@@ -193,7 +184,6 @@ INLINE enum relation relation_inwards(struct flow_context *flow)
 		       : RELATION_NEW;
 }
 
-/* Handles an inward packet of no connection. */
 INLINE enum verdict enter_new(struct flow_context *flow)
 {
 	const struct tuple *tuple = &flow->packet->tuple;
@@ -231,9 +221,8 @@ INLINE enum verdict decide_inwards(struct flow_context *flow)
 	}
 }
 
-/* A packet of no connection that has a host's address as its source: from_uplink and from_bridge
- * tell to_uplink that no NAT of this host has given it that. The IP stack refuses such an IPv4
- * packet. */
+/* Tells to_uplink that no NAT of this host has given the packet the host's address as its source.
+ * The IP stack refuses such an IPv4 packet. */
 INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 {
 	if (!packet->ipv4 &&
@@ -241,13 +230,6 @@ INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 	    bpf_map_lookup_elem(&host_addresses, packet->sender))
 		tc_index_set(skb, TC_INDEX_HOSTS_ADDRESS);
 	return TC_ACT_UNSPEC;
-}
-
-/* Packets that are not ours are spared a cache miss on a memo. */
-INLINE bool has_external_port(const struct tuple *tuple)
-{
-	return portmap_is_published(tuple->destination_port) ||
-	       noticed_has(external_ports, tuple->destination_port);
 }
 
 /* What from_uplink and from_bridge do with a parsed packet. */
@@ -267,7 +249,10 @@ INLINE int handle_ingress(struct flow_context *flow)
 	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
 	    !inwards_concerns(&packet->tuple))
 		return pass_stranger(skb, packet);
-	if (may_offload && has_external_port(&packet->tuple) &&
+	/* Packets that are not ours are spared a cache miss on a memo. */
+	if (may_offload &&
+	    (portmap_is_published(packet->tuple.destination_port) ||
+	     noticed_has(external_ports, packet->tuple.destination_port)) &&
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE)
@@ -305,5 +290,3 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		return TC_ACT_UNSPEC; /* we have handled it, or from_container has */
 	return handle_ingress(&flow);
 }
-
-#endif

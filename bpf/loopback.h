@@ -6,14 +6,13 @@
  *   process --> lo -(from_loopback: to the container)-> veth --> container
  *   process <-- lo <-(from_loopback)- lo <-(from_container)---- container
  *
- * A request goes straight into the container, since the socket knows lo's MTU only. A reply has the
- * host's own address as its source, a martian in the eyes of the IP stack, unless the packet
- * already has its route: so from_container sends it to lo by bpf_redirect_neigh(), which looks one
- * up. For IPv4 it finds 127.0.0.1 only, so that stands for the client's address meanwhile, which is
- * in skb->priority. A client at a loopback address is masqueraded, in a second record.
+ * A request goes straight into the container, since the socket knows lo's MTU only. A reply would
+ * have the host's own address as its source, a martian unless the packet already has its route: so
+ * from_container sends it to lo by bpf_redirect_neigh(), which looks one up. For IPv4 it finds
+ * 127.0.0.1 only, so that stands for the client's address, which is in skb->priority meanwhile. A
+ * client at a loopback address is masqueraded, in a second record.
  */
-#ifndef BPF_PORTMAP_LOOPBACK_H
-#define BPF_PORTMAP_LOOPBACK_H
+#pragma once
 
 #include "from_container.h"
 
@@ -133,5 +132,3 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 	return portmap_is_published(packet.tuple.destination_port) ? loopback_request(&flow)
 								   : TC_ACT_UNSPEC;
 }
-
-#endif

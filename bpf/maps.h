@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* maps.h - the pinned maps; abi.h describes their contents. */
-#ifndef BPF_PORTMAP_MAPS_H
-#define BPF_PORTMAP_MAPS_H
+#pragma once
 
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include "abi.h"
 
-/*
- * A global function: the verifier checks it once, by itself, instead of in every state of every
- * caller. The price: it must handle NULL, which no caller passes; a call costs a nanosecond or two;
- * and its frame takes a multiple of 32 bytes (16 on newer kernels) of the 512 bytes of stack that a
- * whole call chain has.
- *
- * The verifier still walks through every iteration of a loop. So a loop's body becomes such a
- * function, and a long loop becomes nested short ones.
- */
+/* The verifier checks a global function once, by itself, instead of in every state of every caller.
+ * The price: it must handle NULL, which no caller passes; a call costs a nanosecond or two; and its
+ * frame takes a multiple of 32 bytes (16 on newer kernels) of the 512 bytes of stack that a whole
+ * call chain has. The verifier still walks through every iteration of a loop. So a loop's body
+ * becomes such a function, and a long loop becomes nested short ones. */
 #define GLOBAL_FUNCTION __attribute__((noinline))
 
 #define INLINE static __always_inline
@@ -38,8 +33,8 @@
 #define ARRAY_OF(map, array_type, value_type, entries) \
 	MAP_OF(map, array_type, 0, __u32, value_type, entries)
 
-/* The value of a map with one entry, which is never NULL. The verifier does not know that, so it is
- * shown a way out: for a program or a function to return 1 is allowed everywhere. */
+/* The value of a map with one entry is never NULL. The verifier does not know that, so it is shown
+ * a way out: to return 1 is allowed everywhere. */
 #define SINGLE(map) \
 	({ \
 		__u32 only = 0; \
@@ -88,5 +83,3 @@ ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 		const __u64 *bits = bpf_map_lookup_elem(&map, &word); \
 		bits && (*bits >> ((number)&63) & 1); \
 	})
-
-#endif

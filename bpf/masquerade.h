@@ -2,14 +2,11 @@
 /*
  * masquerade.h - how long a masqueraded connection may keep its address.
  *
- * It got the address of the uplink by which it began to leave. Addresses come and go, and routes
- * move; netfilter ends the connections of an address or an interface then. So this is asked once a
- * second, wherever such a connection leaves: by to_uplink, or past the IP stack.
+ * Addresses come and go, and routes move; netfilter ends the connections of an address or an
+ * interface then. So this is asked once a second, wherever such a connection leaves.
  */
-#ifndef BPF_PORTMAP_MASQUERADE_H
-#define BPF_PORTMAP_MASQUERADE_H
+#pragma once
 
-#include "connection.h"
 #include "policy.h"
 #include "route.h"
 
@@ -34,10 +31,9 @@ INLINE bool masquerade_is_preferred(struct __sk_buff *skb, const struct packet *
 	       address_equal(chosen.bytes, connection->external_address);
 }
 
-/* Returns whether a connection that now leaves by this uplink keeps its address. One whose address
- * is not the host's any more gets no answers. One that leaves by another uplink has the wrong
- * address for it, unless routing would choose the same there; but TCP cannot change its address,
- * and goes on with the one that it has. */
+/* Returns whether a connection that now leaves by this uplink keeps its address. It must be the
+ * host's still and, by another uplink than before, what routing would choose there; but TCP cannot
+ * change its address, and goes on with the one that it has. */
 GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packet *packet,
 				       const struct connection_key *key,
 				       struct connection *connection, __u32 uplink)
@@ -60,5 +56,3 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 	return route_is_to_host(skb, packet, slot->gateway, &address) ||
 	       masquerade_is_preferred(skb, packet, connection, uplink);
 }
-
-#endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* noticed.h - marks of what has been used at least once; without a mark the lookup is skipped. */
-#ifndef BPF_PORTMAP_NOTICED_H
-#define BPF_PORTMAP_NOTICED_H
+#pragma once
 
 #include "address.h"
-#include "maps.h"
 
 INLINE void bits_mark(__u64 *bits, __u32 number)
 {
@@ -25,21 +23,19 @@ INLINE bool bits_have(const __u64 *bits, __u32 number)
 /* False: this number has never been marked. */
 #define noticed_has(kind, number) bits_have((const __u64 *)&SINGLE(noticed)->kind, number)
 
-/* Returns the bit of an external address. A host has few, so they rarely collide. */
+/* A host has few external addresses, so they rarely collide. */
 INLINE __u32 noticed_address_bit(const __u8 *address)
 {
 	return address_hash(address_halves(address)[0], address_halves(address)[1]) %
 	       (EXTERNAL_ADDRESS_WORDS * 64);
 }
 
-/* Marks that an alias has this address and port. */
 INLINE void noticed_mark_external(const __u8 *address, __u16 port)
 {
 	noticed_mark(external_ports, port);
 	noticed_mark(external_addresses, noticed_address_bit(address));
 }
 
-/* Returns false where no alias has this address and port. */
 INLINE bool noticed_external(const __u8 *address, __u16 port)
 {
 	const struct noticed *marks = SINGLE(noticed);
@@ -47,5 +43,3 @@ INLINE bool noticed_external(const __u8 *address, __u16 port)
 	return bits_have(marks->external_ports, port) &&
 	       bits_have(marks->external_addresses, noticed_address_bit(address));
 }
-
-#endif

@@ -2,11 +2,10 @@
 /*
  * offload_decide.h - which connections skip the IP stack, and by which path.
  *
- * The firewall decides about connections. So a connection goes through the stack until packets of
- * both directions have left it with exactly the expected tuples: what a rule drops, or another
- * program's NAT changes, never skips the stack. left_stack is when that was last seen: outwards by
- * the hook that translates; inwards by the hook behind the stack, for packets marked with
- * TC_INDEX_CONFIRM (offload_saw_leaving).
+ * A connection goes through the stack until packets of both directions have left it with exactly
+ * the expected tuples: what a rule drops, or another program's NAT changes, never skips the stack.
+ * left_stack is when that was last seen: outwards by the hook that translates; inwards by the hook
+ * behind the stack, for packets marked with TC_INDEX_CONFIRM (offload_saw_leaving).
  *
  *               both directions seen
  *   UNDECIDED ---------------------------> CONTAINER, OUT --+ one packet or one second through the
@@ -21,13 +20,11 @@
  * While a container's veth or bridge has a qdisc or filter (device.h), its connections go through
  * the stack.
  */
-#ifndef BPF_PORTMAP_OFFLOAD_DECIDE_H
-#define BPF_PORTMAP_OFFLOAD_DECIDE_H
+#pragma once
 
 #include "connection_use.h"
 #include "device.h"
 #include "endpoint.h"
-#include "policy.h"
 #include "route.h"
 
 INLINE bool offload_concerns(enum protocol protocol, const struct connection *connection)
@@ -48,8 +45,8 @@ INLINE bool offload_was_seen(const struct leave *leave)
 	return leave->left_stack > SINGLE(meta)->offload_dropped;
 }
 
-/* A packet has left the stack. If drop-offload ran since the last one, the path is decided again,
- * which needs the other direction to be seen again, too. */
+/* A packet has left the stack. If drop-offload ran since the last one, the path is decided again.
+ */
 INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 {
 	struct leave *leave = &connection->leave[way];
@@ -71,9 +68,8 @@ INLINE void offload_stay(struct connection *connection)
 /* A packet in the container's name leaves the stack. If the host has made it, the host takes part
  * in the connection: a firewall that answers SYNs itself changes sequence numbers from then on.
  * Only a connection that has a path already keeps it, whatever is rejected in its name. (IPv6
- * fragments that were put together for the firewall look like the host's own.) Where the container
- * sends by another of its networks, the fast path would take one direction only: conntrack, which
- * sees the other, would call that invalid. */
+ * fragments put together for the firewall look like the host's own.) Where the container sends by
+ * another network, conntrack would see one direction only, and call that invalid. */
 GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct packet *packet,
 					  struct connection *connection, __u32 now)
 {
@@ -90,7 +86,7 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 	return 0;
 }
 
-/* The MACs of two next hops; one that is unset is not known. */
+/* A MAC that is unset is not known. */
 INLINE bool offload_same_next_hop(const __u8 *one, const __u8 *other)
 {
 	const __u16 *a = (const __u16 *)one, *b = (const __u16 *)other;
@@ -119,8 +115,8 @@ INLINE void offload_note_way(struct __sk_buff *skb, const struct packet *packet,
 	__builtin_memcpy(leave->destination, seen.destination, sizeof(leave->destination));
 }
 
-/* A reply leaves the stack. If a query cannot say why there, that is the reply's way, whatever its
- * new source, and the connection's packets stay in the stack. Only one way leads to a container. */
+/* A reply leaves the stack. If a query cannot say why there, that is its way, whatever its new
+ * source, and the connection stays in the stack. Only one way leads to a container. */
 GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packet *packet,
 				       struct connection *connection)
 {
@@ -137,13 +133,6 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 	return 0;
 }
 
-/* Returns whether the connection has got an answer, this packet being one or not. */
-INLINE bool offload_is_answered(const struct found *found)
-{
-	return (found->connection->state & STATE_REPLIED) ||
-	       connection_is_reply(found->connection, found->way);
-}
-
 /* Returns whether the hook behind the stack shall confirm this packet: once a second. UDP that
  * nobody has answered can have no path yet, and much of it is one-way. */
 INLINE bool offload_wants_confirmation(const struct found *found)
@@ -151,7 +140,8 @@ INLINE bool offload_wants_confirmation(const struct found *found)
 	const struct connection *connection = found->connection;
 
 	return connection->leave[INWARDS].left_stack != found->now &&
-	       (found->key->protocol != PROTOCOL_UDP || offload_is_answered(found)) &&
+	       (found->key->protocol != PROTOCOL_UDP || (connection->state & STATE_REPLIED) ||
+		connection_is_reply(connection, found->way)) &&
 	       connection->path[INWARDS] != PATH_STACK &&
 	       offload_concerns(found->key->protocol, connection) &&
 	       offload_mode(&connection->owner) != FAST_PATH_OFF;
@@ -172,7 +162,7 @@ GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifind
 	return 0;
 }
 
-/* Makes the routing query for packets of this direction after translation. */
+/* Makes the query for packets of this direction after translation. */
 INLINE void offload_query(const struct connection_key *key, const struct connection *connection,
 			  enum way way, __u32 ifindex, struct bpf_fib_lookup *query)
 {
@@ -289,8 +279,8 @@ GLOBAL_FUNCTION int offload_find_one(struct __sk_buff *skb, const struct connect
 			 : offload_out(connection->leave[OUTWARDS].ifindex);
 }
 
-/* Returns whether the container's packets may exceed the outgoing MTU: TCP would return to the
- * stack. */
+/* Returns whether TCP of the container would return to the stack: it may exceed the outgoing MTU.
+ */
 INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
 {
 	__u32 mtu = 1; /* in: a length that fits; out: the veth's MTU */
@@ -342,8 +332,8 @@ GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connec
 	return in < PATH_CONTAINER ? in : out;
 }
 
-/* Checks the devices before a path is searched; both ends may be containers. Called early, because
- * the check needs room on the stack (512 bytes for the whole call chain). */
+/* Both ends may be containers. Called before a path is searched, because the check needs room on
+ * the stack. */
 GLOBAL_FUNCTION int offload_check_devices(struct __sk_buff *skb, const struct connection_key *key)
 {
 	const struct slot *slot;
@@ -422,5 +412,3 @@ INLINE bool offload_is_candidate(const struct packet *packet, const struct found
 	return connection->kind == FLOW_MAPPING &&
 	       offload_mode(&connection->owner) == FAST_PATH_ALWAYS;
 }
-
-#endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* offload_send.h - sends packets along the path of a connection that skips the IP stack. Routing is
- * asked again once a second for each direction. Packets that the fast path cannot handle (they need
- * an ICMP error, or have IP options) go through the stack. */
-#ifndef BPF_PORTMAP_OFFLOAD_SEND_H
-#define BPF_PORTMAP_OFFLOAD_SEND_H
+/* offload_send.h - sends packets along the path of a connection that skips the IP stack. Those that
+ * need an ICMP error, or have IP options, go through the stack. */
+#pragma once
 
 #include "flow_cache.h"
 #include "masquerade.h"
@@ -114,8 +112,8 @@ INLINE bool offload_renew(const struct flow_context *flow)
 	return false;
 }
 
-/* Uses the connection's path, if it has one. When it was just renewed, the known MAC is not used,
- * so that the kernel checks whether the neighbour is still there. */
+/* When the path was just renewed, the known MAC is not used, so that the kernel checks whether the
+ * neighbour is still there. */
 INLINE void offload_use_path(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
@@ -135,9 +133,8 @@ INLINE void offload_use_path(const struct flow_context *flow)
 }
 
 /* Returns whether the connection's next packets may do without its record, in this second: those of
- * an assured one are only counted, and those of one that nobody has answered not even that. But
- * when a reply has come, the next packet makes it assured, so in the second in which it began none
- * does without. */
+ * an assured one are only counted, those of one that nobody has answered not even that. But a
+ * packet after the reply makes it assured, so in the second in which it began none does without. */
 INLINE bool offload_needs_no_record(const struct found *found)
 {
 	const struct connection *connection = found->connection;
@@ -159,8 +156,7 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. In the
- * stack only inward packets that need nothing else have one. */
+/* Makes a memo of what was decided about a packet that has been applied to its connection. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
@@ -171,7 +167,6 @@ INLINE void offload_remember(const struct flow_context *flow)
 			  flow->translation);
 }
 
-/* Decides about the connection's path, and uses it. */
 INLINE void offload_decide_and_use(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
@@ -208,8 +203,7 @@ GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct pack
 	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 
-/* Returns whether the checksum of the IP header is right (RFC 1071), as only the stack checks it.
- */
+/* Checks the IP header's checksum (RFC 1071), which only the stack does. */
 INLINE bool offload_header_is_right(struct __sk_buff *skb, const struct packet *packet)
 {
 	__u32 words[sizeof(struct iphdr) / sizeof(__u32)];
@@ -224,7 +218,6 @@ INLINE bool offload_header_is_right(struct __sk_buff *skb, const struct packet *
 	return (sum & 0xffff) + (sum >> 16) == 0xffff;
 }
 
-/* Sends a rewritten packet past the IP stack. */
 INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 			const struct translation *translation)
 {
@@ -244,5 +237,3 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 	return translation_has_frame(translation) ? bpf_redirect(translation->out_ifindex, 0)
 						  : offload_to_next_hop(skb, packet, translation);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* owner.h - which attachment something belongs to, and whether that still exists. */
-#ifndef BPF_PORTMAP_OWNER_H
-#define BPF_PORTMAP_OWNER_H
+#pragma once
 
 #include "maps.h"
 
@@ -20,7 +19,7 @@ INLINE bool owner_live(const struct owner *owner)
 	return owner_slot(owner);
 }
 
-/* Does the same, given the number of a slot and the id of one of its owner's connections. */
+/* Does the same by a slot's number and the id of one of its owner's connections. */
 INLINE bool owner_of_id_live(__u32 number, __u32 id)
 {
 	const struct slot *slot = bpf_map_lookup_elem(&slots, &number);
@@ -62,8 +61,7 @@ INLINE __u32 owner_gateway(const struct owner *owner)
 	return slot ? slot->gateway : 0;
 }
 
-/* Returns whether what arrives at ifindex for the stack comes from the owner. A container on two
- * networks may send by the other one, where we may have no program. */
+/* A container on two networks may send by the other one, where we may have no program. */
 INLINE bool owner_sends_by(const struct owner *owner, __u32 ifindex)
 {
 	return ifindex == owner_gateway(owner);
@@ -73,5 +71,3 @@ INLINE bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;
 }
-
-#endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* packet.h - what is known about a packet, and the only functions that read its bytes: headers in
- * place in the skb's linear part, or, if a driver or GRO has put them elsewhere, with the slower
- * bpf_skb_load_bytes(). */
-#ifndef BPF_PORTMAP_PACKET_H
-#define BPF_PORTMAP_PACKET_H
+/* packet.h - what is known about a packet, and the only functions that read its bytes. */
+#pragma once
 
 #include "address.h"
-#include "maps.h"
 
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
@@ -81,7 +77,6 @@ struct packet {
 	__u16 told;           /* at egress: by the hooks before (tc_index.h) */
 } __attribute__((aligned(8)));
 
-/* Loads any number of bytes from anywhere in the skb. */
 INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
 	return bpf_skb_load_bytes(skb, offset, to, size) == 0;
@@ -100,7 +95,8 @@ INLINE void *packet_linear(struct __sk_buff *skb, __u64 offset, __u32 size)
 	return at + size <= (void *)(long)skb->data_end ? at : NULL;
 }
 
-/* packet_load(), faster for headers, which most packets have in the linear part. */
+/* Faster for headers, which are in the linear part unless a driver or GRO has put them elsewhere.
+ */
 INLINE bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)
 {
 	const void *header = packet_linear(skb, offset, size);
@@ -180,5 +176,3 @@ INLINE bool translation_changes(const struct translation *translation, const str
 	return translation_changes_ports(translation, tuple) ||
 	       !address_equal(translation->address, old);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* policy.h - an attachment's options about its connections. */
-#ifndef BPF_PORTMAP_POLICY_H
-#define BPF_PORTMAP_POLICY_H
+#pragma once
 
 #include "address.h"
 #include "owner.h"
@@ -32,8 +31,7 @@ GLOBAL_FUNCTION bool policy_range_holds(const struct address_range *range,
 	       address_same_subnet(range->address, address->bytes, range->prefix_length);
 }
 
-/* The first range that holds the address decides. Returns false for an exception, or where no range
- * does. */
+/* Returns false for an exception, or where no range holds the address. */
 GLOBAL_FUNCTION bool policy_find_range(const struct address_ranges *ranges, __u32 count,
 				       const struct address *address)
 {
@@ -89,8 +87,8 @@ INLINE bool policy_keeps_hairpin_source(const struct owner *owner)
 	return policy && policy->keep_hairpin_source;
 }
 
-/* Returns whether the owner's container has an interface in the client's network by another
- * attachment: it would answer there, past us. */
+/* Returns whether the container would answer past us: it has another attachment in the client's
+ * network. */
 GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct address *client)
 {
 	const struct container_homes *container;
@@ -114,9 +112,8 @@ GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct a
 	return false;
 }
 
-/* Returns whether this client of the owner's mapped ports is masqueraded, though it is not on the
- * owner's own network: by masqAll, or because it is near. As in portmap, snat: false disables it.
- */
+/* Returns whether this client of the owner's mapped ports is masqueraded: by masqAll, or because it
+ * is near. As in portmap, snat: false disables it. */
 INLINE bool policy_masquerades_client(const struct owner *owner, const __u8 *client)
 {
 	const struct policy *policy = policy_of(owner);
@@ -147,5 +144,3 @@ INLINE bool policy_source(const struct owner *owner, const __u8 *container, stru
 	address_copy(chosen->bytes, ipv4 ? policy->sources4[nth] : policy->sources6[nth]);
 	return true;
 }
-
-#endif

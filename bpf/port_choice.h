@@ -5,11 +5,9 @@
  * The order follows from the connection's source, its owner and a secret. So outsiders cannot
  * predict the next port, and a connection that has lost its record tries its old port first. The
  * destination is left out: one socket has the same port towards every server unless it is taken
- * there, as netfilter's NAT has it, which keeps ports (RFC 4787 REQ-1). Peers find each other by
- * the port that a STUN server has seen.
+ * there (RFC 4787 REQ-1). Peers find each other by the port that a STUN server has seen.
  */
-#ifndef BPF_PORTMAP_PORT_CHOICE_H
-#define BPF_PORTMAP_PORT_CHOICE_H
+#pragma once
 
 #include "policy.h"
 #include "scratch.h"
@@ -197,5 +195,3 @@ GLOBAL_FUNCTION __u16 port_at(const struct port_order *order, const struct port_
 		return PRIVILEGED_FIRST + nth % (PRIVILEGED_END - PRIVILEGED_FIRST);
 	return port_set_nth(set, nth % order->number);
 }
-
-#endif

@@ -35,51 +35,31 @@
  * alias and its address is no container's. Otherwise its connection is looked up by alias, by
  * mapping and by the tuple itself (dnat.h); if there is none, a mapping of an address of this host
  * begins one. A client that reaches a container by its own address gets an unconfirmed record
- * (direct.h): tc runs before reverse path filter and FORWARD, so the record counts only once a
- * packet has left the stack for the container.
+ * (direct.h), which counts only once a packet has passed reverse path filter and FORWARD.
  *
  * Outwards (egress.h). A container's packet finds its connection by its tuple. If there is none, a
- * masqueraded container begins one (snat.h) with the first port whose alias it can insert, in an
- * order of the connection's own (port_choice.h). A packet that must be translated but cannot be is
- * dropped. The host's own packets are never changed, except ICMP errors about translated packets.
- * Host connections whose replies could be taken for a container's are remembered (host.h). Where
- * routing ties a reply's new source to another uplink, the reply is redirected to that uplink.
+ * masqueraded container begins one (snat.h). A packet that must be translated but cannot be is
+ * dropped. The host's own packets are never changed, except ICMP errors about translated packets
+ * and connections that had to give up their port (host.h). Where routing ties a reply's new source
+ * to another uplink, the reply is redirected there.
  *
  * A connection translated twice (a container that reaches itself through a mapping; masqAll) has
  * two records: one for what the client sees, one for what the container sees.
  *
  * Life: connection_table.h, connection_use.h, shares.h. ICMP errors: icmp_error.h. Fragments:
- * fragment.h. What was decided about a UDP packet is reused until the end of the second, without
- * looking up the connection: flow_cache.h.
+ * fragment.h.
  *
- * The fast path. Once the stack has let a connection through in both directions, its packets skip
- * the stack: from_uplink and from_container do all that the stack and the hooks behind it would do,
- * and redirect them into the container or out of the uplink (offload_decide.h, offload_send.h).
+ * The fast path. Once the stack has let a connection through in both directions, from_uplink and
+ * from_container do what stack and hooks would do, and redirect its packets into the container or
+ * out of the uplink (offload_decide.h, offload_send.h). What was decided about a UDP packet is
+ * reused until the end of the second, without looking up the connection (flow_cache.h).
  *
- * Decisions read maps and fill a translation, which apply.h carries out. Only rewrite.h and
- * rewrite_error.h write packet bytes.
+ * Decisions read maps and fill a translation, which apply.h carries out.
  */
-#include "vmlinux.h"
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
 #include "trace_note.h"
 #include "egress.h"
-#include "from_container.h"
-#include "ingress.h"
 #include "loopback.h"
 #include "trace_packet.h"
-
-SEC("tc")
-int from_uplink(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_FROM_UPLINK, handle_frame(skb, true));
-}
-
-SEC("tc")
-int to_uplink(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_TO_UPLINK, handle_egress(skb, ETH_HLEN, true));
-}
 
 /* Without a MAC to compare, every packet counts as addressed to this host. */
 INLINE int handle_raw(struct __sk_buff *skb)
@@ -95,40 +75,13 @@ INLINE int handle_raw(struct __sk_buff *skb)
 	return handle_ingress(&flow);
 }
 
-SEC("tc")
-int from_uplink_raw(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_FROM_UPLINK_RAW, handle_raw(skb));
-}
-
-SEC("tc")
-int to_uplink_raw(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_TO_UPLINK_RAW, handle_egress(skb, 0, true));
-}
-
-SEC("tc")
-int from_bridge(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_FROM_BRIDGE, handle_frame(skb, false));
-}
-
-SEC("tc")
-int to_container(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_TO_CONTAINER, handle_egress(skb, ETH_HLEN, false));
-}
-
-SEC("tc")
-int from_container(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_FROM_CONTAINER, handle_from_container(skb));
-}
-
-SEC("tc")
-int from_loopback(struct __sk_buff *skb)
-{
-	return traced(skb, TRACE_FROM_LOOPBACK, handle_loopback(skb));
-}
+PROGRAM(from_uplink, TRACE_FROM_UPLINK, handle_frame(skb, true))
+PROGRAM(to_uplink, TRACE_TO_UPLINK, handle_egress(skb, ETH_HLEN, true))
+PROGRAM(from_uplink_raw, TRACE_FROM_UPLINK_RAW, handle_raw(skb))
+PROGRAM(to_uplink_raw, TRACE_TO_UPLINK_RAW, handle_egress(skb, 0, true))
+PROGRAM(from_bridge, TRACE_FROM_BRIDGE, handle_frame(skb, false))
+PROGRAM(to_container, TRACE_TO_CONTAINER, handle_egress(skb, ETH_HLEN, false))
+PROGRAM(from_container, TRACE_FROM_CONTAINER, handle_from_container(skb))
+PROGRAM(from_loopback, TRACE_FROM_LOOPBACK, handle_loopback(skb))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmap.h - finds the mapping of a host address and port. */
-#ifndef BPF_PORTMAP_PORTMAP_H
-#define BPF_PORTMAP_PORTMAP_H
+#pragma once
 
-#include "address.h"
-#include "owner.h"
 #include "packet.h"
 #include "policy.h"
 
-/* Finds a mapping of a live owner; others do not count. */
 INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = port};
@@ -19,13 +15,12 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
-/* Returns false where no mapping has this port, or ever had it. */
+/* Returns false where no mapping ever had this port. */
 INLINE bool portmap_is_published(__u16 port)
 {
 	return BIT_IS_SET(published_ports, (__u32)port);
 }
 
-/* Finds the mapping of this address alone. */
 INLINE struct portmap *portmap_find_exact(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	return BIT_IS_SET(published_ports, PORT_WORDS * 64 + port)
@@ -33,12 +28,12 @@ INLINE struct portmap *portmap_find_exact(const __u8 *address, __u16 port, enum 
 		       : NULL;
 }
 
-/* Finds the mapping for any address of the family. */
 INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)
 {
-	struct address any;
+	struct address any = {};
 
-	address_any(any.bytes, ipv4);
+	if (ipv4)
+		address_from_ipv4(any.bytes, 0);
 	return portmap_find_at(any.bytes, port, protocol);
 }
 
@@ -56,8 +51,7 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 	return portmap && slot_has_veth(portmap->owner.slot) ? portmap : NULL;
 }
 
-/* Returns whether the destination is mapped. Not inlined, to keep the keys off the callers'
- * stacks. */
+/* Not inlined, to keep the keys off the callers' stacks. */
 GLOBAL_FUNCTION bool portmap_exists(const struct tuple *tuple)
 {
 	return tuple && portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
@@ -77,13 +71,10 @@ GLOBAL_FUNCTION bool portmap_leads_to(const struct tuple *tuple, const struct co
 	       address_equal(portmap->container_address, key->inside);
 }
 
-/* Returns whether it is an address local to routing at which no port is mapped: a service's, a
- * broadcast one, ... */
+/* Returns whether no port is mapped at this address of the host: a service's, a broadcast one. */
 INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
 {
 	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);
 
 	return (known && known->excluded) || policy_excludes(owner, address);
 }
-
-#endif

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * rewrite.h - addresses, ports, hop limit and MACs of a packet. Only this file and
- * rewrite_error.h write packet bytes.
+ * rewrite.h - addresses, ports, hop limit and MACs of a packet, and of what an ICMP error quotes.
+ * Only this file writes packet bytes.
  *
  * Transport checksums are changed by the kernel's helpers, which know the state of the skb's
  * checksum (PARTIAL, COMPLETE, ...). All else is written in place if it is in the linear part.
  *
  * With BPF_F_PSEUDO_HDR, bpf_l4_csum_replace() also adjusts a CHECKSUM_COMPLETE sum for the
- * address, as though an IPv4 header checksum cancelled it. IPv6 has none (fixed by
- * BPF_F_IPV6, since 6.16). Storing the IPv6 address with BPF_F_RECOMPUTE_CSUM, or
- * bpf_csum_update(), corrects the sum on every kernel, as they change only a COMPLETE one.
+ * address, as though an IPv4 header checksum cancelled it. IPv6 has none (fixed by BPF_F_IPV6,
+ * since 6.16): BPF_F_RECOMPUTE_CSUM, or bpf_csum_update(), which change only a COMPLETE sum,
+ * correct it.
  *
  * SCTP's CRC32c covers no address, and nothing in it cancels a COMPLETE sum, which must be
  * updated with all that is written.
+ *
+ * An ICMP error's own checksum covers the quoted packet and is updated with every single write. So
+ * it does not matter which of the quoted checksums are present, or cover each other.
  */
-#ifndef BPF_PORTMAP_REWRITE_H
-#define BPF_PORTMAP_REWRITE_H
+#pragma once
 
 #include "sctp.h"
 #include "packet.h"
@@ -138,8 +140,8 @@ INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_por
 
 	if (old == new)
 		return 0;
-	/* The transport checksum cancels the change, so a COMPLETE sum stays valid. Without
-	 * a transport checksum the COMPLETE sum must be updated. */
+	/* The transport checksum cancels the change in a COMPLETE sum; without one that is updated.
+	 */
 	if (to->packet->no_checksum)
 		return bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new),
 					   BPF_F_RECOMPUTE_CSUM);
@@ -151,7 +153,6 @@ INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_por
 	return error;
 }
 
-/* Returns both ports as in the header. */
 INLINE __u32 rewrite_ports_word(__u16 source, __u16 destination)
 {
 	return bpf_htons(source) | (__u32)bpf_htons(destination) << 16;
@@ -244,7 +245,7 @@ INLINE long rewrite_macs(struct __sk_buff *skb, const __u8 *macs)
 }
 
 /* bpf_redirect_peer() does this itself since 6.15. A frame for the bridge that arrived on one of
- * its ports has the type PACKET_OTHERHOST, which the container would drop. */
+ * its ports is PACKET_OTHERHOST, which the container would drop. */
 INLINE void rewrite_for_container(struct __sk_buff *skb)
 {
 	skb->mark = 0;
@@ -252,8 +253,7 @@ INLINE void rewrite_for_container(struct __sk_buff *skb)
 		bpf_skb_change_type(skb, PACKET_HOST);
 }
 
-/* bpf_redirect_neigh() overwrites the Ethernet header, and drops a packet that has none, as
- * on its way to a tun or WireGuard device. */
+/* bpf_redirect_neigh() drops a packet without an Ethernet header. */
 INLINE long rewrite_make_room_for_link_header(struct __sk_buff *skb, const struct packet *packet)
 {
 	return packet->l3_offset ? 0 : bpf_skb_change_head(skb, ETH_HLEN, 0);
@@ -276,4 +276,129 @@ INLINE long rewrite_destination_mac(struct __sk_buff *skb, const __u8 *mac)
 	return bpf_skb_store_bytes(skb, 0, copy, ETH_ALEN, 0);
 }
 
-#endif
+/* `size` is 2 or 4. */
+INLINE long rewrite_quoted_word(const struct rewrite *to, __u32 offset, __u32 old, __u32 new,
+				__u32 size)
+{
+	long error;
+
+	if (old == new)
+		return 0;
+	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, size);
+	return error ?: bpf_skb_store_bytes(to->skb, offset, &new, size, 0);
+}
+
+/* Rewrites a checksum over data that has changed by `difference` in sum. */
+INLINE long rewrite_quoted_checksum(const struct rewrite *to, __u32 offset, __u64 difference,
+				    bool zero_is_none)
+{
+	__u16 old, new;
+
+	if (offset + sizeof(old) > to->packet->end)
+		return 0; /* not quoted */
+	if (!packet_load(to->skb, offset, &old, sizeof(old)))
+		return -1;
+	if (zero_is_none && !old)
+		return 0;
+	new = rewrite_sum(old, difference);
+	if (zero_is_none && !new)
+		new = 0xffff;
+	return rewrite_quoted_word(to, offset, old, new, sizeof(new));
+}
+
+/* Returns what the quoted IP header says, since the end need not be quoted. */
+INLINE __u32 rewrite_quoted_transport_length(const struct rewrite *to)
+{
+	const struct packet *packet = to->packet;
+	__u32 header_size = packet->quoted_l4_offset - packet->quoted_l3_offset;
+	__u32 field = packet->ipv4 ? offsetof(struct iphdr, tot_len)
+				   : offsetof(struct ipv6hdr, payload_len);
+	__be16 length;
+
+	if (!packet_load(to->skb, packet->quoted_l3_offset + field, &length, sizeof(length)))
+		return 0;
+	return bpf_ntohs(length) + (packet->ipv4 ? 0 : sizeof(struct ipv6hdr)) - header_size;
+}
+
+/* The CRC can be corrected without the data after it, which most errors do not quote. */
+INLINE long rewrite_quoted_sctp_checksum(const struct rewrite *to, __u32 offset, __u32 change)
+{
+	__u32 length = rewrite_quoted_transport_length(to), old, new;
+
+	if (offset + sizeof(old) > to->packet->end)
+		return 0; /* not quoted */
+	if (!packet_load(to->skb, offset, &old, sizeof(old)))
+		return -1;
+	new = sctp_checksum(old, change, length);
+	return rewrite_quoted_word(to, offset, old, new, sizeof(new));
+}
+
+INLINE long rewrite_quoted_address(const struct rewrite *to, bool source, const __u8 *new_address,
+				   __u32 difference)
+{
+	__u32 l3_offset = to->packet->quoted_l3_offset;
+	__u32 ipv4_field = source ? IPV4_SOURCE : IPV4_DESTINATION;
+	__u32 ipv6_field = source ? IPV6_SOURCE : IPV6_DESTINATION;
+	long error = bpf_l4_csum_replace(to->skb, to->checksum, 0, difference, 0);
+
+	if (error)
+		return error;
+	if (!to->packet->ipv4)
+		return bpf_skb_store_bytes(to->skb, l3_offset + ipv6_field, new_address, 16, 0);
+	error = bpf_skb_store_bytes(to->skb, l3_offset + ipv4_field, new_address + 12, 4, 0);
+	return error ?: rewrite_quoted_checksum(to, l3_offset + IPV4_CHECKSUM, difference, false);
+}
+
+/* The quoted packet went in the opposite direction of the tuple: its source is the tuple's
+ * destination. Of an echo's two ports one is 0 before and after, the other is the identifier. */
+INLINE long rewrite_quoted_packet(const struct rewrite *to, const struct translation *translation)
+{
+	const struct packet *packet = to->packet;
+	const struct tuple *tuple = &packet->tuple;
+	bool in = tuple->direction == DIRECTION_IN;
+	__u16 source = in ? translation->peer_port : translation->port;
+	__u16 destination = in ? translation->port : translation->peer_port;
+	__u32 old = rewrite_ports_word(tuple->destination_port, tuple->source_port);
+	__u32 new = rewrite_ports_word(destination, source);
+	__u32 l4_offset = packet->quoted_l4_offset;
+	__u32 checksum = l4_offset + rewrite_checksum_field(tuple->protocol);
+	__u64 difference = rewrite_difference(packet->ipv4, in ? tuple->destination : tuple->source,
+					      translation->address);
+	long error = rewrite_quoted_address(to, in, translation->address, difference);
+
+	if (error)
+		return error;
+	if (packet_protocol_has_ports(tuple->protocol))
+		error = rewrite_quoted_word(to, l4_offset, old, new, sizeof(new));
+	else
+		error = rewrite_quoted_word(to, l4_offset + ICMP_IDENTIFIER,
+					    (__u16)(old | old >> 16), (__u16)(new | new >> 16), 2);
+	if (error)
+		return error;
+	if (tuple->protocol == PROTOCOL_SCTP)
+		return rewrite_quoted_sctp_checksum(to, checksum, old ^ new);
+	if (tuple->protocol == PROTOCOL_ICMP)
+		difference = 0; /* its checksum covers no addresses */
+	difference += (__u64)(__u32)~old + new;
+	return rewrite_quoted_checksum(to, checksum, difference,
+				       packet_protocol_is_udp(tuple->protocol));
+}
+
+GLOBAL_FUNCTION int rewrite_error(struct __sk_buff *skb, const struct packet *packet,
+				  const struct translation *translation)
+{
+	struct rewrite to = {.skb = skb, .packet = packet};
+	long error = 0;
+
+	if (!packet || !translation)
+		return -1;
+	to.checksum = packet->l4_offset + ICMP_CHECKSUM;
+	to.pseudo_header = !packet->ipv4;
+	if (packet->tuple.direction == DIRECTION_IN)
+		error = rewrite_address(&to, packet->tuple.destination, false,
+					translation->address);
+	else if (packet->from_endpoint)
+		error = rewrite_address(&to, packet->sender, true, translation->address);
+	error = error ?: rewrite_quoted_packet(&to, translation);
+	return error ? -1 : 0;
+}

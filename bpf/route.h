@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* route.h - queries to the kernel's routing and socket tables. */
-#ifndef BPF_PORTMAP_ROUTE_H
-#define BPF_PORTMAP_ROUTE_H
+#pragma once
 
 #include "connection.h"
-#include "packet.h"
-#include "verdict.h"
 
 enum route {
 	ROUTE_LOCAL,     /* to this host, or without a route */
@@ -73,8 +70,7 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */
 
-/* Returns whether the packet fits. The stack did not choose the interface, so no error would be
- * sent. */
+/* Where the stack did not choose the interface, it would send no error. */
 INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex)
 {
 	__u32 length = skb->gso_size ? 0 : packet->end - packet->l3_offset;
@@ -83,8 +79,7 @@ INLINE bool route_fits(struct __sk_buff *skb, const struct packet *packet, __u32
 	       bpf_check_mtu(skb, ifindex, &length, 0, skb->gso_size ? MTU_SEGMENTS : 0) <= 0;
 }
 
-/* Returns the interface that routing chooses for the packet's new source, as `ip rule from ...` may
- * name another one. 0: there is no route. */
+/* Returns the interface that routing chooses for the packet's new source (`ip rule from`), or 0. */
 GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet *packet,
 				      const struct address *source)
 {
@@ -106,8 +101,8 @@ INLINE void route_note_way(struct __sk_buff *skb, const struct packet *packet, s
 		__builtin_memset(leave->destination, 0, sizeof(leave->destination));
 }
 
-/* Returns whether a forwarded packet that leaves the stack leaves as a query for its tuple says. If
- * not, the stack has routed it by more: a mark, or the type of service. */
+/* Returns whether a forwarded packet leaves the stack as a query for its tuple says. If not, the
+ * stack has routed it by more: a mark, or the type of service. */
 GLOBAL_FUNCTION bool route_is_plain(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct bpf_fib_lookup query;
@@ -130,8 +125,7 @@ GLOBAL_FUNCTION bool route_is_plain(struct __sk_buff *skb, const struct packet *
 #define ROUTE_FIND_SOURCE BPF_FIB_LOOKUP_SRC
 #endif
 
-/* Finds the source that routing would now choose for a host socket that sends through this
- * interface. Returns false where there is none. */
+/* Finds the source that routing would now choose for a host socket at this interface. */
 GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *packet, __u32 ifindex,
 				  struct address *address)
 {
@@ -161,8 +155,8 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 	return !address_is_unset(address->bytes);
 }
 
-/* Returns whether it is an address of this host. Routing says the same of an address without any
- * route: then the record of ADD, CHECK and attach decides. ifindex: an interface that forwards. */
+/* Routing says the same of an address of this host and one without a route: then the record of ADD,
+ * CHECK and attach decides. ifindex: an interface that forwards. */
 GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex, const struct address *address)
 {
@@ -236,5 +230,3 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 	}
 	return SOCKET_NONE;
 }
-
-#endif

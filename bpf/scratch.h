@@ -5,8 +5,7 @@
  * Programs at tc do not interrupt each other on one CPU. Before Linux 6.2 no helper accepts a key
  * through a global function's pointer argument, but every helper accepts one in a map.
  */
-#ifndef BPF_PORTMAP_SCRATCH_H
-#define BPF_PORTMAP_SCRATCH_H
+#pragma once
 
 #include "packet.h"
 
@@ -24,7 +23,7 @@ struct port_order {
 };
 
 /* A connection that is being made, and its alias if it needs one. A CPU makes one at a time, so the
- * functions draft_*() work on its only draft; see above why it is no parameter. */
+ * functions draft_*() work on its only draft. */
 struct draft {
 	struct connection_key key;
 	struct connection_key external;
@@ -56,5 +55,3 @@ INLINE struct draft *draft_get(void)
 {
 	return &scratch_get()->draft;
 }
-
-#endif

@@ -4,15 +4,14 @@
  *
  * An owner with few connections is refused only if no place is left. One with a sixteenth of the
  * table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
- * number of hogs; so n hogs leave that much to the next one. Connections that others begin to a
- * container and those that it begins itself are two accounts, so that neither exhausts the other.
- * One client may have half of what a hog can reach of one owner's connections.
+ * number of hogs. Connections that others begin to a container and those that it begins itself are
+ * two accounts, so that neither exhausts the other. One client may have half of what a hog can
+ * reach of one owner's connections.
  *
  * Only connections that are assured and not closed count. They have STATE_COUNTED: exactly one
  * program sets it and counts up, and one clears it and counts down.
  */
-#ifndef BPF_PORTMAP_SHARES_H
-#define BPF_PORTMAP_SHARES_H
+#pragma once
 
 #include "connection.h"
 #include "policy.h"
@@ -28,8 +27,8 @@ INLINE bool share_is_hog(__u32 count)
 	return (__s32)count >= (__s32)(assured_places / 16);
 }
 
-/* Returns the owner's share; NULL: the owner has gone, or the share is being reset. If it still has
- * the counts of a predecessor in the slot, one program resets them. */
+/* Returns NULL where the owner has gone, or the share is being reset: one program does so where it
+ * still has the counts of a predecessor in the slot. */
 INLINE struct share *share_of(const struct owner *owner)
 {
 	__u32 number = owner->slot, before;
@@ -63,21 +62,13 @@ INLINE __u64 share_hash(const struct owner *owner)
 	return hash_mix(SINGLE(meta)->port_seed, (__u64)owner->generation << 32 | owner->slot);
 }
 
-/* Returns the count of a client. An IPv6 client is a whole /64. */
+/* An IPv6 client is a whole /64. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
 	__u32 place = hash_mix(share_hash(owner), halves[address_is_ipv4(client)]) % SHARES;
 
 	return bpf_map_lookup_elem(&client_shares, &place);
-}
-
-INLINE bool share_within_policy(const struct owner *owner, const struct share *share)
-{
-	const struct policy *policy = policy_of(owner);
-
-	return !policy || !policy->max_flows ||
-	       (__s32)(share->in + share->out - policy->max_flows) < 0;
 }
 
 INLINE const __u8 *share_client(const struct connection_key *key,
@@ -91,6 +82,7 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 				   const struct connection *connection)
 {
 	struct usage *all = SINGLE(usage);
+	const struct policy *policy;
 	struct share *share;
 	__u32 mine, rest, *clients;
 	bool out;
@@ -100,7 +92,8 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 	share = share_of(&connection->owner);
 	if (!share)
 		return true;
-	if (!share_within_policy(&connection->owner, share))
+	policy = policy_of(&connection->owner);
+	if (policy && policy->max_flows && (__s32)(share->in + share->out - policy->max_flows) >= 0)
 		return false;
 	if (!connection_has_owner(connection)) /* the host's, which anyone can cause */
 		return !share_is_hog(share->out);
@@ -162,15 +155,12 @@ GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct con
 	return 0;
 }
 
-/* Stops counting a connection, if it is counted. */
 INLINE void share_uncount(const struct connection_key *key, struct connection *connection)
 {
 	if (__sync_fetch_and_and(&connection->state, ~STATE_COUNTED) & STATE_COUNTED)
 		share_add(key, connection, -1);
 }
 
-/* Counts a connection, if it is not counted. If it has ended meanwhile, connection_end() may have
- * come too early to stop that. */
 INLINE void share_count(const struct connection_key *key, struct connection *connection)
 {
 	__u32 id = *(volatile __u32 *)&connection->id;
@@ -181,5 +171,3 @@ INLINE void share_count(const struct connection_key *key, struct connection *con
 	if (*(volatile __u32 *)&connection->id != id)
 		share_uncount(key, connection);
 }
-
-#endif

@@ -7,17 +7,14 @@
  * the host would get the replies. The default set avoids the host's ephemeral ports, because a host
  * socket that chooses a port later does not ask us. Towards one port of one server, the last
  * sixteenth is reserved for containers with few ports: the others may only take ports from
- * connections that are closed, dead or unanswered. If no port is found, that is remembered for a
- * second. After a failure the next attempt tries other ports.
+ * connections that are closed, dead or unanswered. After a failure, which is remembered for a
+ * second, the next attempt tries other ports.
  */
-#ifndef BPF_PORTMAP_SNAT_H
-#define BPF_PORTMAP_SNAT_H
+#pragma once
 
-#include "connection_use.h"
 #include "offload_decide.h"
 #include "port_choice.h"
 #include "portmap.h"
-#include "route.h"
 
 #define ONE_WAY_SECONDS 30 /* netfilter's time-out of unanswered UDP */
 
@@ -32,8 +29,7 @@ enum take {
 	TAKE_FOR_HOST,   /* or that of any masqueraded connection that is not assured */
 };
 
-/* Returns whether a live connection gives up its external port. Any user of the host can open a
- * socket with that port towards the same server, so an assured connection does not give way to it
+/* Returns whether a live connection gives up its external port; an assured one not to the host
  * (host.h). While enough ports are free, a closed one keeps it for minutes, for late segments, and
  * an idle one for days (RFC 5382 REQ-5). */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
@@ -87,7 +83,6 @@ GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 	return true;
 }
 
-/* Takes the external tuple for the draft. False: another connection keeps it. */
 INLINE bool draft_take_tuple(struct draft *draft, enum take take)
 {
 	draft_fill_alias(draft);
@@ -108,9 +103,9 @@ GLOBAL_FUNCTION int draft_look_for_own_port(void)
 	return 0;
 }
 
-/* Returns whether replies would go to a mapping or a host socket, which have no alias. The port is
- * marked before the search, so that the packets of a socket not found yet are checked. While other
- * ports are free, one that has ever been published is avoided: its container may be restarting. */
+/* Returns whether replies would go to a mapping or a host socket. The port is marked before the
+ * search, so that the packets of a socket not found yet are checked. While other ports are free,
+ * one that has ever been published is avoided: its container may be restarting. */
 INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, enum take take)
 {
 	const struct connection_key *external = &scratch->draft.external;
@@ -126,7 +121,6 @@ INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, 
 	       portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
 }
 
-/* Inserts the draft's alias if the port may be taken. */
 GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
@@ -176,8 +170,7 @@ INLINE void snat_count_tries(__u32 tries)
 		count(masquerade_tries_17_to_64);
 }
 
-/* Decides which ports the draft may try, and how many. False: there are none, or none was found in
- * this second. */
+/* Returns false where there are no ports, or none was found in this second. */
 GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
@@ -203,7 +196,6 @@ GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 	return mine->none_left != clock_second() || (!small && !order->share_used);
 }
 
-/* Chooses the draft's external port and makes the alias. */
 GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
@@ -239,7 +231,6 @@ INLINE bool snat_was_faster(const struct connection_key *key, struct translation
 	return true;
 }
 
-/* The draft has its external address; the port is still to be chosen. */
 INLINE enum verdict snat_create(struct __sk_buff *skb, const struct packet *packet,
 				struct draft *draft, struct translation *translation)
 {
@@ -305,5 +296,3 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		count(flow_masquerade);
 	return verdict;
 }
-
-#endif

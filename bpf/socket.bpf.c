@@ -5,8 +5,8 @@
  *
  * A host process that connects to a mapped port, at a loopback or any other address of the host,
  * gets a socket to the container itself: its packets need no rewriting, no loopback address is seen
- * outside lo (net.ipv4.conf.*.route_localnet stays 0: CVE-2020-8558), and the container sees the
- * address that the host has towards it.
+ * outside lo (route_localnet stays 0: CVE-2020-8558), and the container sees the address that the
+ * host has towards it.
  *
  *   program          runs at                                        does
  *   connect4, 6      connect(2), before there is a route            asked -> container
@@ -24,8 +24,6 @@
  */
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
 #include "noticed.h"
 #include "portmap.h"
 #include "verdict.h"
@@ -70,15 +68,6 @@ INLINE bool socket_reaches_host(const __u8 *address)
 	return address_is_loopback(address) || bpf_map_lookup_elem(&host_addresses, address);
 }
 
-/* A connected UDP socket would keep its peer when the port's mapping changes. The mark tells user
- * space to search for such sockets then. */
-INLINE void socket_notice(const struct socket_peer *asked)
-{
-	if (asked->protocol == PROTOCOL_UDP && socket_reaches_host(asked->address.bytes))
-		noticed_mark(local_udp_ports, asked->port);
-}
-
-/* NULL: no mapping applies. */
 INLINE struct portmap *socket_find_mapping(const struct socket_peer *asked)
 {
 	const __u8 *address = asked->address.bytes;
@@ -140,8 +129,7 @@ INLINE void socket_remember(void *ctx, const struct socket_peer *peer,
 	bpf_map_update_elem(&socket_flows, &key, &flow, flags);
 }
 
-/* The socket is closed, or its process now connects to the container itself, after a mapped port
- * before, and must be told the container's address. */
+/* The socket is closed, or its process now connects to the container itself. */
 INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 {
 	struct socket_flow_key key;
@@ -152,8 +140,8 @@ INLINE void socket_forget(void *ctx, const struct socket_peer *container)
 	bpf_map_delete_elem(&socket_flows, &key);
 }
 
-/* A host process whose own port is a mapped one has sent to this socket. Replies must go to it and
- * not to the container, unless the socket already talks to the container. */
+/* A host process whose own port is a mapped one has sent to this socket, and must get the replies,
+ * unless the socket already talks to the container. */
 INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_peer *sender)
 {
 	const struct portmap *portmap = socket_find_mapping(sender);
@@ -206,9 +194,9 @@ INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
 	return true;
 }
 
-/* A bind(2) request ("reserveHostPorts"). It is refused if a reserved mapping would take the
- * packets. A port that the kernel chooses (0) is not known yet and never refused: at the later hook
- * (post_bind), processes that accept any port would fail at times. */
+/* A bind(2) request ("reserveHostPorts") is refused if a reserved mapping would take the packets,
+ * but not if the kernel chooses the port: at the later hook (post_bind), processes that accept any
+ * port would fail at times. */
 struct reserve_request {
 	struct socket_peer asked;
 	bool any;  /* the unspecified address of its family */
@@ -242,8 +230,8 @@ static long reserve_compare(void *map __attribute__((unused)), const struct port
 	return 1;
 }
 
-/* For any address, one reserved address is enough to refuse. That takes a walk through all
- * mappings, but only for ports that have or had one, on hosts with reserved ports. */
+/* For any address, one reserved address is enough. That takes a walk through all mappings, but only
+ * for ports that have or had one, on hosts with reserved ports. */
 INLINE bool reserve_refuses(struct reserve_request *request)
 {
 	if (!request->asked.port || !portmap_is_published(request->asked.port))
@@ -326,7 +314,10 @@ INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
 	if (!read_peer(ctx, ipv4, &peer))
 		return ALLOW;
 	socket_name_loopback(&peer.address);
-	socket_notice(&peer);
+	/* A connected UDP socket keeps its peer when the mapping changes: user space looks for it.
+	 */
+	if (peer.protocol == PROTOCOL_UDP && socket_reaches_host(peer.address.bytes))
+		noticed_mark(local_udp_ports, peer.port);
 	if (socket_choose(ctx, &peer, is_bound_to_loopback(ctx, ipv4))) {
 		count(local_connect);
 		write_peer(ctx, ipv4, &peer);

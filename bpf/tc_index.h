@@ -2,13 +2,11 @@
 /*
  * tc_index.h - what one of our hooks tells the next about a packet.
  *
- * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation,
- * and is on no wire. A container's own programs can set it, so from_container begins by clearing
- * it; where a packet may have come by an interface without from_container, entered_by_container()
- * says whether to trust it.
+ * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation.
+ * A container's own programs can set it, so from_container clears it; where a packet may have come
+ * by an interface without that program, entered_by_container() says whether to trust it.
  */
-#ifndef BPF_PORTMAP_TC_INDEX_H
-#define BPF_PORTMAP_TC_INDEX_H
+#pragma once
 
 #include "maps.h"
 #include "tc_index_values.h"
@@ -48,5 +46,3 @@ INLINE bool entered_by_uplink(struct __sk_buff *skb)
 	return interface && interface->role == ROLE_UPLINK && !interface->bridge_ifindex &&
 	       !interface->without_link_header;
 }
-
-#endif

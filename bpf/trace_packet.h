@@ -4,20 +4,16 @@
  *
  * A program that is being traced parses the packet before and after it runs, and sends both tuples
  * and what was counted in between. So decisions need not know of it, and a drop's reason is its
- * counter. Otherwise all that it costs is to read one word, twice.
+ * counter. Otherwise it costs one word, read twice: kept in a register, it would make the verifier
+ * walk through the whole program twice.
  *
  * The events are a PERF_EVENT_ARRAY: it needs no memory while nobody reads, and the kernel empties
- * it when the reader's file closes. A ring buffer would have to be there all the time, or be put
- * into a map, where it would outlive a killed reader.
- *
- * The word is looked at again at the end rather than kept in a register, which would make the
- * verifier walk through the whole program twice.
+ * it when the reader's file closes. A ring buffer would outlive a killed reader.
  */
-#ifndef BPF_PORTMAP_TRACE_PACKET_H
-#define BPF_PORTMAP_TRACE_PACKET_H
+#pragma once
 
 #include "connection.h"
-#include "parse_l4.h"
+#include "parse.h"
 #include "trace_note.h"
 
 #define TC_ACT_REDIRECT 7
@@ -49,12 +45,6 @@ INLINE bool trace_wants(const struct trace_tuple *tuple)
 	       address_equal(filter->address, tuple->destination);
 }
 
-INLINE enum packet_kind trace_parse(struct __sk_buff *skb, struct trace_state *state,
-				    bool has_link_header)
-{
-	return packet_parse(skb, &state->packet, has_link_header ? ETH_HLEN : 0, DIRECTION_IN);
-}
-
 /* Keeps the packet as it came. */
 GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 {
@@ -68,7 +58,8 @@ GLOBAL_FUNCTION int trace_begin(struct __sk_buff *skb, enum trace_hook hook)
 	}
 	packet = &state->packet;
 	state->event.counted = 0;
-	state->kind = trace_parse(skb, state, !trace_is_raw(hook));
+	state->kind =
+		packet_parse(skb, &state->packet, trace_is_raw(hook) ? 0 : ETH_HLEN, DIRECTION_IN);
 	if (trace_settings.filter.protocol &&
 	    trace_settings.filter.protocol != packet->tuple.protocol)
 		return 0;
@@ -96,7 +87,8 @@ GLOBAL_FUNCTION int trace_end(struct __sk_buff *skb, enum trace_hook hook, int a
 		return 0;
 	event = &state->event;
 	/* A frame without a link header gets one where it is redirected. */
-	trace_parse(skb, state, !trace_is_raw(hook) || action == TC_ACT_REDIRECT);
+	packet_parse(skb, &state->packet,
+		     trace_is_raw(hook) && action != TC_ACT_REDIRECT ? 0 : ETH_HLEN, DIRECTION_IN);
 	trace_tuple_of(&state->packet.tuple, &event->after);
 	if (!trace_wants(&event->before) && !trace_wants(&event->after))
 		return 0;
@@ -128,9 +120,11 @@ GLOBAL_FUNCTION int trace_swallow(enum trace_hook hook, int action)
 		       : action;
 }
 
-/* Evaluates to the program's return value. */
-#define traced(skb, hook, call) \
-	({ \
+/* A program returns what the call evaluates to. */
+#define PROGRAM(name, hook, call) \
+	SEC("tc") \
+	int name(struct __sk_buff *skb) \
+	{ \
 		int action; \
 		if (trace_is_on()) \
 			trace_begin(skb, hook); \
@@ -139,7 +133,5 @@ GLOBAL_FUNCTION int trace_swallow(enum trace_hook hook, int action)
 			trace_end(skb, hook, action); \
 			action = trace_swallow(hook, action); \
 		} \
-		action; \
-	})
-
-#endif
+		return action; \
+	}

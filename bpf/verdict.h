@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verdict.h - decisions about packets, and counters of their reasons. */
-#ifndef BPF_PORTMAP_VERDICT_H
-#define BPF_PORTMAP_VERDICT_H
+#pragma once
 
 #include "maps.h"
 
@@ -52,5 +51,3 @@ GLOBAL_FUNCTION int count_at(__u32 number)
 		count(drop_##reason); \
 		TC_ACT_SHOT; \
 	})
-
-#endif

@@ -11,8 +11,7 @@
  * A change here after 1.0.0 requires a new LAYOUT, and a way to take over the maps of the last one
  * (CONTRIBUTING.md).
  */
-#ifndef BPF_PORTMAP_ABI_H
-#define BPF_PORTMAP_ABI_H
+#pragma once
 
 #include "counters.h"
 
@@ -656,5 +655,3 @@ ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_
 ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * BPF code includes it after vmlinux.h, user code after <linux/types.h>.
  */
-#ifndef BPF_PORTMAP_ADOPTION_H
-#define BPF_PORTMAP_ADOPTION_H
+#pragma once
 
 #include "abi.h"
 
@@ -25,5 +24,3 @@ enum adopted {
 	ADOPTED_HALF,    /* it has one, but the table or a share has no room for an assured one */
 	ADOPTION_FAILED, /* it has none */
 };
-
-#endif

@@ -8,8 +8,7 @@
  *
  * drop_* count dropped packets; all others count packets or flows that went on.
  */
-#ifndef BPF_PORTMAP_COUNTERS_H
-#define BPF_PORTMAP_COUNTERS_H
+#pragma once
 
 #define COUNTERS(X) \
 	X(rewritten_destination, "packets whose destination was rewritten on the way in") \
@@ -75,5 +74,3 @@
 	X(drop_sctp_fragment, \
 	  "SCTP in fragments to or from a port whose number changes: its checksum cannot follow") \
 	X(drop_rewrite_failed, "the kernel refused to change the packet")
-
-#endif

@@ -7,8 +7,7 @@
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
  * programs do not look.
  */
-#ifndef DEVICE_MEMBERS_H
-#define DEVICE_MEMBERS_H
+#pragma once
 
 /* X(name, type, member) */
 #define DEVICE_MEMBERS(X) \
@@ -90,5 +89,3 @@ struct device_layout {
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };
-
-#endif

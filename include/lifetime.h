@@ -5,8 +5,7 @@
  *
  * BPF code includes it after vmlinux.h, user code after <linux/types.h>.
  */
-#ifndef BPF_PORTMAP_LIFETIME_H
-#define BPF_PORTMAP_LIFETIME_H
+#pragma once
 
 #include "abi.h"
 
@@ -56,5 +55,3 @@ static inline __attribute__((always_inline)) __u32 idle_seconds(__u32 now, __u32
 
 	return idle > 0 ? (__u32)idle : 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tc_index_values.h - the values of skb->tc_index by which our programs tell each other about a
  * packet (bpf/tc_index.h); tests set them. */
-#ifndef TC_INDEX_VALUES_H
-#define TC_INDEX_VALUES_H
+#pragma once
 
 #define TC_INDEX_OURS 0x6200     /* the upper byte of every value that is ours */
 #define TC_INDEX_VERIFIED 1      /* from_container: the sender has the source address */
@@ -12,5 +11,3 @@
 /* IPv6: it entered with an address of the host as its source, which for IPv4 the stack refuses. */
 #define TC_INDEX_HOSTS_ADDRESS 16
 #define TC_INDEX_DONE 32 /* from_uplink: the hook behind the stack has nothing to do */
-
-#endif

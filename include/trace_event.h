@@ -6,8 +6,7 @@
  * These maps are not pinned and no part of the layout: the reader finds them by the programs that
  * are pinned, and compares `version`.
  */
-#ifndef BPF_PORTMAP_TRACE_EVENT_H
-#define BPF_PORTMAP_TRACE_EVENT_H
+#pragma once
 
 #include "abi.h"
 
@@ -98,5 +97,3 @@ struct trace_drop {
 _Static_assert(sizeof(struct counters) / sizeof(__u64) <= 64, "a bit for each counter");
 _Static_assert(sizeof(struct trace_event) == 136 && sizeof(struct trace_drop) == 80,
 	       "part of TRACE_VERSION");
-
-#endif

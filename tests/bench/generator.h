@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* generator.h - what generator.c passes to generator.bpf.c; included after the headers' types. */
-#ifndef TESTS_BENCH_GENERATOR_H
-#define TESTS_BENCH_GENERATOR_H
+#pragma once
 
 #define GENERATOR_PORTS 32768 /* flows that differ by their source port alone */
 #define GENERATOR_FIRST_PORT 1024
@@ -40,5 +39,3 @@ struct generator_plan {
 		struct generator_headers6 headers6;
 	};
 };
-
-#endif

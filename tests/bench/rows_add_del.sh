@@ -313,33 +313,31 @@ add_many() {
 		/run/calls/in_turn /run/calls/at_once)
 }
 
+# one_port SUFFIX: ADD and DEL of one port, between calls_begin and calls_end
+one_port() {
+	call_config tcp 10001 1 >/run/calls/caller
+	calls "$(repeats 1)" '' caller_is >/run/calls/measured
+	times_of "$1"
+}
+
 # add_beside COUNT PORTS SUFFIX: one port, while COUNT other containers have PORTS ports each
 add_beside() {
 	calls_begin "*$1"
 	others_make "$1"
 	others_config "$1" "$2"
 	call ADD "*$1" other_is
-	call_config tcp 10001 1 >/run/calls/caller
-	calls "$(repeats 1)" '' caller_is >/run/calls/measured
+	one_port "beside_$3"
 	call DEL "*$1" other_is
 	calls_end
-	times_of "beside_$3"
 }
 
 add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
 add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
 
-one_port() {
-	calls_begin
-	call_config tcp 10001 1 >/run/calls/caller
-	calls "$(repeats 1)" '' caller_is >/run/calls/measured
-	calls_end
-	times_of "$1"
-}
-
 # As kube-proxy has them
 add_beside_rules() {
 	local port
+	calls_begin
 	{
 		printf '*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n'
 		for ((port = 20000; port < 30000; port++)); do
@@ -348,16 +346,19 @@ add_beside_rules() {
 		echo COMMIT
 	} | iptables-nft-restore --noflush
 	one_port beside_rules
+	calls_end
 	printf '*nat\n-D PREROUTING -j KUBE-SERVICES\n-F KUBE-SERVICES\n-X KUBE-SERVICES\nCOMMIT\n' |
 		iptables-nft-restore --noflush
 }
 
 add_beside_interfaces() {
 	local number
+	calls_begin
 	for ((number = 0; number < 50; number++)); do
 		echo "link add beside$number type veth peer name peer$number"
 	done | ip -batch -
 	one_port beside_interfaces
+	calls_end
 	for ((number = 0; number < 50; number++)); do echo "link delete beside$number"; done | ip -batch -
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sink.h - settings of sink.bpf.c; to be included after vmlinux.h or the kernel's headers. */
-#ifndef TESTS_BENCH_SINK_H
-#define TESTS_BENCH_SINK_H
+#pragma once
 
 enum sink_action {
 	SINK_DROP = 0,
@@ -13,5 +12,3 @@ struct sink_settings {
 	__u32 port; /* UDP packets to this one, in host byte order; 0: to any */
 	enum sink_action action;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* sink_count.h - finds a sink by its name, and reads its counter. */
-#ifndef TESTS_BENCH_SINK_COUNT_H
-#define TESTS_BENCH_SINK_COUNT_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -40,5 +39,3 @@ static inline unsigned long long sink_count(int arrived)
 		sum += per_cpu[i];
 	return sum;
 }
-
-#endif

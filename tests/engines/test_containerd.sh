@@ -73,7 +73,8 @@ test_containerd_sandbox() {
 
 # limit 180 s
 # a sandbox's hostIP: the port answers at that address only; another sandbox can have the port at
-# another address; only processes of the host reach one at 127.0.0.1
+# another address; only processes of the host reach one at 127.0.0.1; containerd's log has the
+# warnings of an ADD that succeeds
 test_containerd_host_address() {
 	local before id first
 	containerd_world
@@ -85,7 +86,8 @@ test_containerd_host_address() {
 	expect_no_answer server tcp "$host4_second" 8080
 	expect_no_answer host tcp 127.0.0.1 8080
 	expect_answers host "$host4" 8080 here
-	sandbox_add there "8080:80/tcp@$host4_second" "8080:80/tcp@$host6"
+	sandbox_add there "8080:80/tcp@$host4_second" "8080:80/tcp@$host6" 8080:80/tcp@203.0.113.9
+	expect_contains "$(grep 'bpf-portmap: warning: ' "$containerd_home/log")" 203.0.113.9
 	expect_answer server tcp "$host4_second" 8080 there "$server4"
 	expect_answer client tcp "$host6" 8080 there "$client6"
 	expect_answers client "$host4" 8080 here "$client4"
@@ -100,21 +102,9 @@ test_containerd_host_address() {
 }
 
 # limit 180 s
-# containerd's log has the warnings of an ADD that succeeds
-test_containerd_warning() {
-	local before id
-	containerd_world
-	state_without_sandbox
-	sandbox_add web 8080:80/tcp@203.0.113.9
-	expect_contains "$(grep 'bpf-portmap: warning: ' "$containerd_home/log")" 203.0.113.9
-	sandbox_delete "$id"
-	expect_nothing_left
-}
-
-# limit 180 s
 # a second sandbox with a hostPort that is taken: kubelet receives our error with the owner in it,
 # nothing of the second one is left, the first one still serves; after its removal the second gets
-# it
+# it. Of four at once with one hostPort one gets it, the others an error each
 test_containerd_conflict() {
 	local before id first
 	containerd_world
@@ -134,14 +124,11 @@ test_containerd_conflict() {
 	expect_answer client tcp "$host4" 9090 second "$client4"
 	sandbox_delete "$id"
 	expect_nothing_left
+	four_want_one_port
 }
 
-# limit 180 s
-# four sandboxes at once with the same hostPort: one gets it, the others an error each
-test_containerd_race() {
-	local before id number process processes='' winner=''
-	containerd_world
-	state_without_sandbox
+four_want_one_port() {
+	local number process processes='' winner=''
 	for number in 1 2 3 4; do
 		sandbox_run "pod$number" 8080:80/tcp >"/run/results/pod$number" &
 		processes="$processes $!"
@@ -164,33 +151,11 @@ test_containerd_race() {
 }
 
 # limit 180 s
-# containerd is killed with -9: sandboxes still serve; after a restart it knows them, and what it
-# removes leaves nothing
-test_containerd_killed() {
-	local before id first
-	containerd_world
-	state_without_sandbox
-	sandbox_add web 8080:80/tcp 8080:80/udp
-	first=$id
-	containerd_kill
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers host 127.0.0.1 8080 web
-	containerd_start
-	expect_contains "$(sandboxes)" "$first"
-	expect_answers client "$host6" 8080 web "$client6"
-	expect_failure sandbox_run second 8080:80/tcp
-	expect_contains "$output" "taken by pod default/web (sandbox $first)"
-	sandbox_delete "$first"
-	sandbox_add second 8080:80/tcp
-	expect_answer client tcp "$host4" 8080 second "$client4"
-	sandbox_delete "$id"
-	expect_nothing_left
-}
-
-# limit 180 s
 # a sandbox whose process was killed with -9: kubelet stops it and creates its successor, which has
-# the port at once; the removal of the dead one later does not affect the successor
-test_containerd_dead_sandbox() {
+# the port at once; the removal of the dead one later does not affect the successor. containerd is
+# killed with -9: sandboxes still serve; after a restart it knows them, and what it removes leaves
+# nothing
+test_containerd_killed() {
 	local before id first
 	containerd_world
 	state_without_sandbox
@@ -203,7 +168,18 @@ test_containerd_dead_sandbox() {
 	attempt=1 sandbox_add web 8080:80/tcp 8080:80/udp
 	expect_answers client "$host4" 8080 web "$client4"
 	sandbox_remove "$first" || fail RemovePodSandbox
+	first=$id
+	containerd_kill
 	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers host 127.0.0.1 8080 web
+	containerd_start
+	expect_contains "$(sandboxes)" "$first"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_failure sandbox_run second 8080:80/tcp
+	expect_contains "$output" "taken by pod default/web (sandbox $first)"
+	sandbox_delete "$first"
+	sandbox_add second 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 second "$client4"
 	sandbox_delete "$id"
 	expect_nothing_left
 }

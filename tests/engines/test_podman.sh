@@ -169,13 +169,16 @@ podman_list_serves() {
 
 # limit 180 s
 # podman run with the conflist of Debian's package and the type changed; TCP and UDP, a host
-# address, a range, IPv6
+# address, a range, IPv6. Processes of the host reach a container's ports at 127.0.0.1, ::1 and the
+# host's addresses, though conmon listens there; but not a port that is mapped at another address
 test_podman_ports() {
+	local address
 	podman_world
 	is_netavark || [ ! -e "$podman_list" ] || podman_list_serves
 	network_create web --ipv6
 	podman_run web 'tcp/80 udp/80 tcp/9001 tcp/9003' --network web -p 8080:80 -p 8080:80/udp \
-		-p "$host4_second":8081:80 -p 9000-9003:9000-9003 -p "[$host6]":8082:80 -p '[::]:8083:80/udp'
+		-p "$host4_second":8081:80 -p 9000-9003:9000-9003 -p "[$host6]":8082:80 -p '[::]:8083:80/udp' \
+		-p 127.0.0.1:8084:80
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_answers client "$host6" 8080 web "$client6"
 	expect_answer client tcp "$host4_second" 8081 web "$client4"
@@ -187,29 +190,17 @@ test_podman_ports() {
 	expect_no_answer client tcp "$host6_second" 8082
 	expect_answer client udp "$host6" 8083 web "$client6"
 	expect_no_answer client udp "$host4" 8083
-	podman_remove web
-	expect_no_answer client tcp "$host4" 9001
-	expect_no_answer client udp "$host6" 8083
-	expect_nothing_left
-}
-
-# limit 180 s
-# processes of the host reach a container's ports at 127.0.0.1, ::1 and the host's addresses, though
-# conmon listens there; but not a port that is mapped at another address
-test_podman_from_host() {
-	podman_world
-	network_create web --ipv6
-	podman_run web 'tcp/80 udp/80' --network web -p 8080:80 -p 8080:80/udp -p 127.0.0.1:8081:80
-	local address
 	for address in 127.0.0.1 ::1 "$host4" "$host6"; do
 		expect_answers host "$address" 8080 web
 	done
-	expect_answer host tcp 127.0.0.1 8081 web
-	expect_no_answer host tcp "$host4" 8081
-	expect_no_answer client tcp "$host4" 8081
+	expect_answer host tcp 127.0.0.1 8084 web
+	expect_no_answer host tcp "$host4" 8084
+	expect_no_answer client tcp "$host4" 8084
 	podman_remove web
+	expect_no_answer client tcp "$host4" 9001
+	expect_no_answer client udp "$host6" 8083
 	expect_no_answer host tcp 127.0.0.1 8080
-	expect_no_answer host tcp 127.0.0.1 8081
+	expect_no_answer host tcp 127.0.0.1 8084
 	expect_nothing_left
 }
 

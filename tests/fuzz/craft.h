@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* craft.h - builds valid packets, and damages them. */
-#ifndef BPF_PORTMAP_TESTS_CRAFT_H
-#define BPF_PORTMAP_TESTS_CRAFT_H
+#pragma once
 
 #include "wire.h"
 
@@ -26,5 +25,3 @@ void craft_tag(struct frame *frame);
 
 /* Damages one to three bytes, lengths, offsets or checksums. */
 void craft_spoil(struct frame *frame);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* generator.h - random worlds, and packets that concern them. */
-#ifndef BPF_PORTMAP_TESTS_GENERATOR_H
-#define BPF_PORTMAP_TESTS_GENERATOR_H
+#pragma once
 
 #include "oracle.h"
 
@@ -27,5 +26,3 @@ void generator_records(struct world *world);
 struct owner generator_owner(const struct world *world, uint32_t slot);
 /* Also parses the frame. */
 void generator_visit(const struct world *world, const struct history *history, struct visit *visit);
-
-#endif

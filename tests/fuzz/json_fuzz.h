@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* json_fuzz.h - common to both targets of libFuzzer. */
-#ifndef BPF_PORTMAP_TESTS_JSON_FUZZ_H
-#define BPF_PORTMAP_TESTS_JSON_FUZZ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ static inline json_t *checked_json(json_t *json, struct cni_error *err)
 	checked(json ? 0 : -1, err);
 	return json;
 }
-
-#endif

@@ -52,7 +52,7 @@ static void claim_ports(struct conf *conf, const struct cni_result *result, cons
 		    &err))
 		return;
 	for (size_t i = 0; i < conf->port_count; i++) {
-		MUST(claims[i].key.host_port && claims[i].container_port);
+		MUST(claims[i].key.host_port && claims[i].portmap.container_port);
 		MUST(!i || claim_compare(&claims[i - 1], &claims[i]) < 0);
 	}
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* machine.h - the loaded programs; their maps are kept equal to a struct world. */
-#ifndef BPF_PORTMAP_TESTS_MACHINE_H
-#define BPF_PORTMAP_TESTS_MACHINE_H
+#pragma once
 
 #include "wire.h"
 #include "world.h"
@@ -36,5 +35,3 @@ const struct port_share *machine_port_share(uint32_t place);
 
 /* The sum of the counters over all sizes of the tables. */
 void machine_counts(struct counters *counts);
-
-#endif

@@ -5,8 +5,7 @@
  * Written from docs/, abi.h and "Theory of operation". It shares only the layout of the maps with
  * bpf/, so that a mistake there is not repeated here.
  */
-#ifndef BPF_PORTMAP_TESTS_ORACLE_H
-#define BPF_PORTMAP_TESTS_ORACLE_H
+#pragma once
 
 #include "machine.h"
 #include "records.h"
@@ -100,5 +99,3 @@ bool oracle_is_unverified(const struct world *world, const struct visit *visit);
 /* Computes the expected output. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,
 		      bool sender_translated, struct frame *frame);
-
-#endif

@@ -131,20 +131,8 @@ static int run_sequence(uint64_t seed, uint64_t sequence)
 
 static void open_sockets(void)
 {
-	for (const struct world_socket *socket = world_sockets; socket->address; socket++) {
-		bool tcp = socket->protocol == PROTOCOL_TCP;
-
-		if (socket->peer && tcp)
-			host_connect_tcp(socket->address, socket->port, socket->peer,
-					 socket->peer_port);
-		else if (socket->peer)
-			host_connect_udp(socket->address, socket->port, socket->peer,
-					 socket->peer_port);
-		else if (tcp)
-			host_listen_tcp(socket->address, socket->port);
-		else
-			host_bind_udp(socket->address, socket->port);
-	}
+	for (const struct host_socket *socket = world_sockets; socket->address; socket++)
+		host_open_socket(socket);
 }
 
 static double seconds_now(void)

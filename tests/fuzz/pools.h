@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* pools.h - a few addresses and ports, so that random packets concern the same flows. */
-#ifndef BPF_PORTMAP_TESTS_POOLS_H
-#define BPF_PORTMAP_TESTS_POOLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void pool_outside(uint8_t *address, bool v4);
 /* The number of the container with this address, or -1. */
 int pool_container_of(const uint8_t *address);
 uint32_t pool_device_of_container(int container);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* question.h - internal to the oracle: one packet whose expected result is computed. */
-#ifndef BPF_PORTMAP_TESTS_QUESTION_H
-#define BPF_PORTMAP_TESTS_QUESTION_H
+#pragma once
 
 #include "oracle.h"
 
@@ -64,5 +63,3 @@ void begin_hosts(struct question *question, enum flow_kind kind);
 bool choose_source(const struct question *question, const struct owner *owner, bool outward,
 		   uint8_t *address);
 void remember_strict(struct question *question, const struct endpoint *from);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* random.h - pseudo-random numbers from a seed. */
-#ifndef BPF_PORTMAP_TESTS_RANDOM_H
-#define BPF_PORTMAP_TESTS_RANDOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ uint32_t random_below(uint32_t limit);
 bool random_one_in(uint32_t odds);
 
 #define RANDOM_OF(array) ((array)[random_below(sizeof(array) / sizeof((array)[0]))])
-
-#endif

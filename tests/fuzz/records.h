@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* records.h - connections, aliases, places and counts of a world. */
-#ifndef BPF_PORTMAP_TESTS_RECORDS_H
-#define BPF_PORTMAP_TESTS_RECORDS_H
+#pragma once
 
 #include "world.h"
 
@@ -58,5 +57,3 @@ uint32_t world_port_place(const struct world *world, const struct connection_key
 			  const struct owner *owner);
 /* The client whose share has the connection; false: none. */
 bool record_client(const struct world_connection *record, const uint8_t **client);
-
-#endif

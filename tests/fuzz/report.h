@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report.h - prints a failure. */
-#ifndef BPF_PORTMAP_TESTS_REPORT_H
-#define BPF_PORTMAP_TESTS_REPORT_H
+#pragma once
 
 #include "oracle.h"
 #include "verify.h"
@@ -11,5 +10,3 @@ void report_packet(const struct visit *visit, const struct expectation *expected
 void report_world(const struct world *world);
 /* The tables before and after the packet. */
 void report_changes(const struct world *before, const struct world *after);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verify.h - compares results with the expected ones; returns NULL, or what is wrong. */
-#ifndef BPF_PORTMAP_TESTS_VERIFY_H
-#define BPF_PORTMAP_TESTS_VERIFY_H
+#pragma once
 
 #include "oracle.h"
 
@@ -36,5 +35,3 @@ const char *verify_sent(const struct world *world, const struct visit *visit,
 /* Invariants of every packet. */
 const char *verify_invariants(const struct world *world, const struct visit *visit,
 			      const struct outcome *outcome);
-
-#endif

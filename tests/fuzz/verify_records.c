@@ -235,28 +235,25 @@ static const char *verify_aliases(const struct world *before, const struct world
 	return NULL;
 }
 
+/* Whether the place is free, or has a connection in this state that knows it. */
+static bool is_place_right(const struct world *world, uint32_t number, uint32_t id,
+			   const struct connection_key *key, bool assured)
+{
+	const struct world_connection *record = id ? record_at(world, key) : NULL;
+
+	return !id || (record && record->value.place == number && record->value.id == id &&
+		       !(record->value.state & STATE_ASSURED) == !assured);
+}
+
 static const char *verify_places(const struct world *world)
 {
-	const struct world_connection *record;
-
-	for (uint32_t i = 1; i <= world_places(world)->half_open_places; i++) {
-		const struct half_open *place = &world->half_open[i];
-
-		record = place->id ? record_at(world, &place->key) : NULL;
-		if (place->id &&
-		    (!record || record->value.place != i || record->value.id != place->id ||
-		     record->value.state & STATE_ASSURED))
+	for (uint32_t i = 1; i <= world_places(world)->half_open_places; i++)
+		if (!is_place_right(world, i, world->half_open[i].id, &world->half_open[i].key,
+				    false))
 			return "a place in half_open without a connection";
-	}
-	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
-		const struct assured *place = &world->assured[i];
-
-		record = place->id ? record_at(world, &place->key) : NULL;
-		if (place->id &&
-		    (!record || record->value.place != i || record->value.id != place->id ||
-		     !(record->value.state & STATE_ASSURED)))
+	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++)
+		if (!is_place_right(world, i, world->assured[i].id, &world->assured[i].key, true))
 			return "a place in assured without a connection";
-	}
 	return NULL;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* wire.h - parses frames for the oracle, written from the RFCs alone. */
-#ifndef BPF_PORTMAP_TESTS_WIRE_H
-#define BPF_PORTMAP_TESTS_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ bool wire_network_checksum_right(const struct frame *frame, const struct wire *w
 bool wire_transport_checksum_right(const struct frame *frame, const struct wire *wire);
 /* Recomputes both. */
 void wire_write_checksums(struct frame *frame, const struct wire *wire);
-
-#endif

@@ -175,18 +175,18 @@ bool world_source(const struct world *world, uint32_t device, const uint8_t *des
 /* Small ones become full, and there a few connections make a hog. */
 const struct world_size world_sizes[WORLD_SIZES] = {{8, 16}, {16, 64}, {32, 256}};
 
-const struct world_socket world_sockets[] = {
-	{IPPROTO_TCP, v4_host, 20001, v4_server, 80},
-	{IPPROTO_TCP, v4_host, 8080, v4_client, 33333},
-	{IPPROTO_TCP, v4_host, 20002, NULL, 0},
-	{IPPROTO_UDP, v4_host, 20001, v4_server, 80},
-	{IPPROTO_UDP, v4_host, 8080, v4_client, 33333},
-	{IPPROTO_UDP, v4_host, 20002, NULL, 0},
-	{IPPROTO_TCP, v6_host, 20001, v6_server, 80},
-	{IPPROTO_TCP, v6_host, 20002, NULL, 0},
-	{IPPROTO_UDP, v6_host, 20001, v6_server, 80},
-	{IPPROTO_UDP, v6_host, 20002, NULL, 0},
-	{0, NULL, 0, NULL, 0},
+const struct host_socket world_sockets[] = {
+	{IPPROTO_TCP, v4_host, 20001, v4_server, 80, false},
+	{IPPROTO_TCP, v4_host, 8080, v4_client, 33333, false},
+	{IPPROTO_TCP, v4_host, 20002, NULL, 0, false},
+	{IPPROTO_UDP, v4_host, 20001, v4_server, 80, false},
+	{IPPROTO_UDP, v4_host, 8080, v4_client, 33333, false},
+	{IPPROTO_UDP, v4_host, 20002, NULL, 0, false},
+	{IPPROTO_TCP, v6_host, 20001, v6_server, 80, false},
+	{IPPROTO_TCP, v6_host, 20002, NULL, 0, false},
+	{IPPROTO_UDP, v6_host, 20001, v6_server, 80, false},
+	{IPPROTO_UDP, v6_host, 20002, NULL, 0, false},
+	{0, NULL, 0, NULL, 0, false},
 };
 
 static bool is_address(const uint8_t *address, const char *text)
@@ -201,7 +201,7 @@ enum world_socket_found world_socket(const struct tuple *tuple)
 {
 	enum world_socket_found found = SOCKET_NONE;
 
-	for (const struct world_socket *socket = world_sockets; socket->address; socket++) {
+	for (const struct host_socket *socket = world_sockets; socket->address; socket++) {
 		if (socket->protocol != (int)tuple->protocol ||
 		    socket->port != tuple->destination_port ||
 		    !is_address(tuple->destination, socket->address))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* world.h - the model that the oracle judges by: contents of the maps, and the host around. */
-#ifndef BPF_PORTMAP_TESTS_WORLD_H
-#define BPF_PORTMAP_TESTS_WORLD_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../packet/host.h"
 #include "abi.h"
 
 #define WORLD_SLOTS 6 /* 1 to 5 */
@@ -117,16 +117,8 @@ bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits);
 bool world_source(const struct world *world, uint32_t device, const uint8_t *destination,
 		  uint8_t *address);
 
-struct world_socket {
-	int protocol;
-	const char *address;
-	uint16_t port;
-	const char *peer; /* NULL: not connected */
-	uint16_t peer_port;
-};
-
 /* The host's sockets; the last one has no address. */
-extern const struct world_socket world_sockets[];
+extern const struct host_socket world_sockets[];
 
 enum world_socket_found { SOCKET_NONE, SOCKET_OF_ANYBODY, SOCKET_OF_PEER };
 /* The socket that would receive a packet with this tuple. */
@@ -151,5 +143,3 @@ bool world_in_ranges(const struct address_range *ranges, int count, const uint8_
 bool world_owner_live(const struct world *world, const struct owner *owner);
 
 void world_address(uint8_t *address, const char *text);
-
-#endif

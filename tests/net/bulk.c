@@ -316,7 +316,7 @@ static void ask_udp(const struct sockaddr_in6 *server, const struct options *opt
 
 int main(int argc, char **argv)
 {
-	struct options options = {.bytes = 2 << 20, .size = 1200};
+	struct options options = {.bytes = 1 << 20, .size = 1200};
 	const struct tool_option names[] = {
 		{"bytes", .number = &options.bytes, .low = 2, .high = 1 << 30},
 		{"size", .number = &options.size, .low = 32, .high = BUFFER_SIZE / BURST - 8},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * crowd.c - very many TCP connections at a time: all of them are opened first, then each sends a
- * request and must receive the answer to its own request.
+ * request and must receive the answer to its own request; or they are idle, and are counted.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -13,7 +13,8 @@
 #define UNDER_WAY 256 /* SYNs without an answer */
 #define EVENTS 256
 #define SERVERS 6
-#define PATIENCE 20000 /* ms without any progress */
+#define PATIENCE 20000     /* ms without any progress */
+#define HOLD_PATIENCE 4000 /* a SYN is sent three times in it */
 
 const char tool_usage[] =
 	"crowd serve PORT [--background]\n"
@@ -21,10 +22,15 @@ const char tool_usage[] =
 	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset]\n"
 	"     COUNT connections at a time, N requests each; prints ok or what was lost\n"
 	"     --first-port: the first of consecutive source ports, else the kernel chooses\n"
-	"     --reset: closes by RST instead of FIN\n";
+	"     --reset: closes by RST instead of FIN\n"
+	"crowd hold ADDRESS PORT COUNT\n"
+	"     connects as many as it can, and prints how many are answered\n"
+	"     does so again for each line of standard input\n";
 
 static int connections[MOST];
+static int answered_in[2 * MOST]; /* by descriptor: the last round in which it was answered */
 static int poller;
+static bool holds; /* A connection that fails is closed, and is not the end. */
 
 static void watch(int fd, uint32_t events, int operation)
 {
@@ -119,22 +125,52 @@ static int begin(const struct sockaddr_in6 *server, int source_port)
 	return fd;
 }
 
-static void check_connected(int fd, int done, int count)
+static void drop(int fd)
+{
+	for (int i = 0; i < MOST; i++)
+		if (connections[i] == fd)
+			connections[i] = -1;
+	close(fd);
+}
+
+/* Returns how many of the first `begun` connections are not there. */
+static int drop_unconnected(int begun)
+{
+	struct sockaddr_in6 server;
+	int dropped = 0;
+
+	for (int i = 0; i < begun; i++) {
+		socklen_t size = sizeof(server);
+
+		if (connections[i] >= 0 &&
+		    getpeername(connections[i], (struct sockaddr *)&server, &size)) {
+			drop(connections[i]);
+			dropped++;
+		}
+	}
+	return dropped;
+}
+
+static bool is_connected(int fd, int done, int count)
 {
 	int error = 0;
 	socklen_t size = sizeof(error);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) || error) {
+	if (!getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error)
+		return true;
+	if (!holds) {
 		printf("lost: %d of %d connected, then: %s\n", done, count, strerror(error));
 		exit(1);
 	}
+	return false;
 }
 
+/* 0: nothing more comes, of connections that are held. */
 static int wait_for(struct epoll_event *events, const char *what, int done, int count)
 {
-	int ready = epoll_wait(poller, events, EVENTS, patience(PATIENCE));
+	int ready = epoll_wait(poller, events, EVENTS, patience(holds ? HOLD_PATIENCE : PATIENCE));
 
-	if (ready <= 0) {
+	if (ready <= 0 && !holds) {
 		printf("lost: %d of %d %s\n", done, count, what);
 		exit(1);
 	}
@@ -144,37 +180,44 @@ static int wait_for(struct epoll_event *events, const char *what, int done, int 
 static void connect_all(const struct sockaddr_in6 *server, int count, int first_port)
 {
 	struct epoll_event events[EVENTS];
-	int begun = 0, done = 0;
+	int begun = 0, done = 0, ready, fd;
 
 	while (done < count) {
 		while (begun < count && begun - done < UNDER_WAY) {
 			connections[begun] = begin(server, first_port ? first_port + begun : 0);
 			begun++;
 		}
-		for (int i = wait_for(events, "connected", done, count); i > 0; i--) {
-			check_connected(events[i - 1].data.fd, done, count);
-			watch(events[i - 1].data.fd, EPOLLIN, EPOLL_CTL_MOD);
-			done++;
+		ready = wait_for(events, "connected", done, count);
+		if (ready <= 0)
+			done += drop_unconnected(begun);
+		for (int i = 0; i < ready; i++, done++) {
+			fd = events[i].data.fd;
+			if (is_connected(fd, done, count))
+				watch(fd, EPOLLIN, EPOLL_CTL_MOD);
+			else
+				drop(fd);
 		}
 	}
 }
 
-static void check_answer(int fd, int round)
+static bool is_answered(int fd, int round)
 {
 	char got[32] = "", expected[32];
 	ssize_t size = read(fd, got, sizeof(got) - 1);
 
 	snprintf(expected, sizeof(expected), "%d in %d\n", fd, round);
-	if (size < 0 || strcmp(got, expected) != 0) {
+	if (size >= 0 && strcmp(got, expected) == 0)
+		return true;
+	if (!holds) {
 		printf("lost: asked %s got %s\n", expected, size < 0 ? strerror(errno) : got);
 		exit(1);
 	}
+	return false;
 }
 
-static void ask(int fd, int round)
+static bool ask(int fd, int round)
 {
-	if (dprintf(fd, "%d in %d\n", fd, round) < 0)
-		die("asking");
+	return dprintf(fd, "%d in %d\n", fd, round) > 0;
 }
 
 static void ask_all(int count, int round)
@@ -184,12 +227,42 @@ static void ask_all(int count, int round)
 
 	while (answered < count) {
 		for (; asked < count && asked - answered < UNDER_WAY; asked++)
-			ask(connections[asked], round);
+			if (!ask(connections[asked], round))
+				die("asking");
 		for (int i = wait_for(events, "answered", answered, count); i > 0; i--) {
-			check_answer(events[i - 1].data.fd, round);
+			is_answered(events[i - 1].data.fd, round);
 			answered++;
 		}
 	}
+}
+
+/* Returns how many of those that are still open are answered; the others are closed. */
+static int count_answers(int count, int round)
+{
+	struct epoll_event events[EVENTS];
+	int asked = 0, answered = 0, ready = 1;
+
+	for (int i = 0; i < count; i++) {
+		if (connections[i] >= 0 && !ask(connections[i], round))
+			drop(connections[i]);
+		asked += connections[i] >= 0;
+	}
+	while (answered < asked && ready > 0) {
+		ready = wait_for(events, "answered", answered, asked);
+		for (int i = 0; i < ready; i++) {
+			if (is_answered(events[i].data.fd, round)) {
+				answered_in[events[i].data.fd] = round;
+				answered++;
+			} else {
+				drop(events[i].data.fd);
+				asked--;
+			}
+		}
+	}
+	for (int i = 0; i < count; i++)
+		if (connections[i] >= 0 && answered_in[connections[i]] != round)
+			drop(connections[i]);
+	return answered;
 }
 
 static void close_all(int count, bool reset)
@@ -230,6 +303,21 @@ static void command_ask(const char *address, int port, int count, const struct o
 	close_all(count, options->reset);
 }
 
+static void command_hold(const char *address, int port, int count)
+{
+	struct sockaddr_in6 server = parse_address(address, port);
+	char line[16];
+	int round = 0;
+
+	holds = true;
+	signal(SIGPIPE, SIG_IGN);
+	connect_all(&server, count, 0);
+	do {
+		printf("%d\n", count_answers(count, ++round));
+		fflush(stdout);
+	} while (fgets(line, sizeof(line), stdin));
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {.rounds = 1};
@@ -250,9 +338,13 @@ int main(int argc, char **argv)
 		die("epoll_create1");
 	if (argc == 2 && strcmp(argv[0], "serve") == 0)
 		command_serve(parse_number(argv[1], 1, 65535), options.background);
-	if (argc != 4 || strcmp(argv[0], "ask") != 0)
+	if (argc == 4 && strcmp(argv[0], "hold") == 0)
+		command_hold(argv[1], parse_number(argv[2], 1, 65535),
+			     parse_number(argv[3], 1, MOST));
+	else if (argc == 4 && strcmp(argv[0], "ask") == 0)
+		command_ask(argv[1], parse_number(argv[2], 1, 65535),
+			    parse_number(argv[3], 1, MOST), &options);
+	else
 		die_usage();
-	command_ask(argv[1], parse_number(argv[2], 1, 65535), parse_number(argv[3], 1, MOST),
-		    &options);
 	return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* flood.h - what flood.c passes to flood.bpf.c; included after the packet headers' types. */
-#ifndef TESTS_NET_FLOOD_H
-#define TESTS_NET_FLOOD_H
+#pragma once
 
 #define FLOOD_SOURCES 0x64400000u /* 100.64.0.0/10, RFC 6598 */
 #define FLOOD_UDP 17
@@ -19,5 +18,3 @@ struct flood_plan {
 	unsigned int own_source; /* the address in the headers, not a random one */
 	struct flood_headers headers;
 };
-
-#endif

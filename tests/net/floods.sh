@@ -5,7 +5,6 @@
 # (flows without an IP stack at their end), floods, and calls. FLOOD=20: seconds of each flood.
 
 flood=$build/tests/flood
-idle=$build/tests/idle
 herd=$build/tests/herd
 callers=$build/tests/callers
 together=$build/tests/together
@@ -18,7 +17,7 @@ flood_crowd=5000
 crowd_open() {
 	local name=$1 who=$2
 	shift 2
-	piped_open "$name" in_namespace "$who" "$idle" hold "$@"
+	piped_open "$name" in_namespace "$who" "$crowd" hold "$@"
 	crowd_size=$(piped_read "$name" 40)
 	[[ $crowd_size =~ ^[0-9]+$ ]] || fail "crowd $name does not connect: $crowd_size"
 }

@@ -93,22 +93,3 @@ no_connection() {
 		[ -z "$(in_namespace "$name" ss -Htn state connected exclude time-wait)" ] || return 1
 	done
 }
-
-# arrivals_watch NAMESPACE PORT: counts packets to a port there; `arrived NAMESPACE` prints how many
-arrivals_watch() {
-	in_namespace "$1" nft -f - <<-RULES
-	table inet arrivals {
-		counter seen { }
-		chain input {
-			type filter hook input priority -400;
-			meta l4proto { tcp, udp } th dport $2 counter name seen
-		}
-	}
-	RULES
-}
-
-arrived() {
-	local said
-	said=$(in_namespace "$1" nft list counter inet arrivals seen)
-	[[ $said =~ packets\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
-}

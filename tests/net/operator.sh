@@ -34,6 +34,50 @@ web_as_pod() {
 	unset CNI_ARGS
 }
 
+# legacy_iptables: /run/legacy has iptables-legacy under the names that portmap runs
+legacy_iptables() {
+	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
+	mkdir /run/legacy
+	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
+	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
+}
+
+# by_newer_portmap NAME MATCH...: maps what matches ("tcp dport 8080") to port 80 of the container NAME,
+# which no portmap has done, as one with the backend nftables does (1.6 and newer; written after the
+# rules of 1.9.1)
+by_newer_portmap() {
+	local name=$1 family address rule
+	shift
+	for family in ip ip6; do
+		[ "$family" = ip ] && address=$(address4 "$name") || address=$(address6 "$name")
+		nft -f - <<-RULES
+		table $family cni_hostport {
+			comment "CNI portmap plugin"
+			chain hostports { $(for rule; do
+				[ "$family ${rule%% *}" = 'ip6 ip' ] ||
+					echo "$rule dnat to $(endpoint "$address" 80) comment \"$name\""
+			done)
+			}
+			chain hostip_hostports { }
+			chain hostports_all { }
+			chain prerouting { type nat hook prerouting priority dstnat; }
+			chain output { type nat hook output priority -100; }
+			chain masquerading {
+				type nat hook postrouting priority srcnat;
+				$family saddr $address $family daddr $address masquerade comment "$name"
+			}
+		}
+		flush chain $family cni_hostport hostports_all
+		add rule $family cni_hostport hostports_all jump hostip_hostports
+		add rule $family cni_hostport hostports_all jump hostports
+		flush chain $family cni_hostport prerouting
+		add rule $family cni_hostport prerouting fib daddr type local jump hostports_all
+		flush chain $family cni_hostport output
+		add rule $family cni_hostport output fib daddr type local jump hostports_all
+		RULES
+	done
+}
+
 # expect_within_budget ARGUMENT...: runs a command, which computes for two seconds and needs 64 MB at
 # most
 expect_within_budget() {

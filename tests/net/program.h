@@ -2,8 +2,7 @@
 /*
  * program.h - BPF programs that stand for another software's.
  */
-#ifndef BPF_PORTMAP_TESTS_PROGRAM_H
-#define BPF_PORTMAP_TESTS_PROGRAM_H
+#pragma once
 
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
@@ -86,5 +85,3 @@ static inline int program_load_counter(struct program_place place, int map, int 
 
 	return program_load(place, instructions, sizeof(instructions) / sizeof(*instructions));
 }
-
-#endif

@@ -3,8 +3,7 @@
  * raw.h - frames that are built here instead of by an IP stack: checksums, headers, and the
  * packet socket that sends them.
  */
-#ifndef BPF_PORTMAP_TESTS_RAW_H
-#define BPF_PORTMAP_TESTS_RAW_H
+#pragma once
 
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -143,5 +142,3 @@ static inline void send_frame(int fd, const void *frame, size_t size)
 	if (send(fd, frame, size, 0) != (ssize_t)size)
 		die("sending a frame");
 }
-
-#endif

@@ -3,8 +3,7 @@
  * sockets.h - sockets of IPv6 that also carry IPv4, and addresses as a socket of either family
  * wants them.
  */
-#ifndef BPF_PORTMAP_TESTS_SOCKETS_H
-#define BPF_PORTMAP_TESTS_SOCKETS_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -110,5 +109,3 @@ static inline ssize_t send_with_source(int fd, const void *bytes, size_t size,
 	memcpy(CMSG_DATA(header), &info, sizeof(info));
 	return sendmsg(fd, &message, 0);
 }
-
-#endif

@@ -84,7 +84,7 @@ works_in_both_orders() {
 }
 
 # with the bandwidth plugin before us and after us, with limits in its own entry or from the
-# runtime, ADD succeeds and every port answers everybody [s105][s110]
+# runtime, ADD succeeds and every port answers everybody [s105][s110][s112]
 test_bandwidth_orders_bridge() { works_in_both_orders bridge; }
 
 # the same with ptp
@@ -131,12 +131,7 @@ test_bandwidth_limits_before() {
 test_bandwidth_limits_after() {
 	tcx_needed
 	limits_hold 8100 bridge after entry runtime
-}
-
-# the same with ptp
-test_bandwidth_limits_after_ptp() {
-	tcx_needed
-	limits_hold 8100 ptp after entry runtime
+	limits_hold 8200 ptp after entry runtime
 }
 
 # CHECK does not need the limits that ADD received

@@ -106,9 +106,13 @@ with_error() {
 	PREFIX="strace -f -o /dev/null -e trace=$call -e inject=$call:error=$error" "$@"
 }
 
-# where no bpffs can be mounted ADD says so, and what to do
+# where no bpffs can be mounted ADD says so, and what to do; where the lock cannot be had, because
+# mounting is not allowed at all, too
 test_bpffs_not_mounted() {
 	container_add_plain web
+	expect_failure with_error fsopen EPERM plugin_call ADD web
+	expect_code 102
+	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 	umount /sys/fs/bpf
 	expect_failure with_error mount EPERM plugin_call ADD web
 	expect_code 102
@@ -116,14 +120,6 @@ test_bpffs_not_mounted() {
 	expect_failure with_error mount ENODEV plugin_call ADD web
 	expect_contains "$output" 'CONFIG_BPF_SYSCALL'
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
-}
-
-# where the lock cannot be had, because mounting is not allowed at all, ADD says so
-test_bpffs_no_lock() {
-	container_add_plain web
-	expect_failure with_error fsopen EPERM plugin_call ADD web
-	expect_code 102
-	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 }
 
 # call_of_load PATTERN: the number of the bpf() call with this in it, in a first ADD of web. That

@@ -6,10 +6,6 @@
 
 # shellcheck source=tests/net/test_bypass.sh
 . "$project/tests/net/test_bypass.sh"
-
-is_fast() { (ROUNDS=5 expect_fast "$@") 2>/dev/null; }
-expect_fast_soon() { wait_until 10 is_fast "$@" || fail "$1 does not skip the IP stack again"; }
-
 # Needs the kernel's BTF.
 sight_needed() {
 	bpftool -j map dump pinned "$pins/meta" | jq -e '.[0].formatted.value.sees_devices == 1' \

@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_checksums.sh - transport checksums in every state in which a device can leave them to the
-# programs. 2 MB of known bytes go both ways, and no IP stack may count a wrong checksum.
+# programs. 1 MB of known bytes goes both ways, and no IP stack may count a wrong checksum.
 
 bulk=$build/tests/bulk
 sums=$build/tests/sums

@@ -3,39 +3,6 @@
 #
 # test_coexistence.sh - together with other plugins, other programs and other rules.
 
-limits='bandwidth={"ingressRate":80000000,"ingressBurst":8000000,
-	"egressRate":80000000,"egressBurst":8000000}'
-
-# Without it, clsact and the ingress qdisc of `bandwidth` exclude each other.
-works_with_limits() {
-	local list=$1 veth
-	[ -e /run/served ] || serve_in server 9000
-	touch /run/served
-	namespace_add web
-	runtime add "$list" web -p 8080:80/tcp -p 8080:80/udp --capability "$limits" >/run/out 2>&1 ||
-		fail "ADD: $(cat /run/out)"
-	serve_in web 80
-	veth=$(host_veth web)
-	expect_contains "$(tc qdisc show dev "$veth")" tbf
-	expect_contains "$(tc qdisc show dev "$veth")" 'qdisc ingress'
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers web "$server4" 9000 server "$host4_second"
-	runtime check "$list" web || fail CHECK
-	runtime del "$list" web || fail DEL
-	expect_no_answer client tcp "$host4" 8080
-}
-
-# bandwidth before us in the list, as we ship it: both work, from ADD to DEL [s105][s110][s112]
-test_coexistence_bandwidth_before() {
-	works_with_limits bridge-bandwidth
-}
-
-# bandwidth after us in the list: both work, from ADD to DEL [s105][s110][s112]
-test_coexistence_bandwidth_after() {
-	tcx_needed
-	conflist after bridge-bandwidth '.name = "after" | .plugins = [.plugins[0, 2, 1]]'
-	works_with_limits after
-}
 
 # on a kernel without TCX the qdisc of bandwidth leaves no room for us on a ptp container's veth:
 # ADD reports that and leaves nothing behind [s110]
@@ -49,21 +16,10 @@ test_coexistence_bandwidth_ptp_without_tcx() {
 	namespace_add web
 	local before
 	before=$(map_count portmaps)
-	expect_failure runtime add ptp-before web -p 8080:80/tcp --capability "$limits"
+	expect_failure runtime add ptp-before web -p 8080:80/tcp --capability \
+		'bandwidth={"ingressRate":8000000,"ingressBurst":800000,"egressRate":8000000,"egressBurst":800000}'
 	expect_contains "$output" 'TCX (Linux 6.6'
 	expect_equal "$before" "$(map_count portmaps)"
-}
-
-# bandwidth with ptp, after us and before us [s110][s112]
-test_coexistence_bandwidth_ptp() {
-	tcx_needed
-	conflist ptp-after ptp '.name = "ptp-after" |
-		.plugins += [{"type": "bandwidth", "capabilities": {"bandwidth": true}}]'
-	works_with_limits ptp-after
-	container_die web
-	conflist ptp-before ptp '.name = "ptp-before" | .plugins |= [.[0],
-		{"type": "bandwidth", "capabilities": {"bandwidth": true}}, .[1]]'
-	works_with_limits ptp-before
 }
 
 # a list with bandwidth but without limits works the same; bandwidth 1.1.1 itself panics at CHECK
@@ -72,35 +28,6 @@ test_coexistence_bandwidth_without_limits() {
 	container_start web bridge-bandwidth -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	container_remove web bridge-bandwidth
-}
-
-# each way of attaching that can be configured works, and no other one is used [s110]
-test_coexistence_attach_option() {
-	tcx_needed
-	local way veth
-	for way in clsact tcx; do
-		conflist "$way" bridge "$(with_ours "{\"attach\": \"$way\"}")"
-		container_start web "$way" -p 8080:80/tcp -p 8080:80/udp
-		veth=$(host_veth web)
-		expect_answers client "$host4" 8080 web "$client4"
-		case $(attached "$veth" ingress) in
-		"$way from_container") ;;
-		*) fail "with attach $way the veth has: $(attached "$veth" ingress)" ;;
-		esac
-		container_check web "$way"
-		container_remove web "$way"
-	done
-}
-
-# tuning after us changes the container's MAC, and everything still works [s106]
-test_coexistence_tuning() {
-	conflist tuned bridge '.plugins += [{"type": "tuning", "mac": "02:11:22:33:44:55"}]'
-	container_start web tuned -p 8080:80/tcp -p 8080:80/udp
-	container_add near bridge
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers near "$host4" 8080 web
-	container_check web tuned
-	container_remove web tuned
 }
 
 # As every CHECK does: the fast path is off for what was added since ADD.
@@ -185,14 +112,4 @@ test_coexistence_programs_attached_once() {
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	expect_equal 1 "$(attached eth0 ingress | grep -c from_uplink)"
 	expect_equal 1 "$(attached eth0 egress | grep -c to_uplink)"
-}
-
-# rules that the reference plugin has left behind do not stop our ADD or DEL [s114]
-test_coexistence_swapped_from_portmap() {
-	conflist old bridge '(.plugins[] | select(.type == "bpf-portmap")) |=
-		{"type": "portmap", "capabilities": {"portMappings": true}}'
-	container_add web old -p 8080:80/tcp
-	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' || fail DEL
-	container_start other bridge -p 9090:80/tcp
-	expect_answer client tcp "$host4" 9090 other "$client4"
 }

@@ -18,33 +18,27 @@ masqueraded_make() {
 
 # also with portmap
 # a source port below 1024, which NFS servers demand, stays below 1024, also if another container has
-# the same one
-test_conntrack_privileged_port() {
-	local name protocol port
+# the same one. One socket is seen with the same port by every server, as whoever asks a STUN server for
+# it relies on, also if that is not its own. What a server sends first, from its published port, comes
+# from the same port of the host
+test_conntrack_source_ports() {
+	local name protocol port first
 	masqueraded_make
 	container_add two fast
+	container_add web fast -p 5182:5182/udp -p 5182:5182/tcp
+	serve_in server 9001
+	serve_in server 9002
 	for protocol in tcp udp; do
 		for name in one two; do
 			port=$(seen_from "$name" "$protocol" 9000 700)
 			port=${port##*:}
 			[ "$port" -lt 1024 ] || fail "$name: $protocol from port 700 becomes $port"
 		done
-	done
-}
-
-# also with portmap
-# one socket is seen with the same port by every server, as whoever asks a STUN server for it relies
-# on, also if that is not its own
-test_conntrack_port_for_all_servers() {
-	local port protocol first
-	masqueraded_make
-	serve_in server 9001
-	serve_in server 9002
-	for protocol in tcp udp; do
 		first=$(seen_from one "$protocol" 9000 40000)
 		for port in 9001 9002; do
 			expect_equal "$first" "$(seen_from one "$protocol" "$port" 40000)" "$protocol"
 		done
+		expect_equal "$host4_second:5182" "$(seen_from web "$protocol" 9000 5182)" "as the server sees it"
 	done
 }
 
@@ -68,8 +62,7 @@ expect_none() {
 # also with portmap
 # replies that the firewall's mark ties to the uplink of the request leave there
 test_conntrack_mark_of_replies() {
-	far_make server
-	far_by client
+	far_make server client
 	marked_routes "$server4" "$server6"
 	firewall_marks 'iifname "eth1" ct mark set 7' 'iifname "cni0" meta mark set ct mark'
 	fast_lists
@@ -79,8 +72,8 @@ test_conntrack_mark_of_replies() {
 }
 
 # also with portmap
-# of two routers on one uplink, packets go to the one that the firewall's mark chooses, masqueraded
-# and from a mapped port
+# of two routers on one uplink, packets go to the one that the firewall's mark chooses, or a rule that
+# goes by the type of service, masqueraded and from a mapped port
 test_conntrack_mark_of_router() {
 	far_make server
 	router_make
@@ -92,22 +85,13 @@ test_conntrack_mark_of_router() {
 	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
 	talks_open out one "$far4" "$far6" 9000
 	expect_none server "(dst $far4 or dst $far6) and ether dst $(mac_in server eth0)" $(talks in out)
-}
-
-# also with portmap
-# the same for a rule that goes by the type of service
-test_conntrack_router_by_tos() {
-	far_make server
-	router_make
-	far_by server
-	ip route add "$far4" via "$router4" table 100
+	nft delete table inet marks
 	ip rule add tos 0x10 lookup 100
-	masqueraded_make
-	talk_open out_tcp one tcp "$far4" 9000 --tos 16
-	talk_open out_udp one udp "$far4" 9000 --tos 16
+	talk_open tos_tcp one tcp "$far4" 9000 --tos 16
+	talk_open tos_udp one udp "$far4" 9000 --tos 16
 	# The connection's first packet may go before the socket has its type of service.
-	expect_goes_on out_tcp out_udp
-	expect_none server "dst $far4 and ether dst $(mac_in server eth0)" out_tcp out_udp
+	expect_goes_on tos_tcp tos_udp
+	expect_none server "dst $far4 and ether dst $(mac_in server eth0)" tos_tcp tos_udp
 }
 
 # Two conversations with a mapped port and two of a container, past the stack where ours translates
@@ -124,10 +108,16 @@ conversations_make() {
 }
 
 # also with portmap
-# a container that is taken off its bridge is cut off, its TCP connections too
+# nothing reaches a container whose veth is down; one that is taken off its bridge is cut off, its TCP
+# connections too
 test_conntrack_taken_off_the_bridge() {
 	local name
 	conversations_make
+	hits_count web eth0 80
+	arrives_in_web || fail "what arrives is not counted"
+	ip link set "$(host_veth web)" down
+	try_often nothing_arrives_in_web || fail "packets still reach the container"
+	ip link set "$(host_veth web)" up
 	for name in web one; do ip link set "$(host_veth "$name")" nomaster; done
 	expect_stops $talks
 }
@@ -139,16 +129,6 @@ arrives_in_web() {
 	[ "$(hits web)" != "$before" ]
 }
 nothing_arrives_in_web() { ! arrives_in_web; }
-
-# also with portmap
-# nothing reaches a container whose veth is down
-test_conntrack_veth_down() {
-	conversations_make
-	hits_count web eth0 80
-	arrives_in_web || fail "what arrives is not counted"
-	ip link set "$(host_veth web)" down
-	try_often nothing_arrives_in_web || fail "packets still reach the container"
-}
 
 # The permanent neighbour entries, which a link loses with its addresses, or are old
 neighbours_again() {
@@ -170,7 +150,8 @@ conversations6_make() {
 }
 
 # also with portmap
-# connections go on after the uplink was down, and when it has another MAC
+# connections go on, and skip the stack as before, after the uplink was down, and when it has another
+# MAC
 test_conntrack_uplink_down_and_up() {
 	conversations6_make
 	ip link set eth0 down
@@ -179,7 +160,7 @@ test_conntrack_uplink_down_and_up() {
 	ip link set eth0 up
 	ip address add "$host6/64" dev eth0 nodad
 	neighbours_again
-	expect_goes_on $talks
+	bridge_follows true
 }
 
 # also with portmap
@@ -218,25 +199,17 @@ bridge_follows() {
 }
 
 # also with portmap
-# the bridge is made again, by hand, and the containers' veths are put into it: mended by attach
+# the bridge is made again, by hand, and the containers' veths are put into it: mended by attach, and
+# by the next ADD
 test_conntrack_bridge_again() {
-	local veths
+	local veths command
 	conversations6_make
-	veths="$(host_veth web) $(host_veth one)"
-	ip link delete cni0
-	bridge_makes cni0 $veths
-	bridge_follows "$build/bpf-portmap" attach
-}
-
-# also with portmap
-# the bridge is made again: mended by the next ADD
-test_conntrack_bridge_again_add() {
-	local veths
-	conversations6_make
-	veths="$(host_veth web) $(host_veth one)"
-	ip link delete cni0
-	bridge_makes cni0 $veths
-	bridge_follows container_add three fast
+	for command in "$build/bpf-portmap attach" "container_add three fast"; do
+		veths="$(host_veth web) $(host_veth one)"
+		ip link delete cni0
+		bridge_makes cni0 $veths
+		bridge_follows $command
+	done
 }
 
 # also with portmap
@@ -302,19 +275,14 @@ test_conntrack_bridge_check() {
 }
 
 # also with portmap
-# while the host does not forward nothing passes; connections go on when it does again
+# while the host does not forward nothing passes, and nothing of a container that a policy rule
+# forbids to leave; connections go on when they may again
 test_conntrack_forwarding_off_and_on() {
 	conversations6_make
 	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
 	expect_stops $talks
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 	expect_goes_on $talks
-}
-
-# also with portmap
-# connections of a container that a policy rule forbids to leave stop, and go on without the rule
-test_conntrack_rule_prohibits() {
-	conversations_make
 	ip rule add from "$(address4 one)" to "$server4" prohibit
 	expect_stops out_tcp out_udp
 	ip rule del from "$(address4 one)" to "$server4" prohibit
@@ -371,32 +339,29 @@ test_conntrack_machine_inside() {
 	expect_goes_on $(talks in out)
 }
 
-# far_by_gateway VIA4 VIA6: conversations with far in both directions, also after the gateway's
-# neighbour entries have gone
-far_by_gateway() {
-	local all='out_tcp4 out_tcp6 out_udp4 out_udp6 in_tcp4 in_tcp6 in_udp4 in_udp6'
+# also with portmap
+# the gateway has a link-local address, for IPv4 too (RFC 5549), or, for IPv4, is in no subnet of the
+# host; conversations go on after the gateway's neighbour entries have gone
+test_conntrack_gateway_onlink() {
+	local all via name
+	all=$(talks out in)
 	far_make server
 	ip -n server address add fe80::99/64 dev eth0 nodad
 	ip -n server address add 172.31.1.1/32 dev eth0
-	ip route add "$far4" via $1 dev eth1 onlink
-	ip -6 route add "$far6" via $2 dev eth1
 	masqueraded_make
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
-	talks_open out one "$far4" "$far6" 9000
-	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
-	expect_goes_on $all
-	[ "$plugin" != bpf-portmap ] || expect_skips_stack $all
-	ip neighbour flush dev eth1 nud all
-	expect_goes_on $all
+	for via in 'inet6 fe80::99' 172.31.1.1; do
+		ip route replace "$far4" via $via dev eth1 onlink
+		ip -6 route replace "$far6" via fe80::99 dev eth1
+		talks_open out one "$far4" "$far6" 9000
+		talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
+		expect_goes_on $all
+		[ "$plugin" != bpf-portmap ] || expect_skips_stack $all
+		ip neighbour flush dev eth1 nud all
+		expect_goes_on $all
+		for name in $all; do conversation_close "$name"; done
+	done
 }
-
-# also with portmap
-# the gateway has a link-local address, for IPv4 too (RFC 5549)
-test_conntrack_gateway_link_local() { far_by_gateway 'inet6 fe80::99' fe80::99; }
-
-# also with portmap
-# the gateway is in no subnet of the host
-test_conntrack_gateway_onlink() { far_by_gateway 172.31.1.1 fe80::99; }
 
 # also with portmap
 # flows follow a group of next hops when one of them goes
@@ -452,7 +417,8 @@ test_conntrack_macvlan_uplink() {
 }
 
 # also with portmap
-# the type of service stays, congestion marks too, in both directions
+# the type of service stays, congestion marks too, in both directions; a datagram from port 0, which
+# asks for no answer, arrives
 test_conntrack_tos_is_kept() {
 	masqueraded_make
 	container_start web fast -p 8080:80/udp
@@ -462,13 +428,6 @@ test_conntrack_tos_is_kept() {
 	ask one udp "$server4" 9000 --tos 185 --count 6 >/run/out
 	expect_equal 6 "$(capture_stop in | grep -c 'tos 0xb9')" "requests with it in web"
 	expect_equal 6 "$(capture_stop out | grep -c 'tos 0xb9')" "requests with it at the server"
-}
-
-# also with portmap
-# a datagram from port 0, which asks for no answer, arrives
-test_conntrack_port_zero() {
-	masqueraded_make
-	container_add web fast -p 8080:80/udp
 	capture_start in web eth0 "udp dst port 80"
 	capture_start out server eth0 "udp dst port 9000"
 	forge client eth0 udp "$client4" 0 "$host4" 8080
@@ -488,15 +447,6 @@ test_conntrack_local_route() {
 	expect_answers client 203.0.113.77 8080 web "$client4"
 	expect_answers client 2001:db8:77::5 8080 web "$client6"
 	expect_answers one 203.0.113.77 8080 web
-}
-
-# also with portmap
-# what a server sends first, from its published port, comes from the same port of the host
-test_conntrack_published_port_first() {
-	masqueraded_make
-	container_add web fast -p 5182:5182/udp -p 5182:5182/tcp
-	expect_equal "$host4_second:5182" "$(seen_from web udp 9000 5182)" "as the server sees it"
-	expect_equal "$host4_second:5182" "$(seen_from web tcp 9000 5182)" "as the server sees it"
 }
 
 # also with portmap

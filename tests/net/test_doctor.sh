@@ -23,18 +23,18 @@ test_doctor_healthy() {
 	by_hand 64 doctor 0
 }
 
-# nothing is loaded
-# a host on which nothing was ever added has no finding
-test_doctor_nothing() {
-	by_hand 0 doctor
-}
-
 # --quick, for liveness: 0 on a host without containers and on a healthy one, 1 where programs are
-# missing or where it cannot look; what concerns one port is left out
+# missing or where it cannot look; what concerns one port is left out. Without rights doctor could not
+# look
 test_doctor_quick() {
 	by_hand 0 doctor --quick
-	web_as_pod -p 8080:80/tcp
+	healthy_host
 	by_hand 0 doctor --quick
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 doctor
+	expect_contains "$(cat /run/err)" 'could not look at maps'
+	PREFIX="setpriv --reuid 1000 --clear-groups" doctor 3
+	expect_equal rights "$(jq -r .check /run/doctor)"
+	expect_equal 'sudo bpf-portmap doctor' "$(jq -r .remedy /run/doctor)"
 	nft 'table inet closed { chain forward { type filter hook forward priority filter; policy drop; }; }'
 	by_hand 0 doctor --quick
 	strip eth0
@@ -44,23 +44,22 @@ test_doctor_quick() {
 	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 doctor --quick
 }
 
-# without rights it could not look
-test_doctor_rights() {
-	healthy_host
-	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 doctor
-	expect_contains "$(cat /run/err)" 'could not look at maps'
-	PREFIX="setpriv --reuid 1000 --clear-groups" doctor 3
-	expect_equal rights "$(jq -r .check /run/doctor)"
-	expect_equal 'sudo bpf-portmap doctor' "$(jq -r .remedy /run/doctor)"
-}
-
-# forwarding that is off
-test_doctor_forwarding() {
+# the way to the container and back: forwarding that is off, routes, a neighbour with another MAC than
+# the container's, a bridge, or the container's veth, that is down
+test_doctor_way() {
 	healthy_host
 	breaks way 'does not forward IPv4' 2 sysctl -qw net.ipv4.ip_forward=0
 	breaks way 'does not forward IPv6' 2 sysctl -qw net.ipv6.conf.all.forwarding=0
 	breaks way 'come in by cni0' 2 sysctl -qw net.ipv4.conf.cni0.forwarding=0
 	breaks way 'come in by eth0' 2 sysctl -qw net.ipv4.conf.eth0.forwarding=0
+	breaks way "$(address4 web)" 2 ip route add "$(address4 web)/32" dev eth1
+	breaks way 'no IPv4 route' 2 ip -n web route del default
+	breaks way 'another MAC' 2 ip neighbour replace "$(address4 web)" \
+		lladdr 02:00:00:00:00:99 dev cni0 nud permanent
+	breaks way "$(host_veth web) is down" 2 ip link set "$(host_veth web)" down
+	ip link set cni0 down
+	doctor 2
+	expect_contains "$(jq -r 'select(.check == "way").found' /run/doctor)" 'cni0 is down'
 }
 
 # nobody listens in the container, or only at a loopback address
@@ -79,7 +78,8 @@ serve_in_family() {
 	serve_in web 80
 }
 
-# programs that are gone from interfaces, veths and sockets
+# programs that are gone from interfaces, veths and sockets; an interface that came after the last
+# container
 test_doctor_hooks() {
 	healthy_host
 	breaks programs 'eth0' 2 detach_ours eth0 ingress from_uplink
@@ -89,11 +89,6 @@ test_doctor_hooks() {
 	if has_cgroup; then
 		breaks socket-programs 'connect4' 2 rm "$pins/connect4"
 	fi
-}
-
-# an interface that came after the last container
-test_doctor_new_interface() {
-	healthy_host
 	breaks new-interface 'late' 1 late_interface
 }
 late_interface() {
@@ -143,43 +138,47 @@ bridge_again() {
 	ip address add "$bridge6/64" dev cni0 nodad
 }
 
-# ports: not mapped, abandoned, of a process of the host, of another NAT, of an absent address
+# ports: not mapped, of another NAT, of a process of the host; maps of another layout
 test_doctor_port() {
 	healthy_host
 	finds owner 'no container has port 9' 2 9
-	serve_on_host 8080
-	finds host-process '(pid ' 1 8080/tcp
-}
-
-# a rule of another NAT
-test_doctor_foreign_nat() {
-	healthy_host
 	nft 'table ip other { chain pre { type nat hook prerouting priority -100;
 		tcp dport 8080 dnat to 10.9.9.9:80; }; }'
 	finds foreign-nat 'maps it, too' 1
 	nft delete table ip other
 	healthy
+	serve_on_host 8080
+	finds host-process '(pid ' 1 8080/tcp
+	meta_set 0 63
+	doctor 2
+	expect_contains "$(jq -r 'select(.check == "version").found' /run/doctor)" 'layout'
 }
 
-# addresses that the host does not have
+# addresses that the host does not have, or that another network's conflist excludes; "uplinks" that
+# match nothing
 test_doctor_addresses() {
 	healthy_host
 	conflist other bridge "$(with_ours '{"snatAddresses": ["203.0.113.9"]}') | $other_network"
 	breaks snat-address '203.0.113.9' 2 container_add db other
 	breaks host-ip '203.0.113.7' 2 container_start near bridge -p 203.0.113.7:5432:80/tcp
+	conflist third bridge "$(with_ours '{"excludeInterfaces": ["eth1"]}') | $third_network"
+	container_start third third -p 81:80/tcp
+	container_start fourth bridge -p "$host4_second:82:80/tcp"
+	finds excluded "$host4_second" 2
+	container_remove fourth bridge
+	container_remove third third
+	conflist named bridge "$(with_ours '{"uplinks": ["eth7"]}') | $third_network"
+	container_start named named -p 83:80/tcp
+	doctor 2
+	expect_contains "$(jq -r 'select(.check == "uplinks").found' /run/doctor)" 'matches no interface'
 }
 
-# a port that the host's own connections may get
+# a port that the host's own connections may get; of several such ports the last remedy reserves all
 test_doctor_ephemeral() {
 	healthy_host
 	breaks ephemeral '*:8080/tcp is among' 1 \
 		sysctl -qw net.ipv4.ip_local_port_range='8000 9000'
 	expect_equal 8080 "$(sysctl -n net.ipv4.ip_local_reserved_ports)"
-}
-
-# several such ports: the last remedy reserves them all
-test_doctor_ephemeral_several() {
-	healthy_host
 	sysctl -qw net.ipv4.ip_local_reserved_ports=7000
 	sysctl -qw net.ipv4.ip_local_port_range='5000 9000'
 	finds ephemeral '*:5353/udp is among' 1
@@ -187,21 +186,6 @@ test_doctor_ephemeral_several() {
 	bash -ec "$(jq -r .remedy /run/doctor)" >/run/mend
 	expect_equal 5353,7000,8080 "$(sysctl -n net.ipv4.ip_local_reserved_ports)"
 	healthy
-}
-
-# a hostIP of an interface that another network's conflist excludes
-test_doctor_excluded() {
-	conflist other bridge "$(with_ours '{"excludeInterfaces": ["eth1"]}') | $other_network"
-	container_start db other -p 81:80/tcp
-	container_start web bridge -p 198.51.100.1:82:80/tcp
-	finds excluded '198.51.100.1' 2
-}
-
-# routes to the container, and back
-test_doctor_routes() {
-	healthy_host
-	breaks way "$(address4 web)" 2 ip route add "$(address4 web)/32" dev eth1
-	breaks way 'no IPv4 route' 2 ip -n web route del default
 }
 
 # a container with a network stack of its own is not said to be broken: gVisor takes the addresses,
@@ -249,13 +233,6 @@ test_doctor_interface_named_as_command() {
 	expect_equal 1400 "$(ip -n web -j link show dev "$name" | jq '.[0].mtu')"
 }
 
-# a neighbour with another MAC than the container's
-test_doctor_neighbour() {
-	healthy_host
-	breaks way 'another MAC' 2 ip neighbour replace "$(address4 web)" \
-		lladdr 02:00:00:00:00:99 dev cni0 nud permanent
-}
-
 # a container that went without DEL
 test_doctor_abandoned() {
 	healthy_host
@@ -287,13 +264,6 @@ test_doctor_pins() {
 	finds pins 'the pins of their maps are gone' 2
 	mend
 	healthy
-}
-
-# maps of another layout
-test_doctor_layout() {
-	healthy_host
-	meta_set 0 63
-	finds version 'layout' 2
 }
 
 # conflists that runtimes read: not JSON, without the capability, with portmap
@@ -333,22 +303,6 @@ test_doctor_binaries() {
 	healthy
 	echo >>/opt/cni/bin/bpf-portmap
 	finds binaries '/opt/cni/bin/bpf-portmap' 1
-}
-
-# "uplinks" that match nothing
-test_doctor_uplinks() {
-	conflist named bridge "$(with_ours '{"uplinks": ["eth7"]}')"
-	container_start web named -p 8080:80/tcp
-	finds uplinks 'matches no interface' 2
-}
-
-# a bridge, or the container's veth, that is down
-test_doctor_link() {
-	healthy_host
-	breaks way "$(host_veth web) is down" 2 ip link set "$(host_veth web)" down
-	ip link set cni0 down
-	doctor 2
-	expect_contains "$(jq -r 'select(.check == "way").found' /run/doctor)" 'cni0 is down'
 }
 
 # with 50 containers it takes less than 300 ms; of many findings the first are shown, and how many

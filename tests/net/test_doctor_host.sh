@@ -6,15 +6,31 @@
 # shellcheck source=tests/net/doctor.sh
 . "$project/tests/net/doctor.sh"
 
-# conntrack's table is nearly full
-test_doctor_conntrack() {
+# conntrack's table is nearly full; an uplink takes smaller packets than containers send, itself or by
+# a route; a process keeps the lock; a user namespace; a kernel that is locked down
+test_doctor_settings() {
 	healthy_host
 	own_proc /proc/sys/net/netfilter
 	echo 100 >/proc/sys/net/netfilter/nf_conntrack_max
 	breaks conntrack '95 entries of 100' 1 fill_conntrack
+	breaks mtu 'MTU of 1500, eth0 of 1400' 1 ip link set eth0 mtu 1400
+	breaks mtu 'where it is locked' 1 ip route replace default via "$client4" mtu lock 1300
+	"$build/tests/locker" --name holder /sys/bus/platform/drivers_probe >/run/held &
+	holder=$!
+	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	finds lock "ADD and DEL wait for process $holder (holder)" 1
+	kill -9 "$holder"
+	wait "$holder" 2>/dev/null || true
+	healthy
+	! has_user_namespaces ||
+		PREFIX="unshare --user --map-root-user" finds rights 'rootless' 2
+	mkdir -p /run/security
+	echo 'none integrity [confidentiality]' >/run/security/lockdown
+	mount --bind /run/security /sys/kernel/security
+	finds rights 'locked down' 2
 }
-fill_conntrack() { echo 95 >/proc/sys/net/netfilter/nf_conntrack_count; }
 
+fill_conntrack() { echo 95 >/proc/sys/net/netfilter/nf_conntrack_count; }
 # cgroup2 is not mounted, or only a part of it is
 test_doctor_cgroup() {
 	needs_cgroup
@@ -65,39 +81,4 @@ test_doctor_unfinished() {
 	container_del web bridge
 	container_add web bridge -p 8080:80/tcp -p 5353:80/udp
 	healthy
-}
-
-# a user namespace
-test_doctor_rootless() {
-	needs_user_namespaces
-	healthy_host
-	PREFIX="unshare --user --map-root-user" finds rights 'rootless' 2
-}
-
-# a kernel that is locked down
-test_doctor_locked_down() {
-	healthy_host
-	mkdir -p /run/security
-	echo 'none integrity [confidentiality]' >/run/security/lockdown
-	mount --bind /run/security /sys/kernel/security
-	finds rights 'locked down' 2
-}
-
-# a process keeps the lock
-test_doctor_lock() {
-	healthy_host
-	"$build/tests/locker" --name holder /sys/bus/platform/drivers_probe >/run/held &
-	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
-	finds lock "ADD and DEL wait for process $holder (holder)" 1
-	kill -9 "$holder"
-	wait "$holder" 2>/dev/null || true
-	healthy
-}
-
-# an uplink that takes smaller packets than containers send, itself or by a route
-test_doctor_mtu() {
-	healthy_host
-	breaks mtu 'MTU of 1500, eth0 of 1400' 1 ip link set eth0 mtu 1400
-	breaks mtu 'where it is locked' 1 ip route replace default via "$client4" mtu lock 1300
 }

@@ -9,7 +9,8 @@
 # shellcheck source=tests/net/operator.sh
 . "$project/tests/net/operator.sh"
 
-# a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet
+# a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet.
+# --no-probe sends nothing, and neither do --quick and the metrics of the timer
 test_doctor_probe_healthy() {
 	local name
 	healthy_host
@@ -29,11 +30,6 @@ test_doctor_probe_healthy() {
 			"$(in_namespace "$name" nft list table inet none)"
 	done
 	expect_answer client tcp "$host4" 8080 web
-}
-
-# --no-probe sends nothing, and neither do --quick and the metrics of the timer
-test_doctor_probe_none() {
-	healthy_host
 	in_namespace web nft 'table inet c { chain c { type filter hook input priority raw; tcp flags syn counter; }; }'
 	by_hand 0 doctor --no-probe 8080
 	by_hand 0 doctor --quick
@@ -43,14 +39,42 @@ test_doctor_probe_none() {
 	[[ ! $(in_namespace web nft list table inet c) =~ packets\ 0\  ]] || fail "no packet is sent"
 }
 
-# a blocklist at prerouting
-test_doctor_probe_prerouting() {
+# a blocklist at prerouting; a drop for the second uplink alone, also where no client is named; an XDP
+# program at the uplink, native and generic; a drop in the bridge family, beside ports of containers
+# that were added without us; nobody who listens
+test_doctor_probe_drops() {
+	local mode
 	healthy_host
 	nft 'table ip cs { set bl { type ipv4_addr; elements = { 203.0.113.1 }; };
 		chain c { type filter hook prerouting priority raw; ip saddr @bl drop; }; }'
 	says 'dropped by the host: nft ip cs, chain c, rule handle'
 	expect_contains "$(head -n 1 /run/out)" '(ip saddr @bl drop)'
 	good --from "$client4" 8080/tcp
+	nft delete table ip cs
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth1" drop; }; }'
+	says 'dropped by the host: nft inet f, chain c, rule handle'
+	expect_contains "$(head -n 1 /run/out)" 'by eth1'
+	says 'dropped by the host: nft inet f, chain c, rule handle' --from "$server4" 8080/tcp
+	good --from "$client4" 8080/tcp
+	nft delete table inet f
+	for mode in native generic; do
+		"$build/tests/xdp" drop eth0 "$mode"
+		says 'dropped by the XDP program foreign_xdp at eth0'
+		"$build/tests/xdp" end eth0 "$mode"
+	done
+	good
+	conflist without bridge "$only_main"
+	container_add other without
+	good
+	expect_contains "$(cat /run/out)" "note  bridge-ports       1 of the ports of cni0 have no program of bpf-portmap ($(host_veth other))"
+	nft 'table bridge b { chain c { type filter hook prerouting priority 0; ip protocol tcp drop; }; }'
+	nft 'table bridge b { chain o { type filter hook output priority 0; ip protocol tcp drop; }; }'
+	says 'nft bridge b, chain'
+	nft delete table bridge b
+	processes_end web
+	says 'refused: nobody listens at tcp port 10.88.0.'
+	by_hand 2 doctor --send 5353/udp
+	expect_contains "$(cat /run/out)" 'nobody listens'
 }
 
 # a firewall inside the container, of nftables and of iptables
@@ -86,46 +110,6 @@ test_doctor_probe_backlog() {
 	expect_contains "$(head -n 1 /run/out)" 'is full (17 of 16)'
 }
 queue_is_full() { [ "$(in_namespace web ss -Hltn 'sport = 80' | awk '{ print $2 }')" = 17 ]; }
-
-# nobody listens
-test_doctor_probe_refused() {
-	healthy_host
-	processes_end web
-	says 'refused: nobody listens at tcp port 10.88.0.'
-	by_hand 2 doctor --send 5353/udp
-	expect_contains "$(cat /run/out)" 'nobody listens'
-}
-
-# a drop in the bridge family
-test_doctor_probe_bridge() {
-	healthy_host
-	"$build/bpf-portmap" list >/dev/null
-	nft 'table bridge b { chain c { type filter hook prerouting priority 0; ip protocol tcp drop; }; }'
-	nft 'table bridge b { chain o { type filter hook output priority 0; ip protocol tcp drop; }; }'
-	says 'nft bridge b, chain'
-}
-
-# an XDP program at the uplink, native and generic
-test_doctor_probe_xdp() {
-	local mode
-	healthy_host
-	for mode in native generic; do
-		"$build/tests/xdp" drop eth0 "$mode"
-		says 'dropped by the XDP program foreign_xdp at eth0'
-		"$build/tests/xdp" end eth0 "$mode"
-	done
-	good
-}
-
-# a drop for the second uplink alone, also where no client is named
-test_doctor_probe_second_uplink() {
-	healthy_host
-	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth1" drop; }; }'
-	says 'dropped by the host: nft inet f, chain c, rule handle'
-	expect_contains "$(head -n 1 /run/out)" 'by eth1'
-	says 'dropped by the host: nft inet f, chain c, rule handle' --from "$server4" 8080/tcp
-	good --from "$client4" 8080/tcp
-}
 
 # an uplink whose frames begin with the IP header: TCP and UDP, IPv4 and IPv6, with a client that is
 # named, and with somebody behind the default route, which has no gateway
@@ -312,15 +296,6 @@ test_doctor_probe_other_list() {
 	good
 	by_hand 2 doctor 9090
 	expect_contains "$(head -n 1 /run/out)" 'no container has port 9090'
-}
-
-# ports of a bridge of containers that were added without us
-test_doctor_probe_bridge_ports() {
-	healthy_host
-	conflist without bridge "$only_main"
-	container_add other without
-	good
-	expect_contains "$(cat /run/out)" "note  bridge-ports       1 of the ports of cni0 have no program of bpf-portmap ($(host_veth other))"
 }
 
 # as a DaemonSet sees it: the image's files alone, no nft, nobody else's processes, and its own /run;

@@ -46,9 +46,9 @@ test_fastpath_same_port_refused() {
 	again client "$host4" 8080 web
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 	guard 'tcp dport 80 ct state new drop'
-	arrivals_watch web 80
+	hits_count web eth0 80
 	expect_no_answer client tcp "$host4" 8080 --source-port 7000
-	expect_equal 0 "$(arrived web)" "packets that got through"
+	expect_equal 0 "$(hits web)" "packets that got through"
 }
 
 # a forged RST or SYN neither ends a connection that skips the IP stack nor makes it return to the
@@ -72,7 +72,7 @@ test_fastpath_forged_packets() {
 	done
 }
 
-# flows_skip NAME...: opens conversations with the container; they skip the IP stack
+# flows_open NAME: opens conversations with the container; they skip the IP stack
 flows_open() {
 	conversation_open tcp client tcp "$host4" 8080 --timeout 500
 	conversation_open udp client udp "$host6" 8080 --timeout 500
@@ -131,6 +131,9 @@ test_fastpath_late_del() {
 	expect_says later second
 	expect_fast later second tcp
 	runtime del bridge /run/netns/first --id first
+	plugin_run DEL first <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}'
+	container_check second bridge
+	expect_answers client "$host6" 8080 second
 	expect_fast udp second udp
 	expect_fast later second tcp
 }

@@ -32,7 +32,7 @@ flows_make() {
 	talks_open in client "$host4" "$host6" 8080
 	talks_open out one "$server4" "$server6" 9000
 	flows=$(talks in out)
-		expect_skips_stack $flows
+	expect_skips_stack $flows
 }
 
 expect_flows_skip_stack() {
@@ -76,7 +76,7 @@ frames_are_routed() {
 	checksums_computed client server
 	flows_make "$list"
 	checksums_computed web one
-		expect_flows_skip_stack
+	expect_flows_skip_stack
 	for container in web one; do
 		gateway=$(mac_of "$(host_veth "$container")")
 		[ "$list" != fast ] || gateway=$(mac_of cni0)
@@ -85,7 +85,7 @@ frames_are_routed() {
 	done
 	frames_start to_client client eth0 "(tcp or udp) and $(not_from client)"
 	frames_start to_server server eth0 "(tcp or udp) and $(not_from server)"
-		talk_fast $flows
+	talk_fast $flows
 	expect_frames to_web 12 "$gateway_web" "$(mac_in web eth0)"
 	expect_frames to_one 12 "$gateway_one" "$(mac_in one eth0)"
 	expect_frames to_client 12 "$(mac_of eth0)" "$(mac_in client eth0)"
@@ -152,16 +152,16 @@ gateway_of() {
 }
 
 loose() {
-	local path name
-	for path in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 2 >"$path"; done
+	local name
+	reverse_path_loose
 	for name in client server; do
 		in_namespace "$name" sysctl -qw net.ipv4.conf.all.rp_filter=2 net.ipv4.ip_forward=1 \
 			net.ipv6.conf.all.forwarding=1
 	done
 }
 
-# far_make OWNER: which namespace has the far addresses. Client and server have a link of their own,
-# and forward to each other what arrives at the wrong one.
+# far_make OWNER [BY]: which namespace has the far addresses, and by whom the host reaches them. Client
+# and server have a link of their own, and forward to each other what arrives at the wrong one.
 far_make() {
 	local owner=$1
 	loose
@@ -176,6 +176,7 @@ far_make() {
 		ip -n server route add "$far4" via 10.99.0.1
 		ip -n server route add "$far6" via 2001:db8:8::1
 	fi
+	[ -z "${2:-}" ] || far_by "$2"
 }
 
 # far_by client|server|router [OPTION...]: sets the host's route to far
@@ -209,7 +210,7 @@ far_asked_by_one() {
 	watch_wire
 	talks_open out one "$far4" "$far6" 9000
 	flows=$(talks out)
-		expect_skips_stack $flows
+	expect_skips_stack $flows
 }
 
 # far, which is the client, connects to web
@@ -219,7 +220,7 @@ far_asks_web() {
 	watch_wire
 	talks_open in client "$host4" "$host6" 8080 "--from $far4" "--from $far6"
 	flows=$(talks in)
-		expect_skips_stack $flows
+	expect_skips_stack $flows
 }
 
 # a masqueraded flow follows its route to another router on the same uplink [i05]
@@ -236,44 +237,22 @@ test_fastpath_route_to_another_router() {
 	expect_no_leak
 }
 
-# a masqueraded flow follows its route to another uplink and keeps its address [i05][i04]
+# a masqueraded flow follows its route to another uplink and keeps its address; without a route, or
+# with a blackhole route, it stops, and continues when there is a route again [i05][i04]
 test_fastpath_route_to_another_uplink() {
-	far_make server
-	far_by server
+	local seen gone
+	far_make server server
 	far_asked_by_one
 	capture_start other client eth0 "dst port 9000 and (src $host4_second or src $host6_second)"
 	hits_count client eth0 9000
 	far_by client
 	expect_arrives_at client $flows
 	expect_skips_stack $flows
-	local seen
 	seen=$(capture_stop other)
 	expect_contains "$seen" "IP $host4_second"
 	expect_contains "$seen" "IP6 $host6_second"
-	expect_no_leak
-}
-
-# replies of a mapped port follow their route to another uplink and keep their source address [i05]
-test_fastpath_reply_to_another_uplink() {
-	far_make client
-	far_by client
-	far_asks_web
-	hits_count server eth0
 	far_by server
-	expect_arrives_at server $flows
-	expect_skips_stack $flows
-	far_by client
 	expect_goes_on $flows
-	expect_skips_stack $flows
-	expect_no_leak
-}
-
-# without a route, or with a blackhole route, a flow stops; it continues when there is a route again
-test_fastpath_route_gone() {
-	far_make server
-	far_by server
-	far_asked_by_one
-	local gone
 	for gone in del blackhole; do
 		if [ "$gone" = del ]; then
 			ip route del "$far4"
@@ -292,10 +271,23 @@ test_fastpath_route_gone() {
 	expect_no_leak
 }
 
+# replies of a mapped port follow their route to another uplink and keep their source address [i05]
+test_fastpath_reply_to_another_uplink() {
+	far_make client client
+	far_asks_web
+	hits_count server eth0
+	far_by server
+	expect_arrives_at server $flows
+	expect_skips_stack $flows
+	far_by client
+	expect_goes_on $flows
+	expect_skips_stack $flows
+	expect_no_leak
+}
+
 # a flow follows a policy rule for the container's address when the rule is added and removed [T20]
 test_fastpath_policy_by_container() {
-	far_make server
-	far_by server
+	far_make server server
 	far_asked_by_one
 	hits_count client eth0 9000
 	ip route add "$far4" via "$client4" table 100
@@ -322,8 +314,7 @@ hits_stand_still() {
 # replies that policy routing ties to the uplink of the request leave through it past the stack,
 # also when the rule is added and removed during the flow [T20]
 test_fastpath_reply_tied_to_uplink() {
-	far_make server
-	far_by client
+	far_make server client
 	fast_lists
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	watch_wire
@@ -366,26 +357,26 @@ neighbour_is_at() {
 	ip neighbour replace "$1" lladdr "$(mac_in "$name" eth0)" dev "$3" nud permanent
 }
 
-# when the next hop's MAC changes, flows follow at once
-test_fastpath_neighbour_has_another_mac() {
+# when the next hop's MAC changes, flows follow at once; when the neighbour entry is removed or has
+# failed, or the neighbour does not answer for a while, it is resolved again, and flows continue
+test_fastpath_neighbour_changes() {
 	flows_make
 	ip -n client link set eth0 address 02:00:00:00:07:01
 	ip -n server link set eth0 address 02:00:00:00:07:02
 	neighbours_know neighbour_is_at
 	expect_flows_skip_stack
 	expect_steady $flows
-	expect_no_leak
-}
-
-# when the neighbour entry is removed or has failed, it is resolved again, and flows continue
-test_fastpath_neighbour_forgotten() {
-	flows_make
 	neighbours_know ip neighbour del
 	expect_flows_skip_stack
 	neighbours_know neighbour_failed
 	expect_flows_skip_stack
 	expect_steady $flows
 	try_often server_is_known || fail "not resolved: $(ip neighbour show "$server4")"
+	ip -n server link set eth0 arp off
+	neighbours_know ip neighbour del
+	expect_stops out_udp4
+	ip -n server link set eth0 arp on
+	expect_flows_skip_stack
 	expect_no_leak
 }
 
@@ -396,17 +387,6 @@ server_is_known() {
 }
 
 neighbour_failed() { ip neighbour replace "$1" dev "$3" nud failed; }
-
-# a neighbour that does not answer for a while is found again
-test_fastpath_neighbour_silent() {
-	flows_make
-	ip -n server link set eth0 arp off
-	neighbours_know ip neighbour del
-	expect_stops out_udp4
-	ip -n server link set eth0 arp on
-	expect_flows_skip_stack
-	expect_no_leak
-}
 
 # bulk_open NAME NAMESPACE ADDRESS PORT: much data in both directions, in two halves on demand
 bulk_open() {
@@ -456,8 +436,7 @@ routing_is_asked_again() { sleep 1.1; }
 
 mtu_shrinks() {
 	local name
-	far_make server
-	far_by server
+	far_make server server
 	transfers_make "$1" server
 	# Both ends, as of a real link: a veth drops what is larger than the other end's.
 	for name in client server; do ip -n "$name" link set eth0 mtu 1400; done
@@ -483,8 +462,7 @@ test_fastpath_mtu_shrinks_offload() { mtu_shrinks on; }
 # a route whose MTU shrinks during a flow (locked, because programs cannot see any other route MTU
 # of IPv4): the sender is told, and everything arrives [T28]
 test_fastpath_route_mtu_shrinks() {
-	far_make server
-	far_by server
+	far_make server server
 	transfers_make off server
 	far_by server mtu lock 1350
 	routing_is_asked_again
@@ -498,8 +476,7 @@ test_fastpath_route_mtu_shrinks() {
 
 # a later router with a smaller MTU tells the sender, past the stack too [T28][T16]
 test_fastpath_path_mtu_behind() {
-	far_make client
-	far_by server
+	far_make client server
 	in_namespace server sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
 	transfers_make on client
 	ip -n server link set shortcut mtu 1300
@@ -507,19 +484,6 @@ test_fastpath_path_mtu_behind() {
 	bulk_half out4 ok
 	bulk_half out6 ok
 	expect_path_mtu 1300 "$far4" "$far6"
-	expect_no_leak
-}
-
-# an uplink that goes down and comes up again
-test_fastpath_uplink_down_and_up() {
-	local device
-	flows_make
-	sysctl -qw net.ipv6.conf.all.keep_addr_on_down=1
-	for device in eth0 eth1; do ip link set "$device" down; done
-	expect_stops in_udp4 out_udp4
-	for device in eth0 eth1; do ip link set "$device" up; done
-	neighbours_know neighbour_is_at
-	expect_flows_skip_stack
 	expect_no_leak
 }
 
@@ -571,8 +535,7 @@ test_fastpath_container_replaced() {
 # flows that are routed by a packet mark stay in the stack, because only the stack knows marks; so
 # does a UDP flow that is marked later, once it passes the stack again [T20]
 test_fastpath_routed_by_mark() {
-	far_make server
-	far_by server
+	far_make server server
 	far_asked_by_one
 	ip route add "$far4" via "$client4" table 100
 	ip -6 route add "$far6" via "$client6" table 100
@@ -595,8 +558,7 @@ test_fastpath_routed_by_mark() {
 # when the route changes to an interface that is not classified, a flow is dropped, never sent
 # untranslated, and continues once the interface is an uplink [i04][T14]
 test_fastpath_unclassified_way_out() {
-	far_make server
-	far_by server
+	far_make server server
 	far_asked_by_one
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	talks_open in client "$host4" "$host6" 8080
@@ -624,30 +586,23 @@ test_fastpath_unclassified_way_out() {
 	expect_no_leak
 }
 
-# the containers' bridge changes its MAC: everything works after the next ADD
-test_fastpath_bridge_has_another_mac() {
-	local name address
+# a container that changes its MAC, which shows only in the neighbour table, receives frames with the
+# new one; when the containers' bridge changes its MAC everything works after the next ADD
+test_fastpath_inside_another_mac() {
+	local name mac=02:00:00:00:07:04
 	flows_make
+	ip -n web link set eth0 address "$mac"
+	ip neighbour flush dev cni0
+	expect_flows_skip_stack
+	try_often web_gets_frames "> $mac" || fail "frames to web go to $(cat /run/to_web.capture)"
 	ip link set cni0 address 02:00:00:00:07:03
 	for name in web one; do
 		ip -n "$name" neighbour flush dev eth0
 	done
 	container_add three fast
 	expect_flows_skip_stack
-	try_often web_gets_frames "02:00:00:00:07:03 > $(mac_in web eth0)" ||
+	try_often web_gets_frames "02:00:00:00:07:03 > $mac" ||
 		fail "the bridge sends frames to web as before: $(cat /run/to_web.capture)"
-	expect_no_leak
-}
-
-# a container that changes its MAC, which shows only in the neighbour table, receives frames with
-# the new one
-test_fastpath_container_has_another_mac() {
-	flows_make
-	local mac=02:00:00:00:07:04
-	ip -n web link set eth0 address "$mac"
-	ip neighbour flush dev cni0
-	expect_flows_skip_stack
-	try_often web_gets_frames "> $mac" || fail "frames to web go to $(cat /run/to_web.capture)"
 	expect_no_leak
 }
 
@@ -657,32 +612,14 @@ web_gets_frames() {
 	case $(frames_stop to_web) in *"$1"*) ;; *) return 1 ;; esac
 }
 
-# packets that skip the stack pass a root qdisc on an uplink, and its limit is kept
+# packets that skip the stack pass a root qdisc on an uplink, and its limit is kept; tcpdump on the
+# uplinks shows them, in both directions, as they are on the wire
 test_fastpath_root_qdisc() {
-	flows_make
-	tc qdisc add dev eth1 root tbf rate 100mbit burst 20k latency 50ms
-	local name before
-	for name in $(talks out); do
-		before=$(queued eth1)
-		expect_skips_stack "$name"
-		[ "$(queued eth1)" -gt "$before" ] || fail "$name passes by the qdisc"
-	done
-	tc qdisc replace dev eth1 root tbf rate 8bit burst 100 latency 1ms
-	expect_stops out_udp4 out_udp6
-	tc qdisc del dev eth1 root
-	expect_flows_skip_stack
-}
-
-queued() { tc -j -s qdisc show dev "$1" root | jq '.[0].packets'; }
-
-# tcpdump on the uplinks shows packets that skip the stack, in both directions, as they are on the
-# wire
-test_fastpath_captures() {
 	flows_make
 	capture_start eth0 host eth0 "tcp or udp"
 	capture_start eth1 host eth1 "tcp or udp"
-	local seen
-		talk_fast $flows
+	local name before seen
+	talk_fast $flows
 	seen=$(capture_stop eth0)
 	expect_contains "$seen" "> $host4.8080"
 	expect_contains "$seen" "> $host6.8080"
@@ -693,8 +630,20 @@ test_fastpath_captures() {
 	grep -q "IP6 $host6_second.* > $server6.9000" <<<"$seen" || fail "what leaves is not seen: $seen"
 	expect_contains "$seen" "IP $server4.9000 > $host4_second"
 	expect_contains "$seen" "IP6 $server6.9000 > $host6_second"
+	tc qdisc add dev eth1 root tbf rate 100mbit burst 20k latency 50ms
+	for name in $(talks out); do
+		before=$(queued eth1)
+		expect_skips_stack "$name"
+		[ "$(queued eth1)" -gt "$before" ] || fail "$name passes by the qdisc"
+	done
+	tc qdisc replace dev eth1 root tbf rate 8bit burst 100 latency 1ms
+	expect_stops out_udp4 out_udp6
+	tc qdisc del dev eth1 root
+	expect_flows_skip_stack
 	expect_no_leak
 }
+
+queued() { tc -j -s qdisc show dev "$1" root | jq '.[0].packets'; }
 
 # queued_in BAND: how many packets the prio qdisc of eth1 has had in this band
 queued_in() {
@@ -730,8 +679,7 @@ test_fastpath_priority() {
 # mark had no other route at first, because the neighbour's address was unknown
 test_fastpath_mark_neighbour() {
 	local hits
-	far_make server
-	far_by server
+	far_make server server
 	fast_lists
 	serve_in server 9000
 	container_add one fast

@@ -15,8 +15,8 @@ test_flood_through_mapping() {
 	container_start web bridge -p 8080:80 -p 8080:80/udp -p 8081:81
 	container_add bad bridge
 	ethtool -K "$(host_veth bad)" gro on >/dev/null
-	in_namespace web "$idle" serve 81
-	in_namespace server "$idle" serve 9000
+	in_namespace web "$crowd" serve 81 --background
+	in_namespace server "$crowd" serve 9000 --background
 	crowd_open mapped client "$host4" 8081 "$flood_crowd"
 	expect_equal "$flood_crowd" "$crowd_size" "connections through the mapping"
 	crowd_open masqueraded web "$server4" 9000 "$flood_crowd"
@@ -66,7 +66,7 @@ test_full_table() {
 	herds_prepare
 	small_table
 	container_add one small -p 8081:81
-	in_namespace one "$idle" serve 81
+	in_namespace one "$crowd" serve 81 --background
 	crowd_open one_crowd client "$host4" 8081 500
 	expect_equal 500 "$crowd_size" "connections of one container"
 	full=$(counted drop_table_full)
@@ -81,7 +81,7 @@ test_full_table() {
 	[ "$(counted drop_table_full)" -ge $((full + 500)) ] || fail "the table does not fill: $(drops)"
 	expect_crowd one_crowd 500
 	container_add last small -p 8079:81
-	in_namespace last "$idle" serve 81
+	in_namespace last "$crowd" serve 81 --background
 	crowd_open full_crowd client "$host4" 8079 20
 	expect_equal 0 "$crowd_size" "connections when the table is full"
 	container_del number2 small

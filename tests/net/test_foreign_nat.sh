@@ -55,10 +55,7 @@ test_foreign_nat_portmap() {
 
 # the same with iptables-legacy
 test_foreign_nat_portmap_legacy() {
-	mkdir /run/legacy
-	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
-	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
-	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
+	legacy_iptables
 	PATH=/run/legacy:$PATH served_by_portmap old -p 8080:80/tcp
 	expect_contains "$(iptables-legacy -t nat -S)" CNI-DN-
 	expect_answer client tcp "$host4" 8080 old
@@ -84,7 +81,8 @@ test_foreign_nat_others() {
 	expect_contains "$(cat /run/out)" 10.0.0.6:80
 }
 
-# the chains of Docker, netavark and portmap's nftables backend
+# the chains of Docker, netavark and portmap's nftables backend; a rule's comment is printed as printable
+# text only
 test_foreign_nat_engines() {
 	local said
 	iptables -t nat -N DOCKER
@@ -135,6 +133,8 @@ test_foreign_nat_engines() {
 	expect_contains "$said" '(comment: c0ffee)'
 	expect_contains "$said" 'host port 8084/tcp is mapped to [fd00::7]:80 by a rule in chain nat-prerouting-and-output'
 	expect_equal 4 "$(grep -c . <<<"$said")" "lines in: $said"
+	nft add rule ip cni_hostport hostports tcp dport 8085 dnat to 10.0.0.5:80 comment "\"$(printf 'red \033[31m')\""
+	expect_contains "$(said_by_add third bridge -p 8085:80/tcp)" '(comment: red ?[31m)'
 }
 
 # a mapping at one address of the host does not conflict with a rule for another address
@@ -146,18 +146,6 @@ test_foreign_nat_addresses() {
 	expect_silence "$(said_by_add web bridge -p "$host4_second:8080:80/tcp" -p 127.0.0.1:8080:80/tcp)"
 	said=$(said_by_add other bridge -p "$host4:8080:80/tcp")
 	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:8080'
-}
-
-# a rule's comment is printed as printable text only
-test_foreign_nat_comment() {
-	local said
-	nft -f - <<-RULES
-	table ip cni_hostport { chain hostports {
-		tcp dport 8080 dnat to 10.0.0.5:80 comment "$(printf 'red \033[31m')"
-	} ; }
-	RULES
-	said=$(said_by_add web bridge -p 8080:80/tcp)
-	expect_contains "$said" '(comment: red ?[31m)'
 }
 
 # rules are read under the sanitizers, by ADD and by who

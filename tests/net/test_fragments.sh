@@ -110,16 +110,12 @@ pings_larger_than_the_mtu() {
 	expect_captured_nothing wire
 }
 
-# pings larger than the MTU: masqueraded, to the host, and from outside to the host [T17]
+# pings larger than the MTU: masqueraded, to the host, and from outside to the host, without conntrack
+# and with it [T17][T28]
 test_fragments_ping() {
 	container_add one bridge -p 8080:80
 	pings_larger_than_the_mtu
-}
-
-# the same with conntrack [T17][T28]
-test_fragments_ping_conntrack() {
 	firewall_strict
-	container_add one bridge -p 8080:80
 	pings_larger_than_the_mtu
 }
 

@@ -20,38 +20,6 @@ test_host_socket_on_published_port() {
 	expect_answers client "$host4" 8080 web "$client4"
 }
 
-# a long conversation of the host from a port that is published meanwhile continues, before and
-# after that [i08]
-test_host_conversation_on_published_port() {
-	serve_in client 9000
-	container_add first bridge
-	local protocol
-	for protocol in tcp udp; do
-		conversation_open "before_$protocol" host "$protocol" "$client4" 9000 \
-			--source-port 8080 --connected
-		expect_says "before_$protocol" client
-	done
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	for protocol in tcp udp; do
-		for _ in 1 2 3; do expect_says "before_$protocol" client; done
-		conversation_close "before_$protocol"
-		conversation_open "after_$protocol" host "$protocol" "$server4" 9000 \
-			--source-port 8080 --connected
-	done
-	serve_in server 9000
-	expect_says after_udp server
-	expect_answers server "$host4_second" 8080 web "$server4"
-}
-
-# the host's own socket on a published port receives replies from a container too [i08]
-test_host_socket_to_container() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	container_start routed ptp -p 8081:80/tcp
-	expect_answers host "$(address4 web)" 80 web "$bridge4" --source-port 8080 --connected
-	expect_answers host "$(address6 web)" 80 web "$bridge6" --source-port 8080 --connected
-	expect_answers host "$(address4 routed)" 80 routed - --source-port 8081 --connected
-}
-
 # also with fastPath off
 # a socket of the host that begins later, with the source port of a container's flow to the same
 # server, receives its replies; the flow continues with another port [i08][i03]
@@ -166,39 +134,6 @@ test_host_no_mark() {
 		fail "the watch saw nothing"
 	expect_equal 0 "$(nft list counter inet watch marked | sed -n 's/.*packets \([0-9]*\).*/\1/p')" \
 		"packets with a mark"
-}
-
-# also with fastPath off
-# nft flush ruleset changes nothing, neither for new connections nor for old ones [T13]
-test_host_firewall_flushed() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	container_add near bridge
-	serve_in server 9000
-	firewall_strict
-	conversation_open old client tcp "$host4" 8080
-	expect_says old web
-	conversation_open out web udp "$server4" 9000
-	expect_says out server
-	nft flush ruleset
-	expect_says old web
-	expect_says out server
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers near "$host4" 8080 web "$(address4 near)"
-	expect_answers web "$server4" 9000 server "$host4_second"
-	container_check web bridge
-}
-
-# also with fastPath off
-# a firewall that drops a new connection in FORWARD is obeyed
-test_host_firewall_obeyed() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 web
-	nft add table inet deny
-	nft 'add chain inet deny forward { type filter hook forward priority 0; policy accept; }'
-	nft add rule inet deny forward ip saddr "$client4" ip daddr "$(address4 web)" drop
-	expect_no_answer client tcp "$host4" 8080
-	expect_no_answer client udp "$host4" 8080
-	expect_answers client "$host6" 8080 web
 }
 
 # also with fastPath off

@@ -30,17 +30,18 @@ test_identity_segmented() {
 }
 
 # a container's packets with another container's address are dropped: they do not leave the host nor
-# reach others on the bridge, though there is no reverse path filter
+# reach others on the bridge, though there is no reverse path filter; nor can it take over a client's
+# flow to a mapped port with the host's own address, of either family
 test_identity_of_container() {
 	needs_ours
 	sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0
-	container_start web bridge -p 8080:80/udp
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_add evil bridge
 	container_add near bridge
 	sysctl -qw net.ipv4.conf.cni0.rp_filter=0
 	capture_start out client eth0 "udp port 5000"
 	capture_start across near eth0 "udp port 5000"
-	local before
+	local before protocol
 	before=$(counted drop_forged_source)
 	forge evil cni0 udp "$(address4 web)" 5000 "$client4" 5001
 	forge evil cni0 udp "$(address6 web)" 5000 "$client6" 5001
@@ -52,15 +53,6 @@ test_identity_of_container() {
 	capture_start out client eth0 "udp port 5000"
 	forge web cni0 udp "$(address4 web)" 5000 "$client4" 5001
 	expect_contains "$(capture_stop out)" "$client4.5001"
-}
-
-# nor can it take over a client's flow to a mapped port with the host's own address, of either
-# family
-test_identity_of_host() {
-	needs_ours
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	container_add evil bridge
-	local before protocol
 	before=$(counted drop_forged_source)
 	for protocol in tcp udp; do
 		forge evil cni0 "$protocol" "$host6" 8080 "$client6" 4000
@@ -125,7 +117,7 @@ test_identity_same_address() {
 }
 
 # strict: only the mapped ports of a container are reachable, except for the host and other
-# containers; flows that it begins without masquerade are answered
+# containers; flows that it begins, masqueraded or not, are answered
 test_identity_strict() {
 	needs_ours
 	conflist strict bridge "$(with_ours '{"strict": true, "ipMasq": false}')"
@@ -148,18 +140,12 @@ test_identity_strict() {
 	container_check web strict
 	expect_failure container_check web bridge
 	expect_contains "$output" strict
-}
-
-# strict with masquerade, and no port at all
-test_identity_strict_masqueraded() {
-	needs_ours
-	conflist strict bridge "$(with_ours '{"strict": true}')"
-	container_start web strict
-	expect_no_answer client tcp "$(address4 web)" 80
-	serve_in server 7000 outside
-	expect_answers web "$server4" 7000 outside "$host4_second"
-	conflist alone bridge "$(with_ours '{"strict": true, "ipMasq": false}')"
-	container_start closed alone
+	container_start closed strict
 	expect_no_answer client tcp "$(address4 closed)" 80
 	expect_answer host tcp "$(address4 closed)" 80 closed
+	conflist masqueraded bridge "$(with_ours '{"strict": true}')"
+	container_start portless masqueraded
+	expect_no_answer client tcp "$(address4 portless)" 80
+	serve_in server 7000 outside
+	expect_answers portless "$server4" 7000 outside "$host4_second"
 }

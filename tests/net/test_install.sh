@@ -11,23 +11,18 @@ install_make() {
 		fail "make $*: $(cat /run/out)"
 }
 
-# both programs are static: they run in a root that holds nothing else
+# both programs are static: they run in a root that holds nothing else; they still have their symbols,
+# which a bug report needs
 test_install_programs_are_static() {
+	local program
 	mkdir /run/empty
 	cp "$build/bpf-portmap" "$build/cnirun" /run/empty
 	output=$(CNI_COMMAND=VERSION chroot /run/empty /bpf-portmap) || fail "$output"
 	expect_contains "$output" 1.1.0
 	output=$(chroot /run/empty /cnirun --help) || fail "$output"
 	expect_contains "$output" CONFLIST
-}
-
-# both programs still have their symbols, which a bug report needs
-test_install_programs_have_symbols() {
-	local program
+	grep -aq -m 1 command_add "$build/bpf-portmap" || fail "bpf-portmap has no symbol table"
 	for program in bpf-portmap cnirun; do
-		grep -aq -m 1 command_add "$build/$program" || [ "$program" = cnirun ] ||
-			fail "$program has no symbol table"
-		# shellcheck disable=SC2016
 		grep -aq -m 1 '\.symtab' "$build/$program" || fail "$program has no symbol table"
 	done
 }
@@ -152,14 +147,19 @@ test_install_bad_usage() {
 	by_hand 64 migrate
 }
 
-# what --help names, of verbs and options, the manual pages explain
+# what --help names, of verbs and options, the manual pages explain; a wrong verb of cnirun is named
 test_install_manual_pages() {
 	local verb word
 	# To files: grep ends at the first line that matches, and sed would fail for that.
 	sed 's/\\-/-/g' "$project/man/cnirun.1" >/run/cnirun.1
 	sed 's/\\-/-/g' "$build/man/bpf-portmap.8" >/run/bpf-portmap.8
+	"$cnirun" --help >/run/help || fail "--help"
+	expect_failure "$cnirun" destroy
+	expect_contains "$output" destroy
 	for verb in add del check gc status version list; do
+		expect_contains "$(cat /run/help)" "$verb"
 		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
+		expect_contains "$(cat /run/out)" "cnirun $verb"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/out); do
 			grep -qE "^\.[BI]+R? .*$word" /run/cnirun.1 ||
 				fail "$word is not in cnirun(1)"
@@ -202,53 +202,6 @@ test_install_completion() {
 	expect_equal 'eth0 eth1' "$(completed repair eth)"
 }
 
-# cnirun explains each verb, and on a wrong one says which there are
-test_install_cnirun_help() {
-	local verb
-	output=$("$cnirun" --help) || fail "--help"
-	for verb in add del check gc status version list; do
-		expect_contains "$output" "$verb"
-		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
-		expect_contains "$(cat /run/out)" "cnirun $verb"
-	done
-	expect_failure "$cnirun" destroy
-	expect_contains "$output" destroy
-}
-
-# the drop-in recipe: a list for bridge, or ptp, with portmap works, and the same with the type
-# changed; both times the container answers
-test_install_drop_in() {
-	local main type list
-	for main in bridge ptp; do
-		for type in portmap bpf-portmap; do
-			list=$main-$type
-			jq ".name = \"$list\" | .plugins[0].ipMasq = true | .plugins[1] =
-				{\"type\": \"$type\", \"capabilities\": {\"portMappings\": true}}" \
-				"$project/conf/$main.conflist" >/run/conf/"$list".conflist
-			container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
-			expect_answers client "$host4" 8080 web "$client4"
-			container_remove web "$list"
-			expect_no_answer client tcp "$host4" 8080
-		done
-	done
-}
-
-# in a user namespace, where BPF is not allowed, STATUS says so with code 50, and ADD fails and
-# leaves nothing [s59]
-test_install_user_namespace() {
-	needs_user_namespaces
-	container_add_plain web
-	local before
-	before=$(state_show)
-	export PREFIX='unshare --user --map-root-user'
-	expect_failure plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'
-	expect_code 50
-	expect_contains "$output" 'rootless, in a user namespace'
-	expect_failure plugin_call ADD web
-	expect_contains "$output" 'rootless, in a user namespace'
-	expect_same_state "$before"
-}
-
 # maps of another layout: ADD, CHECK and STATUS refuse and say what to do, DEL succeeds so that the
 # plugins before us give the address back, nothing is changed, and traffic goes on [T27]
 test_install_other_layout() {
@@ -282,29 +235,6 @@ test_install_incomplete_maps() {
 	expect_answer client tcp "$host4" 9090 other "$client4"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
-}
-
-# an older version's programs are replaced by the next ADD, once, under a live conversation; an
-# older plugin does not put its own back [T27]
-test_install_upgrade() {
-	container_start web bridge -p 8080:80/tcp
-	conversation_open talk client tcp "$host4" 8080
-	expect_says talk web
-	local before after offset
-	before=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
-	for offset in 32 34 36; do meta_set "$offset" 30; done
-	container_start other bridge -p 9090:80/tcp
-	after=$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)
-	[ "$before" != "$after" ] || fail "the programs were not replaced"
-	expect_says talk web
-	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
-	container_check web bridge
-	meta_set 32 39
-	container_start third bridge -p 9091:80/tcp
-	expect_equal "$after" "$(bpftool -j prog show pinned "$pins/from_uplink" | jq .id)" \
-		"the program, after an ADD by an older plugin"
-	expect_answer client tcp "$host4" 9091 third "$client4"
-	expect_says talk web
 }
 
 # places_used NAME: how many places of the table the programs use

@@ -26,34 +26,9 @@ at_node() {
 }
 
 # Lists as the agents write them, blanks included.
-list_of_kindnet() {
-	cat <<-'JSON'
-
-	{
-		"cniVersion": "0.3.1",
-		"name": "kindnet",
-		"plugins": [
-		{
-			"type": "ptp",
-			"ipMasq": false,
-			"ipam": {
-				"type": "host-local",
-				"dataDir": "/run/cni-ipam-state",
-				"routes": [{ "dst": "0.0.0.0/0" }],
-				"ranges": [[{ "subnet": "10.244.0.0/24" }]]
-			},
-			"mtu": 1500
-		},
-		{
-			"type": "portmap",
-			"capabilities": {
-				"portMappings": true
-			}
-		}
-		]
-	}
-	JSON
-}
+list_of_kindnet() { cat "$project/tests/net/agents/kindnet.conflist"; }
+list_of_calico() { cat "$project/tests/net/agents/calico.conflist"; }
+list_of_aws() { jq -c . "$project/tests/net/agents/aws.conflist" | tr -d '\n'; }
 
 list_of_flannel() {
 	cat <<-'JSON'
@@ -84,36 +59,6 @@ list_of_flannel() {
 	  ]
 	}
 	JSON
-}
-
-list_of_calico() {
-	cat <<-'JSON'
-	{
-	  "name": "k8s-pod-network",
-	  "cniVersion": "0.3.1",
-	  "plugins": [
-	    {
-	      "type": "calico",
-	      "log_level": "info",
-	      "datastore_type": "kubernetes",
-	      "nodename": "node-0",
-	      "mtu": 0,
-	      "ipam": { "type": "calico-ipam" },
-	      "policy": { "type": "k8s" },
-	      "kubernetes": { "kubeconfig": "/etc/cni/net.d/calico-kubeconfig" }
-	    },
-	    {"type": "portmap", "snat": true, "capabilities": {"portMappings": true}},
-	    {"type": "bandwidth", "capabilities": {"bandwidth": true}}
-	  ]
-	}
-	JSON
-}
-
-list_of_aws() {
-	printf '%s' '{"cniVersion":"0.4.0","name":"aws-cni","disableCheck":true,"plugins":[' \
-		'{"name":"aws-cni","type":"aws-cni","vethPrefix":"eni","mtu":"9001","podSGEnforcingMode":"strict"},' \
-		'{"name":"egress-cni","type":"egress-cni","enabled":"false","nodeIP":"","ipam":{"type":"host-local"}},' \
-		'{"type":"portmap","capabilities":{"portMappings":true},"snat":true}]}'
 }
 
 # Big numbers, fractions, doubled keys and other types named portmap are nobody's business.
@@ -247,7 +192,7 @@ test_installer_refuses() {
 	refused 'the node stays with portmap: users other than root can replace'
 	chmod 0700 /sys/fs/bpf
 	# A chroot makes none.
-	! unshare --user --map-root-user true 2>/dev/null ||
+	! has_user_namespaces ||
 		PREFIX='unshare --user --map-root-user' refused 'rootless, in a user namespace'
 	touch "$conf/.bpf-portmap-new" # of a killed run
 	mkdir "$conf/00-directory.conflist"
@@ -343,7 +288,7 @@ killed_everywhere() {
 	for ((call = 1; ; call++)); do
 		$before
 		status=0
-		FILES=1 "$build/tests/killer" "$call" "$build/bpf-portmap" "$@" --bin-dir "$bin" --conf-dir "$conf" \
+		FILES=1 "$build/tests/traced" kill "$call" "$build/bpf-portmap" "$@" --bin-dir "$bin" --conf-dir "$conf" \
 			>/run/out 2>&1 || status=$?
 		[ "$status" != 0 ] || break
 		expect_equal 137 "$status" "the status at call $call of $*: $(cat /run/out)"
@@ -400,15 +345,18 @@ has_binary() { cmp -s "$build/bpf-portmap" "$bin/bpf-portmap"; }
 # limit 120 s
 # --watch: agents that rename another list in, write one in place and slowly, remove the binary,
 # take a name before the present one, or replace both directories; the list is ours again each
-# time, half a list is waited for; SIGTERM leaves all in place
+# time, half a list is waited for; the programs are loaded once it is ours, before the first container
+# needs them; SIGTERM leaves all in place
 test_installer_watch() {
 	local running
 	node_make
 	watch_start
 	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	[ ! -e "$pins" ] || fail "loaded without a list"
 	list_of_kindnet >"$conf/10-kindnet.conflist"
 	wait_until 5 is_ours 10-kindnet.conflist || fail "it does not see a list that appears"
 	has_binary || fail "the list came before the binary"
+	wait_until 20 [ -e "$pins/from_container" ] || fail "nothing is loaded: $(cat /run/watch)"
 	# kindnet: another subnet, by rename
 	list_of_kindnet | sed 's/10.244.0.0/10.244.7.0/' >"$conf/.temporary"
 	mv "$conf/.temporary" "$conf/10-kindnet.conflist"
@@ -452,18 +400,6 @@ test_installer_watch() {
 	wait_until 60 is_ours 10-flannel.conflist || fail "not after uninstall"
 	watch_stop
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
-}
-
-# nothing is loaded
-# --watch loads the programs when the list has bpf-portmap, before the first container needs them
-test_installer_watch_loads() {
-	node_make
-	watch_start
-	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
-	[ ! -e "$pins" ] || fail "loaded without a list"
-	list_of_kindnet >"$conf/10-kindnet.conflist"
-	wait_until 20 [ -e "$pins/from_container" ] || fail "nothing is loaded: $(cat /run/watch)"
-	watch_stop
 }
 
 # --watch: where the machine has no inotify instance left, as on nodes of kind, that is said, and it
@@ -582,7 +518,7 @@ test_installer_race() {
 			numbered "2$call" >/run/list.new
 			cp /run/list.new /run/node/.t
 			code=0
-			FILES=1 "$build/tests/interleave" "$call" /run/meanwhile "$build/bpf-portmap" install \
+			FILES=1 "$build/tests/traced" stop "$call" /run/meanwhile "$build/bpf-portmap" install \
 				--bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 || code=$?
 			[ "$code" != 99 ] || break
 			[ "$code" = 0 ] || expect_contains "$(cat /run/out)" 'was changed meanwhile'
@@ -775,7 +711,7 @@ test_installer_uninstall_drop() {
 			container_again
 			at_node 0 install
 			code=0
-			env "$kind" "$build/tests/killer" "$call" "$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" \
+			env "$kind" "$build/tests/traced" kill "$call" "$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" \
 				--conf-dir "$conf" >/run/out 2>&1 || code=$?
 			at_node 0 uninstall --drop-ports
 			expect_equal '' "$(programs_show | grep -v clsact.u32 || true)" "programs, killed at $call ($kind)"

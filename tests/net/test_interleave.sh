@@ -15,10 +15,10 @@ meanwhile() {
 	chmod +x /run/meanwhile
 }
 
-stopped_at() { PREFIX="$build/tests/interleave $1 /run/meanwhile" plugin_run "$2" "$3"; }
+stopped_at() { PREFIX="$build/tests/traced stop $1 /run/meanwhile" plugin_run "$2" "$3"; }
 
 attach_stopped_at() {
-	"$build/tests/interleave" "$1" /run/meanwhile "$build/bpf-portmap" attach
+	"$build/tests/traced" stop "$1" /run/meanwhile "$build/bpf-portmap" attach
 }
 
 # `late` is a container whose veth has an address on the host, and whose ADD comes later.

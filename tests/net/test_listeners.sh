@@ -50,7 +50,8 @@ test_listeners_without_reservation() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# a process that listens at any address, TCP or UDP, IPv4 or IPv6 [B26]
+# a process that listens at any address, TCP or UDP, IPv4 or IPv6, also one that shares its port
+# (SO_REUSEADDR); names are told as plain text [B26]
 test_listeners_any_address() {
 	listeners_world
 	listener first tcp 0.0.0.0 8080
@@ -61,6 +62,13 @@ test_listeners_any_address() {
 	expect_taken "third (pid $listener) already holds host port 8080/udp at 0.0.0.0, and" -p 8080:80/udp
 	listener fourth udp :: 8081
 	expect_taken "fourth (pid $listener) already holds host port 8081/udp at ::, and" -p 8081:80/udp
+	local protocol
+	for protocol in tcp udp; do
+		listener sharing "$protocol" 0.0.0.0 8082 --reuse
+		expect_taken "sharing (pid $listener)" -p "8082:80/$protocol"
+	done
+	listener $'a\nb\e[31m\xff"' tcp 0.0.0.0 8083 || true
+	expect_taken 'a?b?[31m?' -p 8083:80
 }
 
 # a socket at :: takes IPv4 too, unless it says otherwise
@@ -112,16 +120,6 @@ test_listeners_loopback() {
 	expect_free -p "$host4:53:53/udp"
 	conflist outside bridge "$(with_ours '{"reserveHostPorts": true, "localhost": false}')"
 	list=outside expect_free -p 53:53/udp
-}
-
-# servers that share their port (SO_REUSEADDR) are found too
-test_listeners_reuse() {
-	listeners_world
-	local protocol
-	for protocol in tcp udp; do
-		listener sharing "$protocol" 0.0.0.0 8080 --reuse
-		expect_taken "sharing (pid $listener)" -p "8080:80/$protocol"
-	done
 }
 
 # other ports and protocols, connected sockets, other namespaces, and addresses where nothing is
@@ -195,11 +193,4 @@ test_listeners_of_engine() {
 		[("tcp", "udp") | {hostPort: 8080, containerPort: 80, protocol: .}]' >/run/config
 	! plugin_run ADD "$id" </run/config >/run/out 2>&1 || fail "ADD beside the engine's"
 	expect_contains "$(cat /run/out)" "second (pid $listener) already holds"
-}
-
-# names are told as plain text
-test_listeners_name() {
-	listeners_world
-	listener $'a\nb\e[31m\xff"' tcp 0.0.0.0 8080 || true
-	expect_taken 'a?b?[31m?' -p 8080:80
 }

@@ -6,27 +6,25 @@
 # watch_wire: looks for an address of a container network on the wire, where none may ever be.
 leak='net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16'
 
+# leaves_masqueraded LIST...
 leaves_masqueraded() {
-	local list=$1
+	local list
 	serve_in client 9000
 	serve_in server 9000
-	container_add one "$list"
-	expect_answers one "$server4" 9000 server "$host4_second"
-	expect_answers one "$server6" 9000 server "$host6_second"
-	expect_answers one "$client4" 9000 client "$host4"
-	expect_answers one "$client6" 9000 client "$host6"
+	for list; do
+		container_add "one-$list" "$list"
+		expect_answers "one-$list" "$server4" 9000 server "$host4_second"
+		expect_answers "one-$list" "$server6" 9000 server "$host6_second"
+		expect_answers "one-$list" "$client4" 9000 client "$host4"
+		expect_answers "one-$list" "$client6" 9000 client "$host6"
+	done
 }
 
 # also with fastPath off, always
-# a bridge container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
+# a container of a bridge, and one of ptp, leaves by each uplink with that uplink's address, IPv4 and
+# IPv6 [s93][s97]
 test_masquerade_bridge() {
-	leaves_masqueraded bridge
-}
-
-# also with fastPath off
-# a ptp container leaves by each uplink with that uplink's address, IPv4 and IPv6 [s93][s97]
-test_masquerade_ptp() {
-	leaves_masqueraded ptp
+	leaves_masqueraded bridge ptp
 }
 
 # also with fastPath off
@@ -94,69 +92,52 @@ test_masquerade_same_source_port() {
 	done
 }
 
-# a masquerade port is never a published one, even if the container uses it as its source [i03][T03]
-test_masquerade_not_a_published_port() {
-	serve_in server 9000
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	container_add one bridge
-	local protocol answer name
-	for name in one web; do
-		for protocol in tcp udp; do
-			answer=$(ask "$name" "$protocol" "$server4" 9000 --source-port 8080)
-			expect_contains "$answer" "client=$host4_second:"
-			[ "$(port_seen "$answer")" != 8080 ] || fail "left with a published port: $answer"
-		done
-	done
-	expect_answers server "$host4_second" 8080 web "$server4" --source-port 9001
+# expect_other_port NAMESPACE PROTOCOL PORT [LAST]: a flow from that port leaves with one that is none
+# of these.
+expect_other_port() {
+	local answer seen
+	answer=$(ask "$1" "$2" "$server4" 9000 --source-port "$3")
+	expect_contains "$answer" "client=$host4_second:"
+	seen=$(port_seen "$answer")
+	[ "$seen" -lt "$3" ] || [ "$seen" -gt "${4:-$3}" ] || fail "left with a port that is taken: $answer"
 }
 
-# nor is it a port that is published for one address of the host only [i03]
-test_masquerade_not_a_published_port_with_address() {
+# a masquerade port is never a published one, even if the container uses it as its source, nor one
+# that is published for one address of the host only [i03][T03]
+test_masquerade_not_a_published_port() {
 	serve_in server 9000
-	container_start web bridge -p "$host4_second:8080:80/udp"
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp -p "$host4_second:8081:80/udp"
 	container_add one bridge
-	local answer
-	answer=$(ask one udp "$server4" 9000 --source-port 8080)
-	expect_contains "$answer" "client=$host4_second:"
-	[ "$(port_seen "$answer")" != 8080 ] || fail "left with a published port: $answer"
+	local protocol name
+	for name in one web; do
+		for protocol in tcp udp; do expect_other_port "$name" "$protocol" 8080; done
+	done
+	expect_other_port one udp 8081
+	expect_answers server "$host4_second" 8080 web "$server4" --source-port 9001
 }
 
 # nor one that a socket of the host has, connected or listening [i03]
 test_masquerade_not_a_host_socket() {
 	serve_in server 9000
 	container_add one bridge
-	local protocol answer
+	local protocol
 	serve_on_host 5001
 	for protocol in tcp udp; do
 		conversation_open "host_$protocol" host "$protocol" "$server4" 9000 \
 			--source-port 5000 --connected
 		expect_says "host_$protocol" server
-		answer=$(ask one "$protocol" "$server4" 9000 --source-port 5000)
-		expect_contains "$answer" "client=$host4_second:"
-		[ "$(port_seen "$answer")" != 5000 ] || fail "took the port of the host's socket: $answer"
-		answer=$(ask one "$protocol" "$server4" 9000 --source-port 5001)
-		expect_contains "$answer" "client=$host4_second:"
-		[ "$(port_seen "$answer")" != 5001 ] || fail "took the port of the host's listener: $answer"
+		expect_other_port one "$protocol" 5000
+		expect_other_port one "$protocol" 5001
 		expect_says "host_$protocol" server
 	done
 }
 
-# nor one that the administrator has reserved [i03]
+# nor one that the administrator has reserved, or reserves later, from the next ADD on [i03]
 test_masquerade_not_a_reserved_port() {
 	serve_in server 9000
-	sysctl -qw net.ipv4.ip_local_reserved_ports=5000-5009
+	sysctl -qw net.ipv4.ip_local_reserved_ports=5010-5019
 	container_add one bridge
-	local answer
-	answer=$(ask one udp "$server4" 9000 --source-port 5004)
-	expect_contains "$answer" "client=$host4_second:"
-	[ "$(port_seen "$answer")" -lt 5000 ] || [ "$(port_seen "$answer")" -gt 5009 ] ||
-		fail "left with a reserved port: $answer"
-}
-
-# a port that the administrator reserves later is not used from the next ADD on [i03]
-test_masquerade_ports_reserved_later() {
-	serve_in server 9000
-	container_add one bridge
+	expect_other_port one udp 5014 5019
 	expect_equal 5004 "$(port_seen "$(ask one udp "$server4" 9000 --source-port 5004)")" \
 		"the port seen before"
 	sysctl -qw net.ipv4.ip_local_reserved_ports=5000-5009 net.ipv4.ip_local_port_range='6000 7000'
@@ -196,26 +177,18 @@ test_masquerade_ports_exhausted() {
 	expect_captured_nothing wire
 }
 
-# when the uplink's address changes, new flows use the new one at once [s97][T22]
-test_masquerade_address_changed() {
-	serve_in server 9000
-	container_add one bridge
-	expect_answers one "$server4" 9000 server "$host4_second"
-	ip address add 198.51.100.2/24 dev eth1
-	ip address del "$host4_second/24" dev eth1
-	ip address replace 198.51.100.2/24 dev eth1
-	expect_answers one "$server4" 9000 server 198.51.100.2
-	ip address add 2001:db8:2::2/64 dev eth1 nodad
-	ip address del "$host6_second/64" dev eth1
-	expect_answers one "$server6" 9000 server 2001:db8:2::2
-}
-
 # also with fastPath off
-# a flow keeps its address when routing would choose another one for new flows [i05][T21][T22]
+# of several addresses on the uplink the one that routing prefers is used, not the lowest; a flow keeps
+# its address when routing would choose another one for new flows; these use a new one at once
+# [s97][i05][T21][T22]
 test_masquerade_live_flow_keeps_address() {
 	serve_in server 9000
 	container_add one bridge
 	local protocol before
+	ip address add 198.51.100.0/32 dev lo 2>/dev/null || true
+	ip address add 10.0.0.1/32 dev eth1
+	ip address add 198.51.100.200/24 dev eth1
+	expect_answers one "$server4" 9000 server "$host4_second"
 	for protocol in tcp udp; do
 		conversation_open "old_$protocol" one "$protocol" "$server4" 9000
 		before=$(say "old_$protocol")
@@ -227,16 +200,12 @@ test_masquerade_live_flow_keeps_address() {
 	expect_answers one "$server4" 9000 server 198.51.100.2
 	expect_equal "$before_tcp" "$(say old_tcp)"
 	expect_equal "$before_udp" "$(say old_udp)"
-}
-
-# of several addresses on the uplink the one that routing prefers is used, not the lowest [T21]
-test_masquerade_preferred_address() {
-	serve_in server 9000
-	container_add one bridge
-	ip address add 198.51.100.0/32 dev lo 2>/dev/null || true
-	ip address add 10.0.0.1/32 dev eth1
-	ip address add 198.51.100.200/24 dev eth1
-	expect_answers one "$server4" 9000 server "$host4_second"
+	ip address del "$host4_second/24" dev eth1
+	ip address replace 198.51.100.3/24 dev eth1
+	expect_answers one "$server4" 9000 server 198.51.100.3
+	ip address add 2001:db8:2::2/64 dev eth1 nodad
+	ip address del "$host6_second/64" dev eth1
+	expect_answers one "$server6" 9000 server 2001:db8:2::2
 }
 
 # also with fastPath off
@@ -284,15 +253,6 @@ test_masquerade_reply_by_second_uplink() {
 	done
 }
 
-# a flow that came in through a mapped port leaves with the requested address [s95]
-test_masquerade_not_for_replies() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	ip address add 192.0.2.3/24 dev eth0
-	conversation_open talk client udp 192.0.2.3 8080
-	expect_contains "$(say talk)" "from=192.0.2.3:8080"
-	expect_contains "$(say talk)" "from=192.0.2.3:8080"
-}
-
 # within its own subnet a container keeps its address; another container network sees the host's
 # [s94]
 test_masquerade_other_container_network() {
@@ -312,45 +272,26 @@ test_masquerade_other_container_network() {
 	expect_answers routed_too "$(address6 routed)" 80 routed "$(address6 routed_too)"
 }
 
-# traffic to the host's own addresses is not masqueraded [s96]
-test_masquerade_not_to_host() {
-	serve_on_host 9999
-	container_add one bridge
-	expect_answers one "$host4" 9999 host "$(address4 one)"
-	expect_answers one "$host4_second" 9999 host "$(address4 one)"
-	expect_answers one "$host6" 9999 host "$(address6 one)"
-}
-
-# with ipMasq false a container leaves with its own address
-test_masquerade_off() {
-	conflist open bridge "$(with_ours '{"ipMasq": false}')"
-	container_add one open
-	serve_in client 9000
-	expect_answers one "$client4" 9000 client "$(address4 one)"
-	expect_answers one "$client6" 9000 client "$(address6 one)"
-}
-
-# ipMasq4 and ipMasq6 are independent
+# ipMasq, ipMasq4 and ipMasq6: what they turn off leaves with the container's own address; where bridge
+# masquerades too, a packet that already has the host's address passes [s98]
 test_masquerade_one_family() {
 	conflist four bridge "$(with_ours '{"ipMasq4": true, "ipMasq6": false}')"
 	conflist six bridge "$(with_ours '{"ipMasq": false, "ipMasq6": true}')"
+	conflist open bridge "$(with_ours '{"ipMasq": false}')"
 	container_add one four
 	container_add two six
+	container_add three open
 	serve_in client 9000
 	expect_answers one "$client4" 9000 client "$host4"
 	expect_answers one "$client6" 9000 client "$(address6 one)"
 	expect_answers two "$client4" 9000 client "$(address4 two)"
 	expect_answers two "$client6" 9000 client "$host6"
-}
-
-# where bridge masquerades too, a packet that already has the host's address passes [s98]
-test_masquerade_twice() {
+	expect_answers three "$client6" 9000 client "$(address6 three)"
 	conflist both bridge '.plugins[0].ipMasq = true'
-	container_start one both -p 8080:80/tcp
-	serve_in server 9000
-	expect_answers one "$server4" 9000 server "$host4_second"
-	expect_answers one "$server6" 9000 server "$host6_second"
-	expect_answer client tcp "$host4" 8080 one "$client4"
+	container_start four both -p 8080:80/tcp
+	expect_answers four "$client4" 9000 client "$host4"
+	expect_answers four "$client6" 9000 client "$host6"
+	expect_answer client tcp "$host4" 8080 four "$client4"
 }
 
 # a capture on the wire sees an untranslated packet, and none while containers talk in every way
@@ -494,19 +435,29 @@ test_masquerade_direct_clients() {
 	expect_contains "$(ask client tcp "$(address4 one)" 80)" refused
 }
 
-# traffic of addresses that are not our endpoints is left alone, forwarded or not [i13]
+# traffic of addresses that are not our endpoints is left alone, forwarded or not, and so is what goes
+# to the host's own addresses; a flow that came in through a mapped port leaves with the requested
+# address [i13][s95][s96]
 test_masquerade_not_for_others() {
-	container_start web bridge -p 8080:80/tcp
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_add_plain plain
 	serve_in client 9000
 	expect_answers plain "$client4" 9000 client "$(address4 plain)"
 	expect_answers client "$(address4 web)" 80 web "$client4"
 	serve_in server 9000
 	expect_answers client "$server4" 9000 server "$client4"
+	serve_on_host 9999
+	expect_answers web "$host4" 9999 host "$(address4 web)"
+	expect_answers web "$host4_second" 9999 host "$(address4 web)"
+	expect_answers web "$host6" 9999 host "$(address6 web)"
+	ip address add 192.0.2.3/24 dev eth0
+	conversation_open talk client udp 192.0.2.3 8080
+	expect_contains "$(say talk)" "from=192.0.2.3:8080"
+	expect_contains "$(say talk)" "from=192.0.2.3:8080"
 }
 
-# an uplink that appeared after the last ADD leaks nothing, and works after the next CHECK or ADD
-# [i04]
+# an uplink that appeared after the last ADD leaks nothing, and works after the next CHECK, ADD or
+# attach, which says what it did, once [i04]
 test_masquerade_new_uplink() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
@@ -523,22 +474,14 @@ test_masquerade_new_uplink() {
 	container_add other bridge
 	expect_answers web 203.0.114.10 9000 later 203.0.114.1
 	expect_answers later 2001:db8:4::1 8080 web 2001:db8:4::10
-}
-
-# a bridge with an address is an uplink like any other [T19]
-test_masquerade_uplink_is_bridge() {
-	ip link add br0 type bridge
-	ip address flush dev eth1
-	ip link set eth1 master br0
-	ip address add "$host4_second/24" dev br0
-	ip address add "$host6_second/64" dev br0 nodad
-	ip link set br0 up
-	serve_in server 9000
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers web "$server4" 9000 server "$host4_second"
-	expect_answers web "$server6" 9000 server "$host6_second"
-	expect_answers server "$host4_second" 8080 web "$server4"
-	expect_answers server "$host6_second" 8080 web "$server6"
+	network_make last eth4 203.0.115.1 2001:db8:5::1 203.0.115.10 2001:db8:5::10
+	serve_in last 9000
+	expect_no_answer web udp 203.0.115.10 9000
+	expect_equal 'eth4            attached' "$("$build/bpf-portmap" attach)"
+	expect_equal '' "$("$build/bpf-portmap" attach)"
+	expect_answers web 203.0.115.10 9000 last 203.0.115.1
+	expect_answers web 2001:db8:5::10 9000 last 2001:db8:5::1
+	expect_answers last 203.0.115.1 8080 web 203.0.115.10
 }
 
 # a flow whose row for replies was lost to another container's gets another port within a second

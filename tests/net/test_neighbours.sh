@@ -38,60 +38,46 @@ web_add() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 }
 
-# also with fastPath off
-# a container on the same bridge reaches a mapped port and is seen with its own address [T23][T28]
-test_neighbour_same_bridge() {
-	web_add
-	container_add near bridge -p 7070:70/tcp
-	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
+# each_asks CONTAINER...: each of them is seen with its own address.
+each_asks() {
+	local who
+	for who; do asks_everywhere "$who" "$(address4 "$who")" "$(address6 "$who")"; done
 }
 
-# a container without ports of its own reaches a mapped port [T23][T28]
-test_neighbour_without_ports() {
-	web_add
-	container_add near bridge
-	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
+everybody_asks() {
+	each_asks near bare far routed unseen unseen-far unseen-routed
+	asks_everywhere web "$bridge4" "$bridge6"
 }
 
 # also with fastPath off, always
-# a container on another bridge reaches a mapped port and is seen with its own address [T23][T28]
-test_neighbour_other_bridge() {
-	web_add
+# a mapped port is reached by containers on the same bridge, with ports of their own and without, on
+# another bridge and with ptp, also by those for which this plugin was never called, and each is seen
+# with its own address; the container itself sees the bridge's address as the client [T23][T28][s86]
+test_neighbour_of_bridge() {
 	conflist other bridge "$other_network"
-	container_add far other
-	each_firewall asks_everywhere far "$(address4 far)" "$(address6 far)"
-}
-
-# a ptp container reaches a bridge container's mapped port and is seen with its own address
-# [T23][T28]
-test_neighbour_ptp() {
+	conflist plain bridge "$only_main"
+	conflist plain-third bridge "$third_network | $only_main"
+	conflist plain-ptp ptp "$only_main"
+	container_add unseen plain
+	container_add unseen-far plain-third
+	container_add unseen-routed plain-ptp
 	web_add
+	container_add near bridge -p 7070:70/tcp
+	container_add bare bridge
+	container_add far other
 	container_add routed ptp
-	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
+	each_firewall everybody_asks
 }
 
 # also with fastPath off
-# a ptp container's mapped port is reached by another ptp container and by a bridge's [T23][T28]
+# a ptp container's mapped port is reached by another ptp container, by a bridge's, and by itself,
+# which sees its gateway's address as the client [T23][T28][s86]
 test_neighbour_of_ptp() {
+	local gateway4 gateway6
 	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
 	container_add routed ptp
 	container_add bridged bridge
-	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
-	each_firewall asks_everywhere bridged "$(address4 bridged)" "$(address6 bridged)"
-}
-
-# a container reaches its own mapped port and sees the bridge's address as the client
-# [T23][T28][s86]
-test_neighbour_itself() {
-	web_add
-	each_firewall asks_everywhere web "$bridge4" "$bridge6"
-}
-
-# a ptp container reaches its own mapped port and sees its gateway's address as the client
-# [T23][T28][s86]
-test_neighbour_itself_ptp() {
-	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
-	local gateway4 gateway6
+	each_firewall each_asks routed bridged
 	gateway4=$(ip -n web -4 route show default | sed 's/.*via \([^ ]*\).*/\1/')
 	gateway6=$(ip -n web -6 route show default | sed 's/.*via \([^ ]*\).*/\1/')
 	bridge4=$gateway4 bridge6=$gateway6
@@ -104,22 +90,6 @@ test_neighbour_itself_same_source_port() {
 	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
 	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8081
 	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
-}
-
-# a container on the same bridge for which this plugin was never called reaches a mapped port
-test_neighbour_unseen_same_bridge() {
-	conflist plain bridge "$only_main"
-	container_add near plain
-	web_add
-	each_firewall asks_everywhere near "$(address4 near)" "$(address6 near)"
-}
-
-# a container on another bridge for which this plugin was never called reaches a mapped port
-test_neighbour_unseen_other_bridge() {
-	conflist other bridge "$other_network | $only_main"
-	container_add far other
-	web_add
-	each_firewall asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
 # what kube-proxy does in its iptables mode, over iptables-nft and iptables-legacy
@@ -160,14 +130,6 @@ test_neighbour_unseen_later_bridge() {
 	asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
-# a ptp container for which this plugin was never called reaches a mapped port
-test_neighbour_unseen_ptp() {
-	conflist plain ptp "$only_main"
-	container_add routed plain
-	web_add
-	each_firewall asks_everywhere routed "$(address4 routed)" "$(address6 routed)"
-}
-
 talks_for_long() {
 	local protocol answer host
 	for host in "$host4" "$host6"; do
@@ -191,13 +153,17 @@ test_neighbour_conversation() {
 	each_firewall talks_for_long
 }
 
-# a large file arrives intact between containers on one bridge, through the host's address [T29]
+# also with fastPath off, always
+# a large file arrives intact through a mapped port, segmentation offload included, outside and at a
+# container on the same bridge [i11][T29]
 test_neighbour_large_transfer() {
+	local who address
 	container_add web bridge -p 8080:80/tcp
 	container_add near bridge
-	file_serve web 80 20000000
-	local address
-	for address in "$host4" "$host6"; do expect_file near "$address" 8080; done
+	file_serve web 80 5000000
+	for who in client near; do
+		for address in "$host4" "$host6"; do expect_file "$who" "$address" 8080; done
+	done
 }
 
 # containers on one bridge reach each other directly, untranslated [i13][s94]
@@ -208,23 +174,6 @@ test_neighbour_direct() {
 	expect_answers near "$(address6 web)" 80 web "$(address6 near)"
 	expect_answers web "$(address4 near)" 80 near "$(address4 web)"
 	expect_answers web "$(address6 near)" 80 near "$(address6 web)"
-}
-
-# the same tuple of a container on the bridge to the container's address and to the host port are
-# two connections [i10][T04]
-test_neighbour_same_tuple_twice() {
-	container_start web bridge -p 80:80/tcp -p 80:80/udp
-	container_add near bridge
-	local protocol
-	for protocol in tcp udp; do
-		conversation_open "mapped_$protocol" near "$protocol" "$host4" 80 --source-port 7000 --connected
-		conversation_open "direct_$protocol" near "$protocol" "$(address4 web)" 80 \
-			--source-port 7000 --connected
-		for _ in 1 2 3; do
-			expect_contains "$(say "mapped_$protocol")" "from=$host4:80"
-			expect_contains "$(say "direct_$protocol")" "from=$(address4 web):80"
-		done
-	done
 }
 
 # a container's packets to its gateway, to others on the bridge and to the host's own services are

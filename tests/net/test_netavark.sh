@@ -522,7 +522,7 @@ test_netavark_rootless() {
 		# shellcheck disable=SC2086
 		driver_error 'rootless Podman cannot use' setpriv --reuid 65534 --clear-groups \
 			"$build/netavark-bpf-portmap" $command <<<"$(network)"
-		! unshare --user --map-root-user true 2>/dev/null || driver_error 'rootless Podman cannot use' \
+		! has_user_namespaces || driver_error 'rootless Podman cannot use' \
 			unshare --user --map-root-user "$build/netavark-bpf-portmap" $command <<<"$(network)"
 	done
 }

@@ -10,7 +10,8 @@ flow_rows() { rows flows "$@" | sed '$d'; }
 # flows_counted [ARGUMENT...]: how many match
 flows_counted() { item .summary.flows flows --count "$@"; }
 
-# a connection to a mapped port is shown with its client, its port, its container, and its packets
+# a connection to a mapped port is shown with its client, its port, its container, its packets, and
+# whether they skip the IP stack; a masqueraded one begins inside, and has the host's address and port
 test_operator_flows_mapping() {
 	local web port
 	web_as_pod -p 8080:80/tcp
@@ -35,6 +36,19 @@ test_operator_flows_mapping() {
 	conversation_close one
 	# The client's FIN may come after this.
 	wait_until 5 flow_is_in time-wait || fail "$(flow_rows)"
+	conversation_open two client tcp "$host4" 8080
+	path_is() { expect_says two web; flow_rows --path "$1" | grep " $2 " >/dev/null; }
+	wait_until 5 path_is fast fast/fast || fail "not on the fast path: $(cat /run/out)"
+	expect_equal 0 "$(flows_counted --path stack --state established)"
+	in_namespace server "$peer" serve tcp any 7 --name server --background
+	conversation_open out web tcp "$server4" 7
+	expect_says out server
+	expect_says out server
+	expect_contains "$(flow_rows)" "tcp established masquerade $server4:7 $host4_second:"
+	expect_equal '["masquerade","inside","shop/web-0"]' \
+		"$(item '.items[] | [.kind, .begun_by, .container.name]' flows --client 198.51.100.0/24)"
+	conversation_close two
+	conversation_close out
 }
 
 # flow_is_in STATE: the only connection
@@ -60,19 +74,6 @@ unreplied mapping stack/- -' "$(flow_rows | sort | awk '{ print $2, $3, $8, $9 }
 }
 
 remarked() { by_hand 0 flows --state syn; grep -q 'no answer from the container' /run/out; }
-
-# a masqueraded connection begins inside, and has the host's address and port
-test_operator_flows_masquerade() {
-	web_as_pod
-	in_namespace server "$peer" serve tcp any 7 --name server --background
-	conversation_open out web tcp "$server4" 7
-	expect_says out server
-	expect_says out server
-	expect_contains "$(flow_rows)" "tcp established masquerade $server4:7 $host4_second:"
-	expect_equal '["masquerade","inside","shop/web-0"]' \
-		"$(item '.items[] | [.kind, .begun_by, .container.name]' flows --client 198.51.100.0/24)"
-	conversation_close out
-}
 
 # every filter leaves what it names, and the sums at the end are of all
 test_operator_flows_filters() {
@@ -141,26 +142,4 @@ db 1 0" "$(rows flows --by container | head -n 2 | cut -d ' ' -f 1-3)"
 	expect_equal '["shop/web-0",3]' "$(item '.items[] | [.container.name, .flows]' flows --by container --top 1)"
 	expect_equal "[\"$client4\",null,1]" "$(item '.items[] | [.client, .container, .flows]' flows --by client --port 5432)"
 	for name in one two three four; do conversation_close $name; done
-}
-
-# packets that skip the IP stack are on the path fast
-test_operator_flows_path() {
-	web_as_pod -p 8080:80/tcp
-	conversation_open one client tcp "$host4" 8080
-	path_is() { expect_says one web; flow_rows --path "$1" | grep " $2 " >/dev/null; }
-	wait_until 5 path_is fast fast/fast || fail "not on the fast path: $(cat /run/out)"
-	expect_equal 0 "$(flows_counted --path stack)"
-	conversation_close one
-}
-
-# 500,000 connections are listed in two seconds and 64 MB
-test_operator_flows_large() {
-	container_add web bridge -p 80:80/tcp
-	"$build/tests/fill" many "$pins" 10000 500000
-	expect_within_budget flows
-	expect_equal 500002 "$(wc -l </run/out)" "lines"
-	expect_within_budget flows --json
-	expect_within_budget flows --container web-77
-	expect_within_budget flows --top 10 --json
-	expect_within_budget flows --by client
 }

@@ -82,6 +82,16 @@ asked_on() {
 	expect_says "$1" web
 }
 
+# go_on_to_the_end NAME...: each of these conversations ends as its client wants it
+go_on_to_the_end() {
+	local name in
+	for name; do
+		in=${name}_in
+		echo bye >&"${!in}"
+		piped_close "$name" || fail "$name ended with $?"
+	done
+}
+
 # conversations_open: one of each kind, through portmap's rules
 conversations_open() {
 	asked_on tcp4 client tcp "$host4" 8080
@@ -137,10 +147,8 @@ connections_go_on() {
 		done
 		wait_until 5 second_is_over "$(seconds_of_uptime)"
 	done
-	for name in $conversations; do
-		echo bye >&"$(eval echo "\$${name}_in")"
-		piped_close "$name" || fail "$name ended with $?"
-	done
+	# shellcheck disable=SC2086
+	go_on_to_the_end $conversations
 	expect_ours
 	expect_answers web "$host4" 8080 web
 	expect_answers other "$host4" 8080 web
@@ -216,9 +224,17 @@ test_operator_migrate_dry_run() {
 }
 
 # a port that only some may reach is left, restriction and all: by portmap's own conditionsV4, by a
-# rule of an administrator in its chain; the rules behind that one are left, and it stays
+# rule of an administrator in its chain; the rules behind that one are left, and it stays, also where
+# it is behind all ports
 test_operator_migrate_restricted() {
 	migrate_world
+	portmap_container before -p 8085:80/tcp
+	iptables -t nat -A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN
+	by_hand 0 migrate --from-portmap
+	expect_contains "$(iptables-save -t nat)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN'
+	case $(iptables-save -t nat) in *CNI-DN-*) fail 'the rules of before stay' ;; esac
+	expect_answer client tcp "$host4" 8085 before
+	iptables -t nat -D CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN
 	portmap_container web -p 8080:80/tcp -p 8080:80/udp
 	portmap_container fenced -p 8081:80/tcp
 	portmap_container marked -p 8084:80/tcp
@@ -248,17 +264,6 @@ test_operator_migrate_restricted() {
 	expect_answers client "$host4" 8080 web
 	expect_no_answer client tcp "$host4" 8081
 	expect_no_answer client tcp "$host4" 8083
-}
-
-# an administrator's rule behind all ports of portmap's chain stays
-test_operator_migrate_foreign_rule() {
-	migrate_world
-	portmap_container web -p 8080:80/tcp -p 8080:80/udp
-	iptables -t nat -A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN
-	by_hand 0 migrate --from-portmap
-	expect_contains "$(iptables-save -t nat)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16 -j RETURN'
-	case $(iptables-save -t nat) in *CNI-DN-*) fail 'the rules of web stay' ;; esac
-	expect_answers client "$host4" 8080 web
 }
 
 # rules of dead containers are removed: one whose namespace is gone, one whose address another has now
@@ -462,7 +467,6 @@ test_operator_migrate_del() {
 # and newer; here 1.9.1) writes for -p 8080:80/tcp -p 8080:80/udp -p 192.0.2.1:8081:80/tcp. With
 # NEWER_PORTMAP=/path/to/portmap that one writes them.
 newer_portmap_web() {
-	local family address
 	if [ -n "${NEWER_PORTMAP:-}" ]; then
 		rm /run/cni-plugins/portmap
 		ln -s "$NEWER_PORTMAP" /run/cni-plugins/portmap
@@ -477,35 +481,7 @@ newer_portmap_web() {
 	ip6tables -t nat -F
 	iptables -t nat -X
 	ip6tables -t nat -X
-	for family in ip ip6; do
-		address=$(address4 web)
-		[ "$family" = ip ] || address="[$(address6 web)]"
-		nft -f - <<-RULES
-		table $family cni_hostport {
-			comment "CNI portmap plugin"
-			chain hostports {
-				tcp dport 8080 dnat to $address:80 comment "web"
-				udp dport 8080 dnat to $address:80 comment "web"
-				$([ $family = ip6 ] || echo "ip daddr $host4 tcp dport 8081 dnat to $address:80 comment \"web\"")
-			}
-			chain hostip_hostports {
-			}
-			chain hostports_all { jump hostip_hostports; jump hostports; }
-			chain prerouting {
-				type nat hook prerouting priority dstnat; policy accept;
-				fib daddr type local jump hostports_all
-			}
-			chain output {
-				type nat hook output priority -100; policy accept;
-				fib daddr type local jump hostports_all
-			}
-			chain masquerading {
-				type nat hook postrouting priority srcnat; policy accept;
-				$family saddr $(tr -d '[]' <<<"$address") $family daddr $(tr -d '[]' <<<"$address") masquerade comment "web"
-			}
-		}
-		RULES
-	done
+	by_newer_portmap web 'tcp dport 8080' 'udp dport 8080' "ip daddr $host4 tcp dport 8081"
 }
 
 # the rules of portmap's backend nftables: the same, and a table that others have rules in stays
@@ -528,10 +504,7 @@ test_operator_migrate_nftables() {
 	for name in tcp4 tcp6 udp4; do expect_says "$name" web; done
 	expect_ours
 	expect_answer client tcp "$host4" 8081 web
-	for name in tcp4 tcp6 udp4; do
-		echo bye >&"$(eval echo "\$${name}_in")"
-		piped_close "$name" || fail "$name ended with $?"
-	done
+	go_on_to_the_end tcp4 tcp6 udp4
 }
 
 # conntrack stays at work for connections that it translates, also where portmap's rules were the
@@ -549,10 +522,7 @@ test_operator_migrate_keeper() {
 	by_hand 0 migrate --from-portmap
 	expect_contains "$(cat /run/out)" 'conntrack still translates 2 connections'
 	expect_says tcp4 web
-	for name in tcp4 tcp6; do
-		echo bye >&"$(eval echo "\$${name}_in")"
-		piped_close "$name" || fail "$name ended with $?"
-	done
+	go_on_to_the_end tcp4 tcp6
 	by_hand 0 migrate --from-portmap
 	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
 	case $(nft list tables) in *bpf_portmap*) fail 'the table stays' ;; esac
@@ -561,10 +531,7 @@ test_operator_migrate_keeper() {
 # the same with iptables-legacy
 test_operator_migrate_legacy() {
 	migrate_world
-	mkdir /run/legacy
-	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
-	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
-	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
+	legacy_iptables
 	PATH=/run/legacy:$PATH portmap_container web -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(iptables-legacy-save -t nat)" CNI-DN-
 	asked_on tcp4 client tcp "$host4" 8080
@@ -580,9 +547,11 @@ test_operator_migrate_legacy() {
 }
 
 # nothing is loaded
-# where portmap has no rules it says so, and which conflists name it
+# where portmap has no rules it says so, and which conflists name it; a user namespace has none
 test_operator_migrate_nothing() {
 	migrate_world
+	! has_user_namespaces ||
+		PREFIX='unshare --user --map-root-user --net' by_hand 0 migrate --from-portmap
 	by_hand 0 migrate --from-portmap
 	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
 	[ ! -e "$pins" ] || fail 'it has loaded the programs'
@@ -599,15 +568,6 @@ test_operator_migrate_nothing() {
 	PREFIX='setpriv --reuid 65534 --regid 65534 --clear-groups' binary=/run/bpf-portmap \
 		by_hand 1 migrate --from-portmap
 	expect_contains "$(cat /run/err)" 'run it as root'
-}
-
-# nor does a user namespace have any
-test_operator_migrate_user_namespace() {
-	needs_user_namespaces
-	migrate_world
-	rm -f /etc/cni/net.d/*
-	PREFIX='unshare --user --map-root-user --net' by_hand 0 migrate --from-portmap
-	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
 }
 
 migrate_once() {
@@ -632,10 +592,7 @@ test_operator_migrate_killed() {
 		expect_says tcp4 web
 		expect_says udp6 web
 		expect_answers client "$host4" 8080 web
-		echo bye >&"$tcp4_in"
-		piped_close tcp4 || fail "$round: the connection ended"
-		echo bye >&"$udp6_in"
-		piped_close udp6 || fail "$round: the datagrams' conversation ended"
+		go_on_to_the_end tcp4 udp6
 		container_remove web old
 		"$build/bpf-portmap" attach >/dev/null 2>&1
 	done

@@ -124,11 +124,3 @@ test_operator_stats_watch() {
 	expect_contains "$(cat /run/out)" 'table '
 	expect_equal "" "$(cat /run/err)" "what it says when its reader has gone"
 }
-
-# a full table is read in two seconds and 64 MB
-test_operator_stats_large() {
-	container_add web bridge -p 80:80/tcp
-	"$build/tests/fill" many "$pins" 10000 500000
-	expect_within_budget stats
-	expect_within_budget stats --prometheus --per-port
-}

@@ -26,10 +26,11 @@ live_says() {
 
 live_is_over() { ! kill -0 "$live" 2>/dev/null; }
 
-# a connection is seen at each hook, both ways, with what the hook does
+# a connection is seen at each hook, both ways, with what the hook does, and an ICMP error with the
+# packet that it quotes
 test_operator_trace_live_connection() {
 	local web
-	web_as_pod -p 8080:80/tcp
+	web_as_pod -p 8080:80/tcp -p 5353:81/udp
 	web=$(address4 web)
 	live_begin --port 8080/tcp
 	expect_answer client tcp "$host4" 8080 web
@@ -43,6 +44,11 @@ test_operator_trace_live_connection() {
 	live_says "veth[0-9a-f]* in from_container  tcp S. $web:80 > $client4:[0-9]*  unchanged, mapping"
 	live_end
 	expect_contains "$(cat /run/live-err)" "pwru --filter-track-skb --output-tuple 'host $web'"
+	live_begin --port 5353
+	expect_refused client udp "$host4" 5353 --connected
+	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:5353 => $web:81  translated, new mapping"
+	live_says "eth0 out to_uplink  icmp error about udp $client4:[0-9]* > $web:81 => $host4:5353  translated, mapping, shop/web-0"
+	live_end
 }
 
 # what a firewall drops in FORWARD is shown with the kernel's reason and function
@@ -72,18 +78,6 @@ test_operator_trace_live_own_drop() {
 	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:8081  DROPPED: source_range"
 	live_end
 	! grep -v 'source_range' /run/live || fail "more than our drops"
-}
-
-# an ICMP error is shown with the packet that it quotes
-test_operator_trace_live_icmp_error() {
-	local web
-	web_as_pod -p 5353:81/udp
-	web=$(address4 web)
-	live_begin --port 5353
-	expect_refused client udp "$host4" 5353 --connected
-	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:5353 => $web:81  translated, new mapping"
-	live_says "eth0 out to_uplink  icmp error about udp $client4:[0-9]* > $web:81 => $host4:5353  translated, mapping, shop/web-0"
-	live_end
 }
 
 # a connection that skips the IP stack says where it goes

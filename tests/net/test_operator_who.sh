@@ -10,24 +10,21 @@ who() {
 	sed -E '1{/^STATE/d}; s/  +/ /g; s/ +$//; s/since [^ ]+/since NOW/; s/pid [0-9]+/pid N/' /run/out
 }
 
-# a port that nobody has is free; what is no port is refused; who needs one
-test_operator_who_free() {
+# a mapped port names the pod, its sandbox and since when; JSON has the same; a port that nobody has is
+# free; what is no port is refused; who needs one
+test_operator_who_mapping() {
+	local operand
 	expect_equal 'free nobody has port 8080' "$(who 0 8080)"
 	expect_equal '[]' "$(item .items who 8080/tcp)"
-	web_as_pod -p 8080:80/tcp
-	expect_equal 'free nobody has port 8081' "$(who 0 8081)"
-	expect_equal 'free nobody has port 8080/udp' "$(who 0 8080/udp)"
 	by_hand 64 who
 	for operand in 0 65536 80/icmp 80/quic 80@ 80@host tcp/80 80@192.0.2.1/24 '80@[192.0.2.1'; do
 		by_hand 64 who "$operand"
 		expect_contains "$(cat /run/err)" 'invalid port "'
 	done
 	by_hand 64 who 80 81
-}
-
-# a mapped port names the pod, its sandbox and since when; JSON has the same
-test_operator_who_mapping() {
 	web_as_pod -p 8080:80/tcp
+	expect_equal 'free nobody has port 8081' "$(who 0 8081)"
+	expect_equal 'free nobody has port 8080/udp' "$(who 0 8080/udp)"
 	expect_equal 'taken bpf-portmap *:8080/tcp pod shop/web-0, sandbox web, since NOW
 taken bpf-portmap [::]:8080/tcp pod shop/web-0, sandbox web, since NOW' "$(who 1 8080)"
 	by_hand 1 who 8080@"$host4" --json

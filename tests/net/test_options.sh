@@ -71,34 +71,7 @@ test_options_all_of_them() {
 	expect_equal 0 "$(map_count policies)" "policies after DEL"
 }
 
-# the list that shows the options is a working one, and leaves nothing
-test_options_list() {
-	conflist options options .
-	container_add first options
-	container_remove first options
-	local before
-	before=$(state_show)
-	container_start web options -p 8080:80/tcp -p 8080:80/udp
-	expect_equal 1 "$(map_count policies)" policies
-	expect_equal 10000 "$(policy .value.max_flows)" maxFlows
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
-	container_check web options
-	container_remove web options
-	expect_same_state "$before"
-}
-
-# without options, or with what they are anyway, there is no policy
-test_options_defaults() {
-	container_add_plain web
-	plugin_call ADD web '. += {"snat": true, "masqAll": false, "sourceRanges": [], "masqPorts": null,
-		"excludeCIDRs": [], "nonMasqueradeCIDRs": [], "snatAddresses": []}' >/run/out ||
-		fail "$(cat /run/out)"
-	expect_equal 0 "$(map_count policies)" policies
-	plugin_call CHECK web || fail CHECK
-}
-
-# ADD with other options replaces the policy, ADD without any deletes it
+# ADD with other options replaces the policy; ADD without any, or with what they are anyway, deletes it
 test_options_added_again() {
 	container_add_plain web
 	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
@@ -108,10 +81,18 @@ test_options_added_again() {
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	expect_equal 0 "$(map_count policies)" policies
 	expect_equal 0 "$(slot_says web)" "has_policy of its slot without options"
+	plugin_call ADD web '. += {"snat": true, "masqAll": false, "sourceRanges": [], "masqPorts": null,
+		"excludeCIDRs": [], "nonMasqueradeCIDRs": [], "snatAddresses": []}' >/run/out ||
+		fail "$(cat /run/out)"
+	expect_equal 0 "$(map_count policies)" policies
+	plugin_call CHECK web || fail CHECK
 }
 
-# two containers have a policy each, DEL of one and GC leave the other's
+# two containers have a policy each, DEL of one and GC leave the other's; the list that shows the options
+# is a working one, and leaves nothing
 test_options_two_containers() {
+	local before
+	conflist options options .
 	container_add_plain web
 	container_add_plain other
 	plugin_call ADD web '.maxFlows = 5' >/run/out || fail "$(cat /run/out)"
@@ -124,6 +105,17 @@ test_options_two_containers() {
 		[{"containerID": "other", "ifname": "eth0"}]' || fail GC
 	expect_equal 6 "$(policy .value.max_flows)" "the other's maxFlows"
 	plugin_call CHECK other "$(mapping 9090) | .maxFlows = 6" || fail CHECK
+	plugin_call DEL other || fail DEL
+	container_add first options
+	container_remove first options
+	before=$(state_show)
+	container_start listed options -p 8080:80/tcp -p 8080:80/udp
+	expect_equal 10000 "$(policy .value.max_flows)" maxFlows
+	expect_answers client "$host4" 8080 listed "$client4"
+	expect_answers client "$host6" 8080 listed "$client6"
+	container_check listed options
+	container_remove listed options
+	expect_same_state "$before"
 }
 
 # the next user of a slot has its own policy or none, whatever a lost attachment left there
@@ -253,7 +245,7 @@ killed_at_each_call() {
 	while :; do
 		[ "$1" = ADD ] || plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 		status=0
-		PREFIX="$build/tests/killer $call" plugin_run "$1" web </run/config >/run/out || status=$?
+		PREFIX="$build/tests/traced kill $call" plugin_run "$1" web </run/config >/run/out || status=$?
 		what_is_left_is_sound "$1 killed before call $call"
 		plugin_run ADD other </run/other_config >/run/out || fail "$(cat /run/out)"
 		plugin_run CHECK other </run/other_config || fail "CHECK, $1 killed before call $call"

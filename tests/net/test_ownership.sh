@@ -3,23 +3,6 @@
 #
 # test_ownership.sh - the owner of a port: conflicts, DEL, a second ADD, generations.
 
-# a host port that another container owns is refused with code 101 that names the owner [s81][i07]
-test_ownership_conflict() {
-	container_start first bridge -p 8080:80/tcp -p 8081:80/tcp
-	local before
-	container_add_plain second
-	before=$(state_show)
-	expect_failure plugin_call ADD second "$(mapping 8080)"
-	expect_code 101
-	expect_contains "$output" first
-	expect_contains "$output" 8080
-	expect_same_state "$before"
-	expect_answer client tcp "$host4" 8080 first "$client4"
-	plugin_call DEL second || fail "DEL of the refused one"
-	expect_same_state "$before"
-	expect_answer client tcp "$host4" 8080 first "$client4"
-}
-
 # add_as ID NAME: the ADD of NAME with another container ID; its warnings are in /run/warnings.
 add_as() {
 	plugin_config "$2" "$(mapping 8080)" |
@@ -27,12 +10,17 @@ add_as() {
 }
 
 # the error for a taken port is one line that names network, container, interface, since when, and
-# commands that free the port; the commands do so
+# commands that free the port; the commands do so. An ID that belongs to no engine gets none of theirs
 test_ownership_conflict_text() {
 	local id now text details
 	id=4c01db0b339c$(printf '%052d' 7)
 	container_add_plain first
 	container_add_plain second
+	add_as first first
+	expect_failure plugin_call ADD second
+	expect_equal "choose another host port or hostIP, or remove that container; as a last resort, where no\
+ engine knows it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
+	plugin_call DEL first || fail DEL
 	now=$(date +%s)
 	add_as "$id" first
 	expect_failure plugin_call ADD second
@@ -202,16 +190,6 @@ test_ownership_conflict_text_running() {
 }
 
 cgroup_is_empty() { [ -z "$(cat "$1/cgroup.procs")" ]; }
-
-# the error for a taken port gives no engine's command for an ID that does not belong to an engine
-test_ownership_conflict_text_own_id() {
-	container_add_plain first
-	container_add_plain second
-	add_as first first
-	expect_failure plugin_call ADD second
-	expect_equal "choose another host port or hostIP, or remove that container; as a last resort, where no\
- engine knows it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
-}
 
 # ADD and CHECK warn of a hostIP that the host does not have, and the port is reachable there as
 # soon as it has it
@@ -396,22 +374,6 @@ test_ownership_udp_stream_moves() {
 	done
 }
 
-# also with fastPath off, always
-# the same without a gap in the stream, and a new container with the old one's address
-# [i06][T08][T11]
-test_ownership_udp_stream_same_address() {
-	container_start first bridge -p 8080:80/udp
-	local address
-	address=$(address4 first)
-	conversation_open talk client udp "$host4" 8080 --timeout 300
-	expect_says talk first
-	container_remove first bridge
-	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
-	container_start second bridge -p 8080:80/udp
-	expect_equal "$address" "$(address4 second)"
-	expect_says talk second
-}
-
 # a new container with the same address but without the port does not take over an old flow
 # [i06][T08]
 test_ownership_address_reused() {
@@ -445,38 +407,31 @@ test_ownership_slot_reused() {
 }
 
 # also with fastPath off
-# a UDP stream follows a port from a container to a process of the host and back [i06][T11]
-test_ownership_udp_stream_host_network() {
+# the UDP streams of a client and of a container on the bridge to an unused port follow it: to a
+# container once it is added, to a process of the host, and back [i06][T11]
+test_ownership_udp_stream_follows() {
+	local who
+	container_add near bridge
+	for who in client near; do
+		conversation_open "of_$who" "$who" udp "$host4" 8080 --timeout 300 --keep-going
+		case $(say "of_$who") in *name=*) fail "$who has an answer" ;; esac
+	done
 	container_start first bridge -p 8080:80/udp
-	conversation_open talk client udp "$host4" 8080 --timeout 300
-	expect_says talk first
+	each_says first
 	container_remove first bridge
 	serve_on_host 8080
-	expect_says talk host
-	expect_says talk host
+	each_says host
 	container_start second bridge -p 8080:80/udp
-	expect_says talk second
-	expect_says talk second
+	each_says second
+	container_remove second bridge
+	container_start third bridge -p 8080:80/udp
+	each_says third
 }
-
-# a UDP stream to an unused port reaches the container once it is added [i06][T11]
-test_ownership_udp_stream_before_add() {
-	container_add other bridge
-	conversation_open talk client udp "$host4" 8080 --timeout 300 --keep-going
-	expect_contains "$(say talk)" timeout
-	container_start first bridge -p 8080:80/udp
-	expect_says talk first
-}
-
-# the UDP stream of a container on the bridge reaches the new container at once too [i06][T11]
-test_ownership_udp_stream_neighbour() {
-	container_add near bridge
-	container_start first bridge -p 8080:80/udp
-	conversation_open talk near udp "$host4" 8080 --timeout 300
-	expect_says talk first
-	container_remove first bridge
-	container_start second bridge -p 8080:80/udp
-	expect_says talk second
+each_says() {
+	local _ who
+	for who in client near; do
+		for _ in 1 2; do expect_says "of_$who" "$1"; done
+	done
 }
 
 # also with fastPath off, always
@@ -487,24 +442,6 @@ test_ownership_tcp_same_port_moves() {
 	container_remove first bridge
 	container_start second bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 second "$client4" --source-port 7000 --reset
-}
-
-# also with fastPath off
-# the late DEL of a removed container does not affect the port's new owner [i07][T07]
-test_ownership_late_del() {
-	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
-	container_die first
-	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 second
-	local before
-	before=$(map_count portmaps)
-	runtime del bridge /run/netns/first --id first
-	expect_answers client "$host4" 8080 second
-	expect_answers client "$host6" 8080 second
-	expect_equal "$before" "$(map_count portmaps)" "entries in portmaps"
-	plugin_run DEL first <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}'
-	expect_answers client "$host4" 8080 second
-	container_check second bridge
 }
 
 # a dead container loses all its records to the container that takes one of its ports over, because
@@ -525,20 +462,9 @@ $(map_count endpoints) $(live_slots)" "attachments, portmaps, endpoints, live sl
 	container_check stays bridge
 }
 
-# a container's port is not taken over while its veth exists, though its namespace has lost its name
-# [s81]
+# a container's port is not taken over while its veth exists, though its namespace has lost its name,
+# or its veth has got another MAC, as udev does with new veths [s81]
 test_ownership_not_taken_while_alive() {
-	container_start first bridge -p 8080:80/tcp
-	umount -l /run/netns/first
-	rm /run/netns/first
-	container_add_plain second
-	expect_failure plugin_call ADD second
-	expect_code 101
-	expect_answer client tcp "$host4" 8080 first
-}
-
-# a port is not taken over because its veth got another MAC, as udev does with new veths [s81]
-test_ownership_not_taken_after_new_mac() {
 	container_add_plain first
 	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
 	serve_in first 80
@@ -549,43 +475,39 @@ test_ownership_not_taken_after_new_mac() {
 	plugin_run GC any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}' || fail GC
 	plugin_call CHECK first || fail CHECK
 	expect_answer client tcp "$host4" 8080 first
+	umount -l /run/netns/first
+	rm /run/netns/first
+	expect_failure plugin_call ADD second
+	expect_code 101
+	expect_answer client tcp "$host4" 8080 first
 }
 
-# a second ADD without DEL replaces what the attachment had [s44]
+# a second ADD without DEL replaces what the attachment had; one that fails removes it [s44]
 test_ownership_add_again() {
+	container_add first bridge -p 9191:80/tcp
 	container_add_plain web
+	local before added
+	before=$(state_show | grep -E 'portmaps|live|attach')
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web
-	local before
-	before=$(state_show)
+	added=$(state_show)
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
-	expect_same_state "$before"
+	expect_same_state "$added"
 	expect_answer client tcp "$host4" 8080 web
 	plugin_call ADD web "$(mapping 9090)" >/run/out || fail "$(cat /run/out)"
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer client tcp "$host4" 9090 web
-	expect_same_state "$before"
-}
-
-# a second ADD that fails removes what the attachment had before
-test_ownership_add_again_fails() {
-	container_add first bridge -p 9090:80/tcp
-	container_add_plain web
-	local before
-	before=$(state_show)
-	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
-	serve_in web 80
-	expect_answer client tcp "$host4" 8080 web
-	expect_failure plugin_call ADD web "$(mapping 9090)"
+	expect_same_state "$added"
+	expect_failure plugin_call ADD web "$(mapping 9191)"
 	expect_code 101
-	expect_no_answer client tcp "$host4" 8080
+	expect_no_answer client tcp "$host4" 9090
 	plugin_call DEL web || fail DEL
-	expect_equal "$(grep -E 'portmaps|live|attach' <<<"$before")" \
-		"$(state_show | grep -E 'portmaps|live|attach')" "what the maps hold"
+	expect_equal "$before" "$(state_show | grep -E 'portmaps|live|attach')" "what the maps hold"
 }
 
-# DEL works without netns, prevResult and runtimeConfig, and finds everything [s47][s48][T09]
+# DEL works without netns, prevResult and runtimeConfig, and finds everything; it does not read a
+# broken prevResult or runtimeConfig [s47][s48][s49][T09]
 test_ownership_del_without_anything() {
 	container_add_plain web
 	serve_in web 80
@@ -594,10 +516,11 @@ test_ownership_del_without_anything() {
 	NETNS='' plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
 		fail DEL
 	expect_no_answer client tcp "$host4" 8080
-	expect_equal 0 "$(map_count portmaps)" portmaps
-	expect_equal 0 "$(map_count attachments)" attachments
-	expect_equal 0 "$(map_count endpoints)" endpoints
-	expect_equal 0 "$(live_slots)" "live slots"
+	maps_are_empty
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web '.prevResult = {"cniVersion": "0.2.0", "ips": 7} |
+		.runtimeConfig.portMappings = [{"hostPort": 0}]' || fail DEL
+	maps_are_empty
 }
 
 # DEL with another prevResult and other mappings than ADD finds everything, and removes nothing of
@@ -619,42 +542,6 @@ test_ownership_del_with_another_configuration() {
 			"$(bpftool -j map dump pinned "$pins/endpoints" | jq -c "$all")" endpoints
 		expect_equal 1 "$(map_count attachments)" attachments
 	done
-}
-
-# nothing is loaded
-# DEL where nothing was ever loaded succeeds and loads nothing [s47][T35]
-test_ownership_del_nothing() {
-	local before
-	before=$(state_show)
-	NETNS='' plugin_run DEL ghost <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
-		fail DEL
-	NETNS=/run/netns/gone plugin_run DEL ghost <<<'{"cniVersion":"0.2.0","name":"x","type":"y"}' ||
-		fail DEL
-	expect_same_state "$before"
-}
-
-# DEL does not read a broken prevResult or runtimeConfig [s49]
-test_ownership_del_broken_rest() {
-	container_add_plain web
-	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
-	plugin_call DEL web '.prevResult = {"cniVersion": "0.2.0", "ips": 7} |
-		.runtimeConfig.portMappings = [{"hostPort": 0}]' || fail DEL
-	expect_equal 0 "$(map_count portmaps)" portmaps
-}
-
-# two attachments of one container are independent: DEL of one leaves the other [s50]
-test_ownership_two_attachments() {
-	conflist other bridge "$other_network | .plugins[0].ipam.routes = []"
-	container_start web bridge -p 8080:80/tcp
-	runtime add other web --ifname eth1 -p 9090:80/tcp >/run/out || fail "$(cat /run/out)"
-	expect_answer client tcp "$host4" 8080 web "$client4"
-	in_namespace web ip route add 198.51.100.0/24 via 10.87.0.1 dev eth1
-	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth1.rp_filter=0
-	expect_answer server tcp "$host4_second" 9090 web "$server4"
-	runtime del other web --ifname eth1
-	expect_no_answer server tcp "$host4_second" 9090
-	expect_answer client tcp "$host4" 8080 web "$client4"
-	container_check web bridge
 }
 
 # a port that the container has through another interface stays there, because engines request it on
@@ -696,40 +583,30 @@ two_networks_route_loosely() {
 	sysctl -qw net.ipv4.conf.all.rp_filter=2
 }
 
-# an attachment of the same container ID and interface on another network is a separate one [s50]
-test_ownership_network_name_is_part() {
-	container_add_plain web
-	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
-	serve_in web 80
-	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"elsewhere","type":"bpf-portmap"}' || fail DEL
-	IFNAME=eth1 plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
-		fail DEL
-	expect_answer client tcp "$host4" 8080 web
-}
-
 # nothing is loaded
-# a container without ports and without masquerade leaves no trace in the kernel [s33][T31]
-test_ownership_nothing_to_do() {
+# a container without ports and without masquerade, and a DEL where nothing was ever loaded, leave no
+# trace in the kernel; nor does an ADD whose reply nobody reads, with ports or without any
+# [s33][s45][s47][T31][T35]
+test_ownership_no_trace() {
+	local before command
 	container_add_plain web
-	local before
 	before=$(state_show)
 	plugin_call ADD web '.ipMasq = false | del(.runtimeConfig)' >/run/out || fail "$(cat /run/out)"
 	expect_same_state "$before"
-	jq -se '.[0] == .[1]' /run/results/web /run/out >/run/equal || fail "$(cat /run/out)"
-}
-
-# an ADD whose reply nobody reads leaves nothing, with ports or without any [s45]
-test_ownership_reply_lost() {
-	container_add first bridge -p 9090:80/tcp
-	container_add_plain web
-	local before
+	expect_same_json /run/results/web /run/out
+	NETNS='' plugin_run DEL ghost <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
+		fail DEL
+	NETNS=/run/netns/gone plugin_run DEL ghost <<<'{"cniVersion":"0.2.0","name":"x","type":"y"}' ||
+		fail DEL
+	expect_same_state "$before"
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
 	before=$(state_show)
-	plugin_config web >/run/config
-	! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded with ports"
-	expect_same_state "$before"
-	plugin_config web '.ipMasq = false | del(.runtimeConfig)' >/run/config
-	! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded without ports"
-	expect_same_state "$before"
+	for command in . '.ipMasq = false | del(.runtimeConfig)'; do
+		plugin_config web "$command" >/run/config
+		! plugin_run ADD web </run/config >/dev/full 2>/dev/null || fail "ADD succeeded: $command"
+		expect_same_state "$before"
+	done
 }
 
 # an address that IPAM has given to two containers is the first one's again after the DEL of the second
@@ -751,7 +628,8 @@ test_ownership_address_given_twice() {
 	expect_equal 0 "$(map_count endpoints)"
 }
 
-# an interface that two networks know: the DEL of the newer leaves the older one's ports
+# an interface that two networks know: the DEL of the newer leaves the older one's ports, and so do
+# those of another network and of another interface [s50]
 test_ownership_interface_in_two_networks() {
 	local other
 	other=".name = \"other\" | $(mapping 9090)"
@@ -761,6 +639,9 @@ test_ownership_interface_in_two_networks() {
 	plugin_call ADD web "$other" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 9090 web
 	plugin_call DEL web "$other" || fail DEL
+	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"elsewhere","type":"bpf-portmap"}' || fail DEL
+	IFNAME=eth1 plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
+		fail DEL
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer client tcp "$host6" 8080 web
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"

@@ -13,43 +13,8 @@ gone_world() {
 # gone_world_legacy: portmap's iptables is iptables-legacy
 gone_world_legacy() {
 	gone_world
-	iptables-legacy -w -t nat -S >/dev/null 2>&1 || skip 'no iptables-legacy, or a kernel without it'
-	mkdir /run/legacy
-	ln -s /usr/sbin/iptables-legacy /run/legacy/iptables
-	ln -s /usr/sbin/ip6tables-legacy /run/legacy/ip6tables
+	legacy_iptables
 	PATH=/run/legacy:$PATH
-}
-
-# by_newer_portmap NAME HOST-PORT: maps it to port 80 of the container NAME, which no portmap has done,
-# as one with the backend nftables does (1.7 and newer; written after the rules of 1.9.1)
-by_newer_portmap() {
-	local family address
-	for family in ip ip6; do
-		[ "$family" = ip ] && address=$(address4 "$1") || address=$(address6 "$1")
-		nft -f - <<-RULES
-		table $family cni_hostport {
-			comment "CNI portmap plugin"
-			chain hostports {
-				tcp dport $2 dnat to $([ "$family" = ip ] && echo "$address" || echo "[$address]"):80 comment "$1"
-			}
-			chain hostip_hostports { }
-			chain hostports_all { }
-			chain prerouting { type nat hook prerouting priority dstnat; }
-			chain output { type nat hook output priority -100; }
-			chain masquerading {
-				type nat hook postrouting priority srcnat;
-				$family saddr $address $family daddr $address masquerade comment "$1"
-			}
-		}
-		flush chain $family cni_hostport hostports_all
-		add rule $family cni_hostport hostports_all jump hostip_hostports
-		add rule $family cni_hostport hostports_all jump hostports
-		flush chain $family cni_hostport prerouting
-		add rule $family cni_hostport prerouting fib daddr type local jump hostports_all
-		flush chain $family cni_hostport output
-		add rule $family cni_hostport output fib daddr type local jump hostports_all
-		RULES
-	done
 }
 
 # nat_save: the tables of iptables, where its programs have long names and where they have not
@@ -105,7 +70,7 @@ removed_by_our_del() {
 }
 
 # a container that portmap has added is removed by a list that has our plugin: nothing of portmap's is
-# left of it, and who gets its port by portmap answers
+# left of it, and who gets its port by portmap answers [s114]
 test_portmap_gone_del() {
 	gone_world
 	removed_by_our_del
@@ -122,8 +87,8 @@ gone_world_nftables() {
 	conflist plain bridge "$other_network | $only_main"
 	container_start web plain
 	container_start stays plain
-	by_newer_portmap web 8080
-	by_newer_portmap stays 8081
+	by_newer_portmap web 'tcp dport 8080'
+	by_newer_portmap stays 'tcp dport 8081'
 }
 
 # the same with the rules of portmap's backend nftables

@@ -98,15 +98,6 @@ test_reservation_bind() {
 	done
 }
 
-# containers, and other hosts that share the cgroup, bind to what they want
-test_reservation_other_namespaces() {
-	reservation_world
-	container_add web reserved -p 8080:80
-	serve_in web 8080
-	serve_in client 8080
-	cannot_bind tcp 0.0.0.0 8080
-}
-
 # a mapping of one address: that address and any of its family cannot be bound, others can
 test_reservation_one_address() {
 	reservation_world
@@ -135,22 +126,12 @@ test_reservation_one_address() {
 	done
 }
 
-# IPv4 alone: a socket at :: that takes IPv4 too is refused, one that does not is not
-test_reservation_both_families() {
-	reservation_world
-	container_add web reserved4 -p 8080:80/tcp -p 8080:80/udp
-	local protocol
-	for protocol in tcp udp; do
-		cannot_bind "$protocol" :: 8080 --both
-		binds "$protocol" :: 8080
-		binds "$protocol" "$host6" 8080
-		cannot_bind "$protocol" 0.0.0.0 8080
-	done
-}
-
-# addresses where nothing is mapped, and loopback ones without localhost, stay free
+# addresses where nothing is mapped, and loopback ones without localhost, stay free; of IPv4 alone a
+# socket at :: that takes IPv4 too is refused, one that does not is not; containers, and other hosts
+# that share the cgroup, bind to what they want
 test_reservation_addresses_left_out() {
 	reservation_world
+	local protocol
 	conflist outside bridge \
 		"$(with_ours "{\"reserveHostPorts\": true, \"localhost\": false, \"excludeCIDRs\": [\"$host4_second\"]}")"
 	container_add web outside -p 8080:80
@@ -160,6 +141,15 @@ test_reservation_addresses_left_out() {
 	cannot_bind tcp "$host4" 8080
 	cannot_bind tcp 0.0.0.0 8080
 	binds udp 224.0.0.251 8080
+	serve_in web 8080
+	serve_in client 8080
+	container_add four reserved4 -p 8081:80/tcp -p 8081:80/udp
+	for protocol in tcp udp; do
+		cannot_bind "$protocol" :: 8081 --both
+		binds "$protocol" :: 8081
+		binds "$protocol" "$host6" 8081
+		cannot_bind "$protocol" 0.0.0.0 8081
+	done
 }
 
 # only who asks for it: another container's ports can be bound; the one who reserves keeps its own

@@ -25,29 +25,28 @@ long_frames() {
 	done
 }
 
+# sctp_through_mapping LIST...
 sctp_through_mapping() {
-	container_add web "$1" -p 9999:3868/sctp
-	serve_sctp_in web 3868
-	long_frames web
-	local address
-	for address in "$host4" "$host6"; do
-		expect_sctp_sizes client "$address" 9999 web
+	local list address
+	for list; do
+		container_add web "$list" -p 9999:3868/sctp
+		serve_sctp_in web 3868
+		long_frames web
+		for address in "$host4" "$host6"; do
+			expect_sctp_sizes client "$address" 9999 web
+		done
+		expect_answer client sctp "$host4" 9999 web "$client4"
+		expect_answer client sctp "$host6" 9999 web "$client6"
+		container_remove web "$list"
 	done
-	expect_answer client sctp "$host4" 9999 web "$client4"
-	expect_answer client sctp "$host6" 9999 web "$client6"
 }
 
-# a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to 64 kB
-# [s68][i11]
+# a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to 64 kB, of
+# a bridge's container and of a ptp's [s68][i11]
 test_sctp_mapping() {
-	capture_start leak client eth0 net 10.88.0.0/16 or ip6 net fd00::/16
-	sctp_through_mapping bridge
+	capture_start leak client eth0 net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16
+	sctp_through_mapping bridge ptp
 	expect_captured_nothing leak
-}
-
-# the same for a ptp container [s68]
-test_sctp_mapping_ptp() {
-	sctp_through_mapping ptp
 }
 
 # the same with a strict firewall and bridge netfilter [s68]

@@ -60,14 +60,20 @@ expect_outside_works() {
 }
 
 # nothing is loaded
-# the first container with ports brings the programs, one at each hook, and later ones add none
+# the first container with ports brings the programs, one at each hook, and later ones add none, nor
+# do those without ports or with "localhost": false; a cgroup2 that is mounted read-only is enough
 test_sockethooks_once() {
 	needs_cgroup
 	container_add none bridge
+	conflist off bridge "$(with_ours '{"localhost": false}')"
+	container_start quiet off -p 8082:80/tcp
 	expect_equal "" "$(socket_hooks_show)" "programs at sockets without ports"
+	container_check quiet off
+	mount -o remount,bind,ro "$cgroup" 2>/dev/null || true
 	web_start
 	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
 	expect_our_hooks
+	expect_reached
 	container_start other bridge -p 8081:80/tcp
 	expect_our_hooks
 	container_remove web bridge
@@ -75,15 +81,6 @@ test_sockethooks_once() {
 	expect_our_hooks
 	status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
 	expect_equal "" "$(cat /run/out)" "output of STATUS"
-}
-
-# containers whose list says "localhost": false bring no programs
-test_sockethooks_not_wanted() {
-	needs_cgroup
-	conflist off bridge "$(with_ours '{"localhost": false}')"
-	container_start web off -p 8080:80/tcp
-	expect_equal "" "$(socket_hooks_show)" "programs at sockets"
-	container_check web off
 }
 
 # no cgroup2 at all: ADD works with a warning, STATUS warns, traffic from outside works; once there
@@ -104,18 +101,9 @@ test_sockethooks_no_cgroup2() {
 	expect_reached
 }
 
-# cgroup2 mounted read-only is enough
-test_sockethooks_read_only() {
-	needs_cgroup
-	mount -o remount,bind,ro "$cgroup"
-	! mkdir "$cgroup/probe" 2>/dev/null || skip "cgroup2 cannot be made read-only"
-	web_start
-	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
-	expect_reached
-}
-
-# a hook that is full of third-party programs, the first or the last of ours: a warning names it,
-# none of ours stays, the rest works; when there is room again, the next ADD attaches
+# a hook that is full of third-party programs, the first or the last of ours, or has one that does not
+# share it: a warning names it, none of ours stays, the rest works; when there is room again, the next
+# ADD attaches
 test_sockethooks_full() {
 	needs_cgroup
 	local hook
@@ -135,6 +123,12 @@ test_sockethooks_full() {
 		container_remove web bridge
 		rm "$pins"/*[46] "$pins/sock_release"
 	done
+	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
+	"$sockhook" alone "$cgroup" connect6
+	web_start
+	expect_warned connect6
+	expect_outside_works
+	expect_equal "connect6 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
 }
 
 # socket_hooks_empty HOOK: removes the third-party programs
@@ -144,16 +138,6 @@ socket_hooks_empty() {
 		jq -r '.[] | select(.name == "somebody_elses") | .id'); do
 		bpftool cgroup detach "$cgroup" "$1" id "$id"
 	done
-}
-
-# a hook with a program that does not share it
-test_sockethooks_exclusive() {
-	needs_cgroup
-	"$sockhook" alone "$cgroup" connect6
-	web_start
-	expect_warned connect6
-	expect_outside_works
-	expect_equal "connect6 somebody_elses" "$(socket_hooks_show)" "programs at sockets"
 }
 
 # third-party programs on the same hooks, attached before and after ours, are called, and stay
@@ -224,18 +208,8 @@ mount_part() {
 	umount /mnt
 }
 
-# where only a part of the tree is mounted, ADD warns that processes outside are not covered
-test_sockethooks_part() {
-	needs_cgroup
-	mount_part part
-	web_start
-	expect_contains "$(cat /run/stderr)" "only a part"
-	expect_not_reached
-	echo "$BASHPID" >"$cgroup/cgroup.procs"
-	expect_reached
-}
-
-# ... and so does one in a cgroup namespace of its own, which the host's first process is not in
+# where only a part of the tree is mounted, ADD warns that processes outside are not covered, and so does
+# one in a cgroup namespace of its own, which the host's first process is not in
 test_sockethooks_cgroup_namespace() {
 	needs_cgroup
 	namespace_add web
@@ -249,6 +223,14 @@ test_sockethooks_cgroup_namespace() {
 	expect_contains "$(cat /run/stderr)" "only a part"
 	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/inner")" "programs inside"
 	expect_equal "" "$(socket_hooks_show)" "programs outside"
+	rm "$pins"/*[46] "$pins/sock_release"
+	container_remove web bridge
+	mount_part part
+	web_start
+	expect_contains "$(cat /run/stderr)" "only a part"
+	expect_not_reached
+	echo "$BASHPID" >"$cgroup/cgroup.procs"
+	expect_reached
 }
 
 # a link that was removed or detached by hand: CHECK reports it, ADD and attach repair it
@@ -279,20 +261,6 @@ test_sockethooks_repaired() {
 }
 
 # nothing is loaded
-# all pins removed by hand: nothing of ours is left at the hooks; the next ADD restores everything
-test_sockethooks_pins_removed() {
-	needs_cgroup
-	web_start
-	rm -rf "$pins"
-	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
-	expect_outside_works
-	container_start other bridge -p 8081:80/tcp
-	expect_our_hooks
-	expect_reached
-	expect_answers client "$host4" 8080 web "$client4"
-}
-
-# nothing is loaded
 # all pins removed by hand: CHECK reports what is not attached any more; attach restores it, also
 # the programs that keep reserved ports
 test_sockethooks_pins_removed_then_attach() {
@@ -311,8 +279,11 @@ test_sockethooks_pins_removed_then_attach() {
 	expect_reached
 }
 
-# where a program cannot be pinned, those before it do not stay at their hooks
-test_sockethooks_pin_refused() {
+hook_ids() { bpftool -j cgroup show "$cgroup" | jq -c 'map(.id) | sort'; }
+
+# another object that is pinned in a link's place is replaced; where a program cannot be pinned, those
+# before it do not stay at their hooks
+test_sockethooks_something_else_pinned() {
 	needs_cgroup
 	container_add first bridge
 	mkdir "$pins/connect4"
@@ -320,16 +291,9 @@ test_sockethooks_pin_refused() {
 	expect_contains "$(cat /run/stderr)" "cannot pin $pins/connect4"
 	no_hooks_of_ours || fail "left: $(socket_hooks_show)"
 	rmdir "$pins/connect4"
-	container_start other bridge -p 8081:80/tcp
-	expect_our_hooks
-}
-
-hook_ids() { bpftool -j cgroup show "$cgroup" | jq -c 'map(.id) | sort'; }
-
-# another object that is pinned in a link's place is replaced
-test_sockethooks_something_else_pinned() {
-	needs_cgroup
+	container_remove web bridge
 	web_start
+	expect_our_hooks
 	rm "$pins/connect4" "$pins/recvmsg6"
 	bpftool map create "$pins/connect4" type array key 4 value 4 entries 1 name nonsense
 	mkdir "$pins/recvmsg6"
@@ -389,7 +353,7 @@ test_sockethooks_cgroup_gone() {
 check_fails() { ! container_check web bridge >/run/out 2>&1; }
 
 # two hosts, network namespaces that share the bpffs and the cgroup, each have the same port at the
-# same address, and do not interfere
+# same address, and do not interfere, neither from outside nor for their own processes
 test_sockethooks_two_hosts() {
 	needs_cgroup
 	web_start
@@ -397,14 +361,20 @@ test_sockethooks_two_hosts() {
 	in_namespace host2 ip address add "$host4/32" dev lo
 	in_namespace host2 "$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
 	expect_reached
-	expect_answer host2 tcp 127.0.0.1 8080 web2
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
 	expect_answer host2 tcp 127.0.0.1 8080 web2
 	expect_answer host2 tcp ::1 8080 web2
 	expect_answer host2 tcp "$host4" 8080 web2
 	expect_equal 18 "$(socket_hooks_show | wc -l)" "programs of both hosts"
+	container_remove web bridge
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
+	web_start
 	in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2 ||
 		fail "DEL in the second host"
 	expect_no_answer host2 tcp 127.0.0.1 8080
+	expect_no_answer outside2 tcp 192.0.3.1 8080
 	expect_reached
 }
 

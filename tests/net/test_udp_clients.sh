@@ -37,44 +37,36 @@ expect_all_ended() {
 	for name in ipv4 ipv6 address; do expect_equal ended "$(say "$name")" "$name"; done
 }
 
-# a connected UDP socket of the host is ended when its port goes from one container to the next, and
-# reaches that one once it has connected again
+# a connected UDP socket of the host is ended when its port goes from one container to the next, also
+# where that died without DEL and ADD takes the port over, and reaches the next one once it has
+# connected again, also of a process in another PID namespace; where no container follows it is
+# refused then, as at a port that nobody has
 test_udp_clients_follow() {
+	local name
 	needs_ending
+	printf '#!/bin/sh\nexec unshare --pid --fork --kill-child "%s" "$@"\n' "$peer" >/run/apart
+	chmod +x /run/apart
 	container_start web bridge -p 8080:80/udp
 	open_clients
+	peer=/run/apart conversation_open apart host udp 127.0.0.1 8080 --connected
 	expect_all_say web
+	expect_says_now apart web 127.0.0.1:8080
 	container_remove web bridge
 	container_start other bridge -p 8080:80/udp
 	expect_all_ended
 	expect_all_say other
+	expect_equal ended "$(say apart)" "the client in another PID namespace"
+	expect_says_now apart other 127.0.0.1:8080
 	container_remove other bridge
 	container_start routed ptp -p 8080:80/udp
 	expect_all_ended
 	expect_all_say routed
-}
-
-# ... so where its container died without DEL, and ADD takes the port over
-test_udp_clients_taken_over() {
-	needs_ending
-	container_start web bridge -p 8080:80/udp
-	open_clients
-	expect_all_say web
-	container_die web
-	container_start other bridge -p 8080:80/udp
+	container_die routed
+	container_start last bridge -p 8080:80/udp
 	expect_all_ended
-	expect_all_say other
-}
-
-# ... where no container follows it is refused then, as at a port that nobody has
-test_udp_clients_refused() {
-	needs_ending
-	container_start web bridge -p 8080:80/udp
-	open_clients
-	expect_all_say web
-	container_remove web bridge
+	expect_all_say last
+	container_remove last bridge
 	expect_all_ended
-	local name
 	for name in ipv4 ipv6 address; do expect_equal refused "$(say "$name")" "$name"; done
 }
 
@@ -92,20 +84,6 @@ test_udp_clients_from_the_host() {
 	container_start web bridge -p 8080:80/udp
 	expect_all_say host
 	expect_answer host udp 127.0.0.1 8080 web
-}
-
-# ... of a process in another PID namespace, too
-test_udp_clients_in_another_pid_namespace() {
-	needs_ending
-	printf '#!/bin/sh\nexec unshare --pid --fork --kill-child "%s" "$@"\n' "$peer" >/run/apart
-	chmod +x /run/apart
-	container_start web bridge -p 8080:80/udp
-	peer=/run/apart conversation_open apart host udp 127.0.0.1 8080 --connected
-	expect_says_now apart web 127.0.0.1:8080
-	container_remove web bridge
-	container_start other bridge -p 8080:80/udp
-	expect_equal ended "$(say apart)" "the client in another PID namespace"
-	expect_says_now apart other 127.0.0.1:8080
 }
 
 # sockets that have nothing to do with the port keep their peer and their own port, also one that
@@ -137,21 +115,8 @@ test_udp_clients_unrelated() {
 	done
 }
 
-# nobody looks into processes for that, however many files they have open
-test_udp_clients_by_the_kernel() {
-	needs_ending
-	container_add_plain web
-	plugin_call ADD web "$(mapping 8080 80 udp)" >/dev/null || fail "ADD"
-	serve_in web 80
-	open_clients
-	expect_all_say web
-	PREFIX="strace -f -o /run/trace" plugin_call DEL web "$(mapping 8080 80 udp)" || fail "DEL"
-	expect_contains "$(cat /run/trace)" NETLINK_SOCK_DIAG
-	case $(cat /run/trace) in *'/fd"'* | *pidfd*) fail "it looked at processes" ;; esac
-	expect_all_ended
-}
-
-# where the kernel cannot end them a warning names the port, once; DEL works
+# nobody looks into processes for that, however many files they have open; where the kernel cannot
+# end them a warning names the port, once; DEL works
 test_udp_clients_that_stay() {
 	needs_cgroup
 	local first
@@ -160,9 +125,9 @@ test_udp_clients_that_stay() {
 	serve_in web 80
 	open_clients
 	expect_all_say web
-	PREFIX="strace -f -o /run/trace -e trace=sendto" plugin_call DEL web "$(mapping 8080 80 udp)" ||
-		fail "DEL"
-	first=$(awk '/sendto/ { number++ } /SOCK_DESTROY/ && !found { found = number } END { print found }' \
+	PREFIX="strace -f -o /run/trace" plugin_call DEL web "$(mapping 8080 80 udp)" || fail "DEL"
+	case $(cat /run/trace) in *'/fd"'* | *pidfd*) fail "it looked at processes" ;; esac
+	first=$(awk '/sendto\(/ { number++ } /SOCK_DESTROY/ && !found { found = number } END { print found }' \
 		/run/trace)
 	[ -n "$first" ] || fail "nothing was to be ended: $(cat /run/trace)"
 	plugin_call ADD web "$(mapping 8080 80 udp)" >/dev/null || fail "ADD again"

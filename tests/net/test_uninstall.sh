@@ -43,7 +43,7 @@ each_place() {
 		installed_again
 		"$before"
 		code=0
-		"$build/tests/interleave" "$step" /run/meanwhile /run/do "$stopped" >/run/out."$stopped" 2>&1 ||
+		"$build/tests/traced" stop "$step" /run/meanwhile /run/do "$stopped" >/run/out."$stopped" 2>&1 ||
 			code=$?
 		[ "$code" != 99 ] || break
 		place="$stopped stopped at $step for $meanwhile: $(cat /run/out.*)"
@@ -146,7 +146,7 @@ test_uninstall_killed() {
 		installed_again
 		/run/do attach >/run/out || fail "attach: $(cat /run/out)"
 		code=0
-		"$build/tests/killer" -a "$call" /run/do uninstall >/run/out 2>&1 || code=$?
+		"$build/tests/traced" kill -a "$call" /run/do uninstall >/run/out 2>&1 || code=$?
 		place="killed at $call"
 		/run/do attach >/run/out 2>&1 || fail "attach: $(cat /run/out), $place"
 		if [ $((call / ${STEP:-35} % 2)) = 1 ]; then

@@ -18,8 +18,8 @@ version_forget() {
 programs_now() { bpftool -j prog show pinned "$pins/from_uplink" | jq .id; }
 
 # each program is replaced at its hook once, and maps and connections are kept; --dry-run says so and
-# changes nothing; an older binary puts its own back only if told to; maps of another layout are
-# refused
+# changes nothing; an ADD replaces them, too; an older binary puts its own back only if told to; maps of
+# another layout are refused [T27]
 test_upgrade_programs() {
 	local before state maps
 	container_start web bridge -p 8080:80/tcp
@@ -41,6 +41,13 @@ test_upgrade_programs() {
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	expect_equal "$maps" "$(bpftool -j map show pinned "$pins/connections" | jq .id)" "the map connections"
 	expect_says talk web
+	version_forget
+	before=$(programs_now)
+	container_start third bridge -p 9091:80/tcp
+	[ "$before" != "$(programs_now)" ] || fail "ADD has not replaced the programs"
+	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice, after ADD"
+	expect_says talk web
+	container_check web bridge
 	before=$(programs_now)
 	meta_set 32 39
 	container_start other bridge -p 9090:80/tcp
@@ -140,7 +147,7 @@ test_upgrade_killed() {
 	while [ "$status" = 137 ]; do
 		version_forget
 		status=0
-		"$build/tests/killer" -a "$call" "$build/bpf-portmap" upgrade >/run/upgrade.out 2>&1 || status=$?
+		"$build/tests/traced" kill -a "$call" "$build/bpf-portmap" upgrade >/run/upgrade.out 2>&1 || status=$?
 		expect_says talk web
 		if [ $((call / step % 2)) = 0 ]; then
 			upgrade || fail "after a kill before call $call: $(cat /run/upgrade.out)"

@@ -3,25 +3,8 @@
 #
 # test_uplinks.sh - which interfaces containers leave by and are reached by, and what they are.
 
-tunnel4=203.0.113.1 tunnel6=2001:db8:3::1
-office4=203.0.113.10 office6=2001:db8:3::10
-
-# tunnel_make [ARPHRD]: a VPN to another place: tun0 here, tun0 in `office`
-tunnel_make() {
-	namespace_add office
-	"$build/tests/tun" tun0 /run/netns/office tun0 "$@"
-	ip address add "$tunnel4/24" dev tun0
-	ip address add "$tunnel6/64" dev tun0 nodad
-	ip link set tun0 up
-	ip -n office address add "$office4/24" dev tun0
-	ip -n office address add "$office6/64" dev tun0 nodad
-	ip -n office link set tun0 up
-}
-
 serves_over_tunnel() {
 	local list=$1
-	tunnel_make
-	serve_in office 9000
 	container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(attached tun0 ingress)" from_uplink_raw
 	expect_contains "$(attached tun0 egress)" to_uplink_raw
@@ -36,11 +19,17 @@ serves_over_tunnel() {
 }
 
 # also with fastPath off, always
-# an uplink without Ethernet headers serves a bridge container both ways, IPv4 and IPv6 [T19]
-test_uplink_tunnel_bridge() { serves_over_tunnel bridge; }
-
-# an uplink without Ethernet headers serves a ptp container both ways, IPv4 and IPv6 [T19]
-test_uplink_tunnel_ptp() { serves_over_tunnel ptp; }
+# an uplink without Ethernet headers serves a bridge's and a ptp's container both ways, IPv4 and IPv6
+# [T19]
+test_uplink_tunnel() {
+	local list
+	tunnel_make
+	serve_in office 9000
+	for list in bridge ptp; do
+		serves_over_tunnel "$list"
+		container_remove web "$list"
+	done
+}
 
 # an uplink without Ethernet headers serves with a strict firewall, and after DEL nothing is left
 # but its programs [T19][i04]
@@ -68,9 +57,7 @@ test_uplink_tunnel_strict() {
 test_uplink_ppp() {
 	tunnel_make 512
 	serve_in office 9000
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers office "$tunnel4" 8080 web "$office4"
-	expect_answers web "$office6" 9000 office "$tunnel6"
+	serves_over_tunnel bridge
 }
 
 # an uplink with a link header that nobody here knows, InfiniBand's, lets no container out and
@@ -84,16 +71,8 @@ test_uplink_unknown_link_header() {
 	expect_no_answer web udp "$office4" 9000
 	expect_no_answer web tcp "$office6" 9000
 	expect_captured_nothing leak
-	expect_count_above 0 drop_unclassified_interface
+	[ "$(counted drop_unclassified_interface)" -gt 0 ] || fail "nothing was dropped"
 	expect_no_answer office udp "$tunnel4" 8080
-}
-
-# expect_count_above N COUNTER
-expect_count_above() {
-	local count
-	count=$(bpftool -j map dump pinned "$pins/counters" |
-		jq "[.[0].formatted.values[].value.$2] | add")
-	[ "$count" -gt "$1" ] || fail "$2 is $count, expected more than $1"
 }
 
 # errors cross a tunnel: a refused UDP port on either side is told to who asked [T16][T19]
@@ -142,8 +121,19 @@ expect_upload() {
 	expect_equal "$(md5sum </run/www/file)" "$sum" "$1 sends the file to $2"
 }
 
-# far is behind the tunnel and behind eth1; replies go where their new source's rule says
-two_ways_to_far() {
+# policy_route ADDRESS GATEWAY: packets from ADDRESS to far go there
+policy_route() {
+	local far=$far4 family=-4
+	case $1 in *:*) far=$far6 family=-6 ;; esac
+	tables=$((${tables:-100} + 1))
+	ip "$family" route add "$far" via "$2" table "$tables"
+	ip "$family" rule add from "$1" lookup "$tables"
+}
+
+# also with fastPath off
+# a reply that routing would send into a tunnel leaves by the Ethernet uplink that its address belongs
+# to, and the other way round [T20][T19]
+test_uplink_reroute_and_tunnel() {
 	local name
 	far4=192.0.113.9 far6=2001:db8:9::9
 	tunnel_make
@@ -153,35 +143,14 @@ two_ways_to_far() {
 	done
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	reverse_path_loose
-}
-
-# policy_route ADDRESS GATEWAY: packets from ADDRESS to far go there
-policy_route() {
-	local far=$far4 family=-4
-	case $1 in *:*) far=$far6 family=-6 ;; esac
-	ip "$family" route add "$far" via "$2" table 100
-	ip "$family" rule add from "$1" lookup 100
-}
-
-# also with fastPath off
-# a reply that routing would send into a tunnel leaves by the Ethernet uplink that its address
-# belongs to [T20][T19]
-test_uplink_reroute_from_tunnel() {
-	two_ways_to_far
 	ip route add "$far4" via "$office4"
 	ip route add "$far6" via "$office6"
 	policy_route "$host4_second" "$server4"
 	policy_route "$host6_second" "$server6"
 	expect_answers server "$host4_second" 8080 web "$far4" --from "$far4"
 	expect_answers server "$host6_second" 8080 web "$far6" --from "$far6"
-}
-
-# a reply that routing would send out of an Ethernet uplink leaves by the tunnel that its address
-# belongs to [T20][T19]
-test_uplink_reroute_into_tunnel() {
-	two_ways_to_far
-	ip route add "$far4" via "$server4"
-	ip route add "$far6" via "$server6"
+	ip route replace "$far4" via "$server4"
+	ip route replace "$far6" via "$server6"
 	policy_route "$tunnel4" "$office4"
 	policy_route "$tunnel6" "$office6"
 	expect_answers office "$tunnel4" 8080 web "$far4" --from "$far4"
@@ -207,7 +176,8 @@ service_make() {
 }
 
 # the addresses of kube-ipvs0 and nodelocaldns are never mapped, whoever asks, and both are never
-# attached to [T02]
+# attached to; one that comes later is excluded by CHECK, by ADD and by attach, and one that goes is
+# forgotten [T02]
 test_uplink_services_not_mapped() {
 	service_make kube-ipvs0 10.96.0.10/32
 	service_make nodelocaldns 169.254.20.10/32
@@ -223,30 +193,22 @@ test_uplink_services_not_mapped() {
 		expect_answers web "$address" 8080 host
 	done
 	expect_answers client "$host4" 8080 web "$client4"
-}
-
-# a service's address that comes later is excluded by CHECK, by ADD and by attach, and one that
-# goes is forgotten [T02]
-test_uplink_services_come_and_go() {
-	service_make kube-ipvs0 10.96.0.10/32
-	serve_on_host 8080
-	container_start web bridge -p 8080:80/tcp
 	ip address add 10.96.0.11/32 dev kube-ipvs0
 	container_check web bridge
 	expect_answer client tcp 10.96.0.11 8080 host
 	ip address add 10.96.0.12/32 dev kube-ipvs0
-	container_add other bridge
+	container_add third bridge
 	expect_answer client tcp 10.96.0.12 8080 host
 	ip address add 10.96.0.13/32 dev kube-ipvs0
-	attach_by_hand
+	"$build/bpf-portmap" attach
 	expect_answer client tcp 10.96.0.13 8080 host
 	ip address del 10.96.0.13/32 dev kube-ipvs0
 	ip address add 10.96.0.13/32 dev eth0
-	attach_by_hand
+	"$build/bpf-portmap" attach
 	expect_answer client tcp 10.96.0.13 8080 web
 	ip link delete kube-ipvs0
 	ip address add 10.96.0.10/32 dev eth0
-	attach_by_hand
+	"$build/bpf-portmap" attach
 	expect_answer client tcp 10.96.0.10 8080 web
 }
 
@@ -281,17 +243,21 @@ test_uplink_exclude_interfaces() {
 }
 
 # an interface that another list made an uplink stays one, but its addresses are not mapped where
-# excludeInterfaces names it
+# excludeInterfaces names it; nor are those of a containers' bridge, which goes on serving
 test_uplink_exclude_what_is_one() {
-	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["eth1"]}')"
+	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["eth1", "cni0"]}')"
 	container_start web bridge -p 8080:80/tcp
 	expect_answer server tcp "$host4_second" 8080 web
+	expect_answer client tcp "$bridge4" 8080 web
 	container_add other exclude
 	expect_no_answer server tcp "$host4_second" 8080
+	expect_no_answer client tcp "$bridge4" 8080
 	expect_answer server tcp "$host4" 8080 web
 	container_check web bridge
 	container_add third bridge
 	expect_no_answer server tcp "$host4_second" 8080
+	expect_no_answer client tcp "$bridge4" 8080
+	expect_answer third tcp "$host4" 8080 web
 	expect_equal ROLE_UPLINK "$(role_of eth1)"
 	detach_ours eth1 ingress from_uplink
 	container_add fourth bridge
@@ -299,19 +265,6 @@ test_uplink_exclude_what_is_one() {
 	container_check fourth bridge
 	expect_no_answer server tcp "$host4_second" 8080
 	expect_answer server tcp "$host4" 8080 web
-}
-
-# a containers' bridge whose address another list excludes goes on serving, but not at its address
-test_uplink_exclude_bridge() {
-	conflist exclude bridge "$other_network | $(with_ours '{"excludeInterfaces": ["cni0"]}')"
-	container_start web bridge -p 8080:80/tcp
-	expect_answer client tcp "$bridge4" 8080 web
-	container_add other exclude
-	expect_no_answer client tcp "$bridge4" 8080
-	container_add neighbour bridge
-	expect_no_answer client tcp "$bridge4" 8080
-	expect_answer client tcp "$host4" 8080 web
-	expect_answer neighbour tcp "$host4" 8080 web
 }
 
 # what a conflist excludes is excluded as long as it has a container: afterwards an interface is what
@@ -432,8 +385,10 @@ test_uplink_unnumbered() {
 
 # nothing is loaded
 # attach does nothing and says nothing where no container was ever added, save of interfaces that
-# are none
+# are none; attach --load loads the programs, as the units and the DaemonSet do when they start; twice
+# is once
 test_attach_nothing_loaded() {
+	local before
 	expect_equal '' "$(attach_by_hand 2>&1)"
 	expect_equal '' "$(attach_by_hand eth0 2>&1)"
 	expect_equal '' "$(attached eth0 ingress)"
@@ -442,50 +397,17 @@ test_attach_nothing_loaded() {
 	expect_contains "$output" 'interface nosuch0 cannot be attached to: it does not exist'
 	expect_contains "$output" 'interface lo cannot be attached to: it is the loopback interface'
 	[ ! -e "$pins" ] || fail "something was pinned"
-}
-
-# nothing is loaded
-# attach --load loads the programs, as the units and the DaemonSet do when they start; twice is once
-test_attach_load() {
-	expect_equal '' "$("$build/bpf-portmap" attach --load 2>&1)"
+	expect_equal '' "$(attach_by_hand --load 2>&1)"
 	expect_contains "$(ls "$pins")" from_container
-	local before
 	before=$(state_show)
-	"$build/bpf-portmap" attach --load || fail "attach --load"
+	attach_by_hand --load || fail "attach --load"
 	expect_same_state "$before"
 	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# attach goes on behind an interface that it cannot attach to, and fails in the end
-test_attach_bad_name_among_others() {
-	container_add web bridge -p 8080:80/tcp
-	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
-	local code=0
-	attach_by_hand nosuch0 eth2 nosuch1 >/run/out 2>/run/err || code=$?
-	expect_equal 1 "$code" "the exit status"
-	expect_equal 'eth2            attached' "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'interface nosuch0 cannot be attached to: it does not exist'
-	expect_contains "$(cat /run/err)" 'interface nosuch1 cannot be attached to: it does not exist'
-	expect_contains "$(attached eth2 ingress)" from_uplink
-}
-
-# an uplink that came after the last ADD leaks nothing and serves after attach [i04]
-test_attach_new_uplink() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
-	serve_in late 9000
-	capture_start leak late eth0 'net 10.88.0.0/16 or ip6 net fd00::/16'
-	expect_no_answer web udp 203.0.113.10 9000
-	expect_captured_nothing leak
-	expect_equal 'eth2            attached' "$(attach_by_hand)"
-	expect_equal '' "$(attach_by_hand)"
-	expect_answers web 203.0.113.10 9000 late 203.0.113.1
-	expect_answers web 2001:db8:3::10 9000 late 2001:db8:3::1
-	expect_answers late 203.0.113.1 8080 web 203.0.113.10
-}
-
-# attach obeys the "uplinks" of the lists whose containers run, and a name given to it before them
+# attach obeys the "uplinks" of the lists whose containers run, and a name given to it before them; it
+# goes on behind an interface that it cannot attach to, and fails in the end
 test_attach_obeys_lists() {
 	conflist named bridge "$(with_ours '{"uplinks": ["eth*"]}')"
 	container_start web named -p 8080:80/tcp -p 8080:80/udp
@@ -502,8 +424,14 @@ test_attach_obeys_lists() {
 	expect_contains "$output" 'is the loopback interface'
 	expect_failure attach_by_hand "$(host_veth web)"
 	expect_contains "$output" 'interface veth'
-	expect_failure attach_by_hand nowhere
-	expect_contains "$output" 'does not exist'
+	network_make late vpn1 203.0.114.1 2001:db8:4::1 203.0.114.10 2001:db8:4::10
+	local code=0
+	attach_by_hand nosuch0 vpn1 nosuch1 >/run/out 2>/run/err || code=$?
+	expect_equal 1 "$code" "the exit status"
+	expect_equal 'vpn1            attached' "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'interface nosuch0 cannot be attached to: it does not exist'
+	expect_contains "$(cat /run/err)" 'interface nosuch1 cannot be attached to: it does not exist'
+	expect_contains "$(attached vpn1 ingress)" from_uplink
 }
 
 # when the last container of a list is gone, attach forgets what the list said
@@ -520,7 +448,7 @@ test_attach_forgets_lists() {
 }
 
 # clsact or a program of ours that somebody removes: CHECK says so, and attach or the next ADD
-# repairs it, on uplinks, bridges and containers' veths [T26]
+# repairs it, on uplinks, bridges and containers' veths [s51][T26]
 test_attach_repairs() {
 	local list hooks device hook program
 	for list in clsact bridge ptp; do
@@ -555,7 +483,7 @@ test_attach_repairs() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
-# what attach mends on a container's veth hangs there as its conflist asks for
+# what attach mends on a container's veth hangs there as its conflist asks for [s110]
 test_attach_repairs_as_asked() {
 	tcx_needed
 	local mode way
@@ -565,6 +493,7 @@ test_attach_repairs_as_asked() {
 		conflist "$mode" bridge "$(with_ours "{\"attach\": \"$mode\"}")"
 		container_start web "$mode" -p 8080:80/tcp
 		expect_equal "$way from_container" "$(attached "$(host_veth web)" ingress)"
+		expect_answer client tcp "$host4" 8080 web
 		detach_ours "$(host_veth web)" ingress from_container
 		attach_by_hand >/run/out
 		expect_equal "$way from_container" "$(attached "$(host_veth web)" ingress)" "mended, $mode"
@@ -656,7 +585,7 @@ test_uplink_reroute_smaller_mtu() {
 			expect_file server "$address" 8080
 		done
 	done
-	expect_count_above 0 rerouted
+	[ "$(counted rerouted)" -gt 0 ] || fail "nothing was rerouted"
 }
 
 # attach finds maps again whose pins were lost, and puts the programs of a tunnel right too [T26]

@@ -4,8 +4,7 @@
  * arguments and options, and wait longer on a slow machine. Every address is IPv6; IPv4 is
  * v4-mapped (RFC 4291 2.5.5.2).
  */
-#ifndef BPF_PORTMAP_TESTS_TOOL_H
-#define BPF_PORTMAP_TESTS_TOOL_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -161,5 +160,3 @@ static inline const char *format_address(const struct sockaddr_in6 *address, cha
 		 ntohs(address->sin6_port));
 	return text;
 }
-
-#endif

@@ -164,11 +164,13 @@ conflists() {
 as_reference='(.plugins[] | select(.type == "bridge" or .type == "ptp")).ipMasq = true |
 	(.plugins[] | select(.type == "bpf-portmap")) |= (.type = "portmap" | del(.ipMasq))'
 
-# jq filters. only_main: the list without our plugin; other_network: the list on a second bridge;
-# with_ours KEYS: keys of our entry.
+# jq filters. only_main: the list without our plugin; other_network, third_network: the list on a
+# second and a third bridge; with_ours KEYS: keys of our entry.
 only_main='.plugins |= map(select(.type != "bpf-portmap"))'
 other_network='.name = "other" | .plugins[0].bridge = "cni1" |
 	.plugins[0].ipam.ranges = [[{"subnet":"10.87.0.0/16"}],[{"subnet":"fd00:87::/64"}]]'
+third_network='.name = "third" | .plugins[0].bridge = "cni2" |
+	.plugins[0].ipam.ranges = [[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
 only_ipv4='.plugins[0].ipam |= (.ranges |= .[:1] | .routes |= .[:1])'
 only_ipv6='.plugins[0].ipam |= (.ranges |= .[1:] | .routes |= .[1:])'
 
@@ -233,13 +235,15 @@ serve_in() {
 	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
 }
 
-# file_serve NAMESPACE PORT [BYTES]: a file to fetch, of 1 MB, and somebody who counts what is sent
+# file_serve NAMESPACE PORT [BYTES]: an HTTP server with a file, of 1 MB, and scripts that say the sum
+# and the number of the bytes that they receive
 file_serve() {
 	if [ ! -e /run/www ]; then
 		mkdir -p /run/www/cgi-bin
 		head -c "${3:-1000000}" /dev/urandom >/run/www/file
 		printf '#!/bin/sh\necho\nmd5sum\n' >/run/www/cgi-bin/sum
-		chmod +x /run/www/cgi-bin/sum
+		printf '#!/bin/sh\necho\nwc -c\n' >/run/www/cgi-bin/count
+		chmod +x /run/www/cgi-bin/*
 	fi
 	in_namespace "$1" busybox httpd -p "$2" -h /run/www
 }
@@ -360,6 +364,22 @@ link_make() {
 	ip -n "$4" link set "$5" up
 }
 
+tunnel4=203.0.113.1 tunnel6=2001:db8:3::1
+office4=203.0.113.10 office6=2001:db8:3::10
+
+# tunnel_make [ARPHRD]: a VPN to another place, whose packets have no Ethernet header: tun0 here, tun0
+# in `office`
+tunnel_make() {
+	namespace_add office
+	"$build/tests/tun" tun0 /run/netns/office tun0 "$@"
+	ip address add "$tunnel4/24" dev tun0
+	ip address add "$tunnel6/64" dev tun0 nodad
+	ip link set tun0 up
+	ip -n office address add "$office4/24" dev tun0
+	ip -n office address add "$office6/64" dev tun0 nodad
+	ip -n office link set tun0 up
+}
+
 # The kernel sends few errors a second to one peer; here all of them count.
 # errors_unlimited NAMESPACE|host...
 errors_unlimited() {
@@ -379,8 +399,8 @@ firewall_strict() {
 			type filter hook forward priority filter; policy drop;
 			ct state invalid counter drop
 			ct state established,related accept
-			ct state new ip daddr { 10.87.0.0/16, 10.88.0.0/16, 10.89.0.0/16 } accept
-			ct state new ip saddr { 10.87.0.0/16, 10.88.0.0/16, 10.89.0.0/16 } accept
+			ct state new ip daddr { 10.86.0.0/15, 10.88.0.0/15 } accept
+			ct state new ip saddr { 10.86.0.0/15, 10.88.0.0/15 } accept
 			ct state new ip6 daddr fd00::/16 accept
 			ct state new ip6 saddr fd00::/16 accept
 			counter
@@ -539,9 +559,7 @@ seconds_of_uptime() { cut -d . -f 1 /proc/uptime; }
 second_is_over() { [ "$(seconds_of_uptime)" != "$1" ]; }
 
 # In a chroot the kernel makes none.
-needs_user_namespaces() {
-	unshare --user --map-root-user true 2>/dev/null || skip "user namespaces are not allowed here"
-}
+has_user_namespaces() { unshare --user --map-root-user true 2>/dev/null; }
 
 tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, which came with 6.6"; }
 

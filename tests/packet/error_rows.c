@@ -435,7 +435,7 @@ static void given_flows(void)
 	put_flow(&left6);
 }
 
-#define GIVEN_FLOWS .given = given_flows, .flows_unchecked = true
+#define GIVEN_FLOWS .given = given_flows
 
 static const struct row foreign_rows[] = {
 	{.says = "an error that does not go to the sender of the quoted packet",
@@ -514,20 +514,9 @@ static const struct row foreign_rows[] = {
 	 ARRIVES(ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53), .vlan = true))},
 };
 
-static void given_container_one_renewed(void)
-{
-	given_flows();
-	fixture_renew(ONE);
-	fixture_set_endpoint(v4_container_one, ONE, 16, true);
-}
-
-static void given_direct_flow(void)
-{
-	static const struct entry record =
-		DIRECT(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80);
-
-	fixture_put_as(&record, ONE, false, 0, STATE_ESTABLISHED);
-}
+#define DIRECT_FLOW \
+	.holds = {DIRECT(ANSWERED, IPPROTO_UDP, v4_client, 5000, v4_container_one, 80, \
+			 .owner = ONE)}
 
 static const struct row flowless_rows[] = {
 	{.says = "[i04] a masqueraded container's error about no flow",
@@ -550,40 +539,35 @@ static const struct row flowless_rows[] = {
 	 DELIVERED(ERROR4(3, 3, ROUTER4, v4_container_one,
 			  UDP(v4_container_one, 25000, v4_server, 53)))},
 	{.says = "[i06] a flow of an older generation does not count, inwards",
-	 .given = given_container_one_renewed,
-	 .flows_unchecked = true,
+	 GIVEN_FLOWS,
+	 AFTER(fixture_add_again, ONE),
 	 ARRIVES(ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53)))},
 	{.says = "[i06][i04] nor outwards",
-	 .given = given_container_one_renewed,
-	 .flows_unchecked = true,
+	 GIVEN_FLOWS,
+	 AFTER(fixture_add_again, ONE),
 	 LEAVES(ERROR4(3, 3, v4_container_one, v4_server,
 		       UDP(v4_server, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i09] to a client that reached the container directly: untouched",
-	 .given = given_direct_flow,
-	 .flows_unchecked = true,
+	 DIRECT_FLOW,
 	 LEAVES(ERROR4(3, 3, v4_container_one, v4_client,
 		       UDP(v4_client, 5000, v4_container_one, 80)))},
 	{.says = "[i09] and an error of that client",
-	 .given = given_direct_flow,
-	 .flows_unchecked = true,
+	 DIRECT_FLOW,
 	 ARRIVES(ERROR4(3, 3, v4_client, v4_container_one,
 			UDP(v4_container_one, 80, v4_client, 5000)))},
 	{.says = "[i04] towards an unclassified interface",
-	 .given = given_flows,
-	 .flows_unchecked = true,
+	 GIVEN_FLOWS,
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_server_vpn,
 				  UDP(v4_server_vpn, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_unclassified_interface")},
 	{.says = "[i04] there too if it quotes a packet to another machine of that network",
-	 .given = given_flows,
-	 .flows_unchecked = true,
+	 GIVEN_FLOWS,
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_server_vpn,
 				  UDP(v4_server_vpn, 53, "172.16.0.81", 25000))),
 	 DROPPED_AS("drop_unclassified_interface")},
 	{.says = "a container's error about a received packet passes its veth untouched",
-	 .given = given_flows,
-	 .flows_unchecked = true,
+	 GIVEN_FLOWS,
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_server,
 				  UDP(v4_server, 53, v4_container_one, 25000)))},
 };
@@ -616,7 +600,6 @@ static const struct row rejected_rows[] = {
 	 LEAVES(TCP(v4_host, 8080, v4_client, 40000, RST))},
 	{.says = "[i08] the firewall's RST in the name of a server, to a container",
 	 .given = given_mapped_tcp,
-	 .flows_unchecked = true,
 	 .of_the_host = true,
 	 DELIVERED(TCP(v6_server, 443, v6_container_one, 25000, RST | ACK))},
 };
@@ -687,14 +670,12 @@ static const struct row neighbour_error_rows[] = {
 				  UDP(v4_container_two, 5000, v4_container_one, 80),
 				  .to_mac = MAC_CONTAINER_TWO))},
 	{.says = "a container that this plugin did not set up connects to a mapped port",
-	 AT(FROM_BRIDGE, BRIDGE),
-	 .in = UDP(v4_stranger, 5000, v4_host, 8080),
+	 CROSSES_BRIDGE(UDP(v4_stranger, 5000, v4_host, 8080)),
 	 .out = UDP(v4_stranger, 5000, v4_container_one, 80),
 	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_stranger, 5000, v4_host, 8080, v4_container_one, 80,
 			  5000)}},
 	{.then = "its error about the reply, at the bridge",
-	 AT(FROM_BRIDGE, BRIDGE),
-	 .in = ERROR4(3, 3, v4_stranger, v4_host, UDP(v4_host, 8080, v4_stranger, 5000)),
+	 CROSSES_BRIDGE(ERROR4(3, 3, v4_stranger, v4_host, UDP(v4_host, 8080, v4_stranger, 5000))),
 	 .out = ERROR4(3, 3, v4_stranger, v4_container_one,
 		       UDP(v4_container_one, 80, v4_stranger, 5000)),
 	 .counts = {"rewritten_error"}},
@@ -723,8 +704,7 @@ static const struct row neighbour_error_rows[] = {
 	 SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_container_routed, 50)),
 	 .flows = {TO_ROUTED}},
 	{.then = "and is masqueraded there",
-	 AT(TO_CONTAINER, VETH_ROUTED),
-	 .in = UDP(v4_container_one, 25000, v4_container_routed, 50),
+	 DELIVERED_BY(VETH_ROUTED, UDP(v4_container_one, 25000, v4_container_routed, 50)),
 	 .out = UDP("10.20.0.1", 25000, v4_container_routed, 50),
 	 .flows = {TO_ROUTED, MASQUERADED_THERE}},
 	{.then = "that one's error is translated at its veth",
@@ -738,7 +718,6 @@ static const struct row neighbour_error_rows[] = {
 			  UDP(v4_container_one, 25000, v4_container_routed, 50)))},
 	{.says = "also without the direct flow, which may have been pushed out",
 	 .given = given_routed_masqueraded,
-	 .flows_unchecked = true,
 	 DELIVERED(ERROR4(3, 3, v4_container_routed, v4_container_one,
 			  UDP(v4_container_one, 25000, v4_container_routed, 50)))},
 	{.says = "a container of another network connects to a mapped port",

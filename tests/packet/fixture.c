@@ -285,6 +285,26 @@ void fixture_set_endpoint(const char *address, enum container owner, uint8_t pre
 	update(skeleton->maps.endpoints, &key, &endpoint);
 }
 
+static void set_endpoints(enum container container)
+{
+	static const char *const addresses[][2] = {
+		[ONE] = {v4_container_one, v6_container_one},
+		[TWO] = {v4_container_two, v6_container_two},
+		[QUIET] = {v4_container_quiet, v6_container_quiet},
+		[ROUTED] = {v4_container_routed, v6_container_routed}};
+	bool masquerade = container != QUIET;
+
+	fixture_set_endpoint(addresses[container][0], container, container == ROUTED ? 24 : 16,
+			     masquerade);
+	fixture_set_endpoint(addresses[container][1], container, 64, masquerade);
+}
+
+void fixture_add_again(enum container container)
+{
+	fixture_renew(container);
+	set_endpoints(container);
+}
+
 static void change_endpoint(const char *address, void (*change)(struct endpoint *endpoint))
 {
 	int map = bpf_map__fd(skeleton->maps.endpoints);
@@ -498,15 +518,8 @@ static void add_containers(void)
 		fast_paths[container] = FAST_PATH_OFF;
 		containers[container] = container;
 		write_slot(container, true);
+		set_endpoints(container);
 	}
-	fixture_set_endpoint(v4_container_one, ONE, 16, true);
-	fixture_set_endpoint(v6_container_one, ONE, 64, true);
-	fixture_set_endpoint(v4_container_two, TWO, 16, true);
-	fixture_set_endpoint(v6_container_two, TWO, 64, true);
-	fixture_set_endpoint(v4_container_quiet, QUIET, 16, false);
-	fixture_set_endpoint(v6_container_quiet, QUIET, 64, false);
-	fixture_set_endpoint(v4_container_routed, ROUTED, 24, true);
-	fixture_set_endpoint(v6_container_routed, ROUTED, 64, true);
 }
 
 static void add_mappings(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* fixture.h - loads the programs, fills their maps, and reads them. */
-#ifndef BPF_PORTMAP_TESTS_FIXTURE_H
-#define BPF_PORTMAP_TESTS_FIXTURE_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -142,13 +141,11 @@ void fixture_kill(enum container container);
 void fixture_offload_one(enum fast_path mode);
 /* All connections get the present as the time of the last packet that left the stack. */
 void fixture_let_leave_stack(void);
-void fixture_renew(enum container container); /* DEL and ADD again: another generation */
+void fixture_renew(enum container container);     /* DEL and ADD again: another generation */
+void fixture_add_again(enum container container); /* the same, with its addresses */
 /* Inserts record, place, alias and counts as the programs would, in place of a record with the
  * same key. */
 void fixture_put(const struct entry *entry);
-void fixture_put_as(const struct entry *entry, enum container owner, bool older_generation,
-		    uint32_t idle, enum flow_state state);
-void fixture_put_offloaded(const struct entry *entry, enum container owner);
 /* Removes a record that must exist with place, alias and counts; or its alias only. */
 void fixture_remove(const struct entry *entry);
 void fixture_lose_alias(const struct entry *entry);
@@ -173,5 +170,3 @@ void records_check(void);
 /* The sum over all CPUs. */
 void fixture_read_counters(struct counters *sum);
 uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* frame.h - descriptions of packets, and the bytes built from them. */
-#ifndef BPF_PORTMAP_TESTS_FRAME_H
-#define BPF_PORTMAP_TESTS_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ bool frame_equal(const struct frame *a, const struct frame *b);
 
 /* Prints both as TAP diagnostics, differing bytes marked and named. */
 void frame_print_difference(const struct frame *expected, const struct frame *got);
-
-#endif

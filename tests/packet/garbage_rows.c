@@ -104,8 +104,12 @@ static const struct entry quoted_flows[] = {
 
 static void put_quoted_flows(void)
 {
-	for (size_t i = 0; i < sizeof(quoted_flows) / sizeof(quoted_flows[0]); i++)
-		fixture_put_as(&quoted_flows[i], ONE, false, 0, STATE_ESTABLISHED);
+	for (size_t i = 0; i < sizeof(quoted_flows) / sizeof(quoted_flows[0]); i++) {
+		struct entry record = quoted_flows[i];
+
+		record.owner = ONE;
+		fixture_put(&record);
+	}
 }
 
 /* Over a valid header or segment, checksum included, the sum is all ones. */

@@ -174,94 +174,48 @@ static socklen_t socket_address(struct sockaddr_storage *storage, const char *te
 	return sizeof(*v6);
 }
 
-static int open_socket(int type, const char *address)
+static void set_option(int fd, int level, int option)
+{
+	int yes = 1;
+
+	if (setsockopt(fd, level, option, &yes, sizeof(yes)))
+		err(1, "option %d of a socket", option);
+}
+
+static void connect_socket(int fd, const struct host_socket *wanted)
+{
+	struct sockaddr_storage peer;
+	socklen_t size = socket_address(&peer, wanted->peer, wanted->peer_port);
+
+	if (connect(fd, (struct sockaddr *)&peer, size))
+		err(1, "connecting %s to %s", wanted->address, wanted->peer);
+}
+
+void host_open_socket(const struct host_socket *wanted)
 {
 	struct sockaddr_storage storage;
-	int fd, yes = 1;
+	socklen_t size = socket_address(&storage, wanted->address, wanted->port);
+	bool tcp = wanted->protocol == IPPROTO_TCP;
+	int type = tcp ? SOCK_STREAM : SOCK_DGRAM;
+	int fd = socket(storage.ss_family, type | SOCK_CLOEXEC, 0);
 
-	socket_address(&storage, address, 0);
-	fd = socket(storage.ss_family, type | SOCK_CLOEXEC, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)))
+	if (fd < 0)
 		err(1, "socket");
 	if (socket_count == MAX_SOCKETS)
 		errx(1, "too many sockets");
 	sockets[socket_count++] = fd;
-	return fd;
-}
-
-static void bind_socket(int fd, const char *address, uint16_t port)
-{
-	struct sockaddr_storage storage;
-	socklen_t size = socket_address(&storage, address, port);
-
-	if (bind(fd, (struct sockaddr *)&storage, size))
-		err(1, "binding %s port %u", address, port);
-}
-
-static int open_bound(int type, const char *address, uint16_t port)
-{
-	int fd = open_socket(type, address);
-
-	bind_socket(fd, address, port);
-	return fd;
-}
-
-void host_listen_tcp(const char *address, uint16_t port)
-{
-	if (listen(open_bound(SOCK_STREAM, address, port), 8))
-		err(1, "listening on %s port %u", address, port);
-}
-
-void host_bind_udp(const char *address, uint16_t port)
-{
-	open_bound(SOCK_DGRAM, address, port);
-}
-
-static int open_v6_only(int type, uint16_t port)
-{
-	int fd = open_socket(type, "::"), yes = 1;
-
-	if (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes)))
-		err(1, "IPV6_V6ONLY");
-	bind_socket(fd, "::", port);
-	return fd;
-}
-
-void host_listen_tcp_v6_only(uint16_t port)
-{
-	if (listen(open_v6_only(SOCK_STREAM, port), 8))
-		err(1, "listening on :: port %u", port);
-}
-
-void host_bind_udp_v6_only(uint16_t port)
-{
-	open_v6_only(SOCK_DGRAM, port);
-}
-
-void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port)
-{
-	struct sockaddr_storage peer;
-	socklen_t size = socket_address(&peer, to, to_port);
-	int fd = open_socket(SOCK_DGRAM, from);
-
-	bind_socket(fd, from, from_port);
-	if (connect(fd, (struct sockaddr *)&peer, size))
-		err(1, "connecting %s to %s", from, to);
-}
-
-void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint16_t to_port)
-{
-	struct sockaddr_storage peer;
-	socklen_t size = socket_address(&peer, to, to_port);
-	int fd = open_socket(SOCK_STREAM, from);
-	int yes = 1;
-
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR);
+	if (wanted->v6_only)
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	/* In repair mode connect() sends nothing and the socket is established at once. */
-	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &yes, sizeof(yes)))
-		err(1, "TCP_REPAIR");
-	bind_socket(fd, from, from_port);
-	if (connect(fd, (struct sockaddr *)&peer, size))
-		err(1, "connecting %s to %s", from, to);
+	if (tcp && wanted->peer)
+		set_option(fd, IPPROTO_TCP, TCP_REPAIR);
+	if (bind(fd, (struct sockaddr *)&storage, size))
+		err(1, "binding %s port %u", wanted->address, wanted->port);
+	if (wanted->peer)
+		connect_socket(fd, wanted);
+	else if (tcp && listen(fd, 8))
+		err(1, "listening on %s port %u", wanted->address, wanted->port);
 }
 
 static int watching = -1;

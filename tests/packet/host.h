@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* host.h - the small host that the programs run on, in its own network namespace. */
-#ifndef BPF_PORTMAP_TESTS_HOST_H
-#define BPF_PORTMAP_TESTS_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,16 +79,17 @@ const uint8_t *host_neighbour_mac(void);
 const uint8_t *host_container_two_mac(void);
 const uint8_t *host_container_mac(enum device veth); /* the inside of this veth */
 
-/* Sockets of the host, open until host_close_sockets(). They end the program on failure. */
-void host_listen_tcp(const char *address, uint16_t port);
-void host_bind_udp(const char *address, uint16_t port);
-/* On every IPv6 address, not for IPv4 */
-void host_listen_tcp_v6_only(uint16_t port);
-void host_bind_udp_v6_only(uint16_t port);
-/* A connected socket, which accepts datagrams of that peer only */
-void host_connect_udp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);
-/* An established connection, made without sending anything. */
-void host_connect_tcp(const char *from, uint16_t from_port, const char *to, uint16_t to_port);
-void host_close_sockets(void);
+/* A socket of the host */
+struct host_socket {
+	int protocol; /* IPPROTO_TCP, IPPROTO_UDP */
+	const char *address;
+	uint16_t port;
+	/* It is connected, without sending anything. NULL: one of TCP listens. */
+	const char *peer;
+	uint16_t peer_port;
+	bool v6_only; /* on every IPv6 address, not for IPv4 */
+};
 
-#endif
+/* Open until host_close_sockets(). Ends the program on failure. */
+void host_open_socket(const struct host_socket *wanted);
+void host_close_sockets(void);

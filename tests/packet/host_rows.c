@@ -8,36 +8,15 @@ static void given_all_dead(void)
 		fixture_kill(container);
 }
 
-static void given_published_socket(void)
-{
-	host_bind_udp(v4_host, 8080);
-}
-
-static void given_published_connected_socket(void)
-{
-	host_connect_udp(v6_host, 8080, v6_server, 53);
-}
-
-static void given_published_socket_routed(void)
-{
-	host_bind_udp("0.0.0.0", 8080);
-}
-
-static void given_published_connection(void)
-{
-	host_connect_tcp(v4_host, 8080, v4_server, 443);
-}
-
 static const struct row rows[] = {
 	{.says = "[i08] the host sends from a published port: untouched, remembered",
-	 .given = given_published_socket,
+	 SOCKET(UDP, v4_host, 8080),
 	 .of_the_host = true,
 	 LEAVES(UDP(v4_host, 8080, v4_server, 53)),
 	 .flows = {THIS_OF_HOST(NEW)},
 	 .counts = {"flow_host"}},
 	{.then = "[i08] and gets its reply, in spite of the mapping",
-	 ARRIVES(UDP(v4_server, 53, v4_host, 8080)),
-	 .flows = {THIS_OF_HOST(NEW)}},
+	 ARRIVES(UDP(v4_server, 53, v4_host, 8080))},
 	{.then = "[i08] any other client's packets still go to the container",
 	 ARRIVES(UDP(v4_client, 53, v4_host, 8080)),
 	 .out = UDP(v4_client, 53, v4_container_one, 80),
@@ -79,12 +58,9 @@ static const struct row rows[] = {
 	 LEAVES(UDP(v4_host, 21000, v4_server, 53)),
 	 .flows = {THIS_FOREIGN(NEW)},
 	 .counts = {"flow_host"}},
-	{.then = "[i08] its answer passes untouched",
-	 ARRIVES(UDP(v4_server, 53, v4_host, 21000)),
-	 .flows = {THIS_FOREIGN(NEW)}},
+	{.then = "[i08] its answer passes untouched", ARRIVES(UDP(v4_server, 53, v4_host, 21000))},
 	{.then = "[i08] its next datagram does not make it assured",
-	 LEAVES(UDP(v4_host, 21000, v4_server, 53)),
-	 .flows = {THIS_FOREIGN(NEW)}},
+	 LEAVES(UDP(v4_host, 21000, v4_server, 53))},
 	{.says = "[i08] a TCP connection of another NAT is remembered too, IPv6",
 	 LEAVES(TCP(v6_host, 21000, v6_server, 443, SYN)),
 	 .flows = {THIS_FOREIGN(NEW)}},
@@ -96,18 +72,15 @@ static const struct row rows[] = {
 	 .of_the_host = true,
 	 DELIVERED(TCP(v4_bridge, 40000, v4_container_one, 80, SYN))},
 	{.says = "[i08] the host's own packet into a routed veth, from a published port",
-	 .given = given_published_socket_routed,
-	 AT(TO_CONTAINER, VETH_ROUTED),
+	 SOCKET(UDP, "0.0.0.0", 8080),
 	 .of_the_host = true,
-	 .in = UDP("10.20.0.1", 8080, v4_container_routed, 53),
+	 DELIVERED_BY(VETH_ROUTED, UDP("10.20.0.1", 8080, v4_container_routed, 53)),
 	 .flows = {OF_HOST(NEW, IPPROTO_UDP, "10.20.0.1", 8080, v4_container_routed, 53)}},
 	{.then = "[i08] and the host gets the reply",
-	 SENT_BY(VETH_ROUTED, UDP(v4_container_routed, 53, "10.20.0.1", 8080)),
-	 .flows = {OF_HOST(NEW, IPPROTO_UDP, "10.20.0.1", 8080, v4_container_routed, 53)}},
+	 SENT_BY(VETH_ROUTED, UDP(v4_container_routed, 53, "10.20.0.1", 8080))},
 	{.says = "a client's mapped flow",
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080)),
-	 .out = UDP(v4_client, 5000, v4_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 5000, v4_container_one, 80))},
 	{.then = "[i08] the host's own datagram to that client is left alone",
 	 .of_the_host = true,
 	 LEAVES(UDP(v4_host, 8080, v4_client, 5000))},
@@ -123,13 +96,12 @@ static const struct row gone_rows[] = {
 	 LEAVES(TCP(v4_host, 8080, v4_server, 443, SYN)),
 	 .flows = {THIS_OF_HOST(NEW)}},
 	{.then = "[i08] a SYN of the peer goes to the host while the socket exists",
-	 .given = given_published_connection,
+	 SOCKET(TCP, v4_host, 8080, WITH_PEER(v4_server, 443)),
 	 ARRIVES(TCP(v4_server, 443, v4_host, 8080, SYN))},
 	{.then = "once it is closed, the peer's SYN from the same port goes to the container",
 	 .given = host_close_sockets,
 	 ARRIVES(TCP(v4_server, 443, v4_host, 8080, SYN)),
-	 .out = TCP(v4_server, 443, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_server, 443, v4_container_one, 80, SYN))},
 	{.says = "the host connects from a published port",
 	 .of_the_host = true,
 	 LEAVES(TCP(v4_host, 8080, v4_server, 443, SYN)),
@@ -137,38 +109,29 @@ static const struct row gone_rows[] = {
 	{.then = "[i08] other packets than SYN go to the host, even without a socket",
 	 ARRIVES(TCP(v4_server, 443, v4_host, 8080, ACK))},
 	{.says = "the host sends from a published port, IPv6",
-	 .given = given_published_connected_socket,
+	 SOCKET(UDP, v6_host, 8080, WITH_PEER(v6_server, 53)),
 	 .of_the_host = true,
 	 LEAVES(UDP(v6_host, 8080, v6_server, 53)),
 	 .flows = {THIS_OF_HOST(NEW)}},
-	{.then = "[i08] and is answered",
-	 ARRIVES(UDP(v6_server, 53, v6_host, 8080)),
-	 .flows = {THIS_OF_HOST(NEW)}},
+	{.then = "[i08] and is answered", ARRIVES(UDP(v6_server, 53, v6_host, 8080))},
 	{.then = "a datagram for a closed socket goes to the container",
 	 .given = host_close_sockets,
 	 ARRIVES(UDP(v6_server, 53, v6_host, 8080)),
-	 .out = UDP(v6_server, 53, v6_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v6_server, 53, v6_container_one, 80))},
 	{.then = "and the container's answer is translated",
 	 LEAVES(UDP(v6_container_one, 80, v6_server, 53)),
-	 .out = UDP(v6_host, 8080, v6_server, 53),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v6_host, 8080, v6_server, 53))},
 };
 
-static void given_masqueraded_answered(void)
-{
-	static const struct entry record = MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one,
-						       25000, v4_server, 443, v4_host, 25000);
-
-	fixture_put_as(&record, ONE, false, 1, STATE_ESTABLISHED);
-}
+#define ANSWERED_BEFORE \
+	.holds = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, \
+			      v4_host, 25000, .owner = ONE, .idle = 1)}
 
 /* A later socket of the host has the external port of a container's flow. */
 static const struct row later_rows[] = {
 	{.says = "[i03] a masqueraded flow has port 25000 towards the server",
 	 LEAVES(UDP(v4_container_one, 25000, v4_server, 53)),
-	 .out = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 25000, v4_server, 53))},
 	{.then = "[i08] the host's own datagram from that port to another server does not affect "
 		 "it",
 	 .of_the_host = true,
@@ -185,7 +148,7 @@ static const struct row later_rows[] = {
 	 .flows_unchecked = true,
 	 ARRIVES(UDP(v4_server, 53, v4_host, 25000))},
 	{.says = "[i08] the host connects from the external port of an assured flow",
-	 .given = given_masqueraded_answered,
+	 ANSWERED_BEFORE,
 	 .of_the_host = true,
 	 LEAVES(TCP(v4_host, 25000, v4_server, 443, SYN)),
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
@@ -195,7 +158,6 @@ static const struct row later_rows[] = {
 			  FLOW_HOST, .begun_inside = true)},
 	 .counts = {"flow_host", "flow_moved_port"}},
 	{.then = "gets its SYN-ACK at its own port",
-	 .flows_unchecked = true,
 	 ARRIVES(TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK)),
 	 .out = TCP(v4_server, 443, v4_host, 25000, SYN | ACK)},
 	{.then = "and sends its other packets by the other port",
@@ -209,21 +171,16 @@ static const struct row later_rows[] = {
 	 LEAVES(TCP(v4_host, 25000, v4_server, 443, RST | ACK)),
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, RST | ACK)},
 	{.then = "[i05] the container's flow keeps its port",
-	 .flows_unchecked = true,
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)),
 	 .out = TCP(v4_host, 25000, v4_server, 443, ACK)},
 	{.says = "[i08] a later packet of the host's connection ends no flow",
-	 .given = given_masqueraded_answered,
-	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443,
-			       v4_host, 25000)},
+	 ANSWERED_BEFORE,
 	 .of_the_host = true,
 	 LEAVES(TCP(v4_host, 25000, v4_server, 443, ACK))},
 	{.says = "[i05] a forwarded packet with the host's address ends no flow: it may be forged",
-	 .given = given_masqueraded_answered,
-	 .flows_unchecked = true,
+	 ANSWERED_BEFORE,
 	 LEAVES(TCP(v4_host, 25000, v4_server, 443, SYN))},
 	{.then = "[i05] and the container's flow lives",
-	 .flows_unchecked = true,
 	 ARRIVES(TCP(v4_server, 443, v4_host, 25000, ACK)),
 	 .out = TCP(v4_server, 443, v4_container_one, 25000, ACK)},
 	{.says = "[i08] from a port that no masqueraded flow has had: nothing to remember",
@@ -240,10 +197,7 @@ static const struct row ping_rows[] = {
 	 LEAVES(PING4(v4_container_one, v4_server, 5)),
 	 .out = PING4(v4_host, v4_server, CHOSEN),
 	 .flows = {OF_HOST(NEW, IPPROTO_ICMP, v4_host, 5, v4_server, 0), THIS_MASQUERADED(NEW)}},
-	{.then = "[i08] the host gets its answer",
-	 ARRIVES(PONG4(v4_server, v4_host, 5)),
-	 .flows = {THIS_OF_HOST(NEW), MASQUERADED(NEW, IPPROTO_ICMP, v4_container_one, 5, v4_server,
-						  0, v4_host, CHOSEN)}},
+	{.then = "[i08] the host gets its answer", ARRIVES(PONG4(v4_server, v4_host, 5))},
 	{.says = "[i08] the host asks for the time",
 	 .of_the_host = true,
 	 LEAVES(STAMP4(v4_host, v4_server, 5)),

@@ -73,11 +73,6 @@ static const struct row container_rows[] = {
 		 UDP("fd00:99::2", 40000, v6_container_two, 53, .to_mac = MAC_CONTAINER_TWO))},
 };
 
-static void given_two_dead(void)
-{
-	fixture_kill(TWO);
-}
-
 static void given_shared(void)
 {
 	fixture_share_address(v4_container_two);
@@ -88,17 +83,12 @@ static void given_two_networks(void)
 	fixture_make_one_container(ONE, TWO);
 }
 
-static void given_two_gone(void)
-{
-	fixture_remove_veth(TWO);
-}
-
 static const struct row excuse_rows[] = {
 	{.says = "the address of a deleted container may be used",
-	 .given = given_two_dead,
+	 AFTER(fixture_kill, TWO),
 	 SENT_BY(VETH_ONE, UDP(v4_container_two, 40000, v4_server, 53))},
 	{.says = "so may that of one whose veth is gone without DEL",
-	 .given = given_two_gone,
+	 AFTER(fixture_remove_veth, TWO),
 	 SENT_BY(VETH_ONE, UDP(v4_container_two, 40000, v4_server, 53))},
 	{.says = "either of two attachments with the same address may use it",
 	 .given = given_shared,
@@ -165,19 +155,6 @@ static const struct row link_local_rows[] = {
 	 FORGED},
 };
 
-static const struct entry foreign4 = FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000);
-static const struct entry foreign_udp4 = FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000);
-
-static void given_foreign(void)
-{
-	fixture_put_as(&foreign4, NOBODY, false, 0, STATE_NEW);
-}
-
-static void given_silent_foreign_datagrams(void)
-{
-	fixture_put_as(&foreign_udp4, NOBODY, false, 100, STATE_NEW);
-}
-
 /* The client's datagrams must not have kept it alive. */
 static void check_foreign_is_not_kept(void)
 {
@@ -202,81 +179,54 @@ static void check_foreign_is_kept(void)
 static const struct row foreign_rows[] = {
 	{.says = "[i02] a SYN to a mapped port goes to the container, even if another NAT has"
 		 " the same tuple",
-	 .given = given_foreign,
+	 .holds = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)},
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.says = "[i02] an answer is left to that NAT",
-	 .given = given_foreign,
-	 .flows_unchecked = true,
+	 .holds = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)},
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN | ACK))},
 	{.says = "datagrams to a mapped port do not keep another NAT's record alive",
-	 .given = given_silent_foreign_datagrams,
-	 .flows_unchecked = true,
+	 .holds = {FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000, .idle = 100)},
 	 ARRIVES(UDP(v4_client, 40000, v4_host, 8080)),
 	 .afterwards = check_foreign_is_not_kept},
 	{.says = "those that the other NAT translates do",
-	 .given = given_silent_foreign_datagrams,
-	 .flows_unchecked = true,
+	 .holds = {FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000, .idle = 100)},
 	 LEAVES(UDP(v4_host, 8080, v4_client, 40000)),
 	 .afterwards = check_foreign_is_kept},
 };
 
-static void given_one_gone(void)
-{
-	fixture_remove_veth(ONE);
-}
-
-static const struct entry answered4 =
-	MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000);
-static const struct entry begun4 =
-	MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80, 40000);
-
-static void given_answered_gone(void)
-{
-	fixture_put_as(&answered4, ONE, false, 2, STATE_ESTABLISHED);
-	given_one_gone();
-}
-
-static void given_begun_gone(void)
-{
-	fixture_put_as(&begun4, ONE, false, 2, STATE_NEW);
-	given_one_gone();
-}
-
-static const struct entry masqueraded_out4 =
-	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000);
-
-static void given_masqueraded_gone(void)
-{
-	fixture_put_as(&masqueraded_out4, ONE, false, 2, STATE_ESTABLISHED);
-	given_one_gone();
-}
-
 static const struct row gone_rows[] = {
 	{.says = "a mapping whose owner's veth is gone without DEL has no effect",
-	 .given = given_one_gone,
+	 AFTER(fixture_remove_veth, ONE),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))},
 	{.says = "nor over IPv6",
-	 .given = given_one_gone,
+	 AFTER(fixture_remove_veth, ONE),
 	 ARRIVES(UDP(v6_client, 40000, v6_host, 8080))},
 	{.says = "nor from another container",
-	 .given = given_one_gone,
+	 AFTER(fixture_remove_veth, ONE),
 	 SENT_BY(VETH_TWO, TCP(v4_container_two, 40000, v4_host, 8080, SYN))},
 	{.says = "another container's mapping still has",
-	 .given = given_one_gone,
+	 AFTER(fixture_remove_veth, ONE),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 7070, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_quiet, 70, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_quiet, 70, SYN))},
 	{.says = "its assured flow ends with the first packet of the next second, which passes",
-	 .given = given_answered_gone,
-	 ARRIVES(UDP(v4_client, 40000, v4_host, 8080))},
+	 AFTER(fixture_remove_veth, ONE),
+	 .holds = {MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 40000, v4_host, 8080, v4_container_one,
+			  80, 40000, .owner = ONE, .idle = 2)},
+	 ARRIVES(UDP(v4_client, 40000, v4_host, 8080)),
+	 .no_flows = true},
 	{.says = "so does a half-open one: a retransmitted SYN",
-	 .given = given_begun_gone,
-	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))},
+	 AFTER(fixture_remove_veth, ONE),
+	 .holds = {MAPPED(NEW, IPPROTO_TCP, v4_client, 40000, v4_host, 8080, v4_container_one, 80,
+			  40000, .owner = ONE, .idle = 2)},
+	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
+	 .no_flows = true},
 	{.says = "and a masqueraded one",
-	 .given = given_masqueraded_gone,
-	 ARRIVES(UDP(v4_server, 53, v4_host, 25000))},
+	 AFTER(fixture_remove_veth, ONE),
+	 .holds = {MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53,
+			       v4_host, 25000, .owner = ONE, .idle = 2)},
+	 ARRIVES(UDP(v4_server, 53, v4_host, 25000)),
+	 .no_flows = true},
 };
 
 static void given_strict(void)
@@ -301,8 +251,7 @@ static const struct row strict_rows[] = {
 	 UNINVITED},
 	{.says = "strict: nor over IPv6, nor to a container that is not masqueraded",
 	 STRICT,
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = UDP(v6_client, 40000, v6_container_quiet, 53),
+	 ARRIVES_BY(SECOND_UPLINK, UDP(v6_client, 40000, v6_container_quiet, 53)),
 	 UNINVITED},
 	{.says = "strict: nor TCP in mid-connection without a record",
 	 STRICT,
@@ -338,14 +287,12 @@ static const struct row strict_rows[] = {
 	{.says = "strict: packets to a mapped port pass",
 	 STRICT,
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.then = "strict: the container's answers pass",
 	 LEAVES(TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK)),
 	 .out = TCP(v4_host, 8080, v4_client, 40000, SYN | ACK)},
 	{.says = "strict: packets of the host pass",
 	 STRICT,
-	 .flows_unchecked = true,
 	 .of_the_host = true,
 	 DELIVERED(TCP(v4_bridge, 40000, v4_container_one, 80, SYN))},
 	{.says = "strict: packets of another container pass",
@@ -357,8 +304,7 @@ static const struct row strict_rows[] = {
 		 "bridge",
 	 STRICT,
 	 .flows_unchecked = true,
-	 AT(FROM_BRIDGE, BRIDGE),
-	 .in = TCP(v4_stranger, 40000, v4_container_one, 80, SYN)},
+	 CROSSES_BRIDGE(TCP(v4_stranger, 40000, v4_container_one, 80, SYN))},
 	{.says = "strict: another container without it is reached as before",
 	 STRICT,
 	 .flows_unchecked = true,

@@ -13,8 +13,7 @@ static void check_one_flow(void)
 static const struct row tcp_rows[] = {
 	{.says = "a mapped TCP port: the SYN's destination is rewritten, the flow is half-open",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN)),
 	 .counts = {"flow_mapping", "rewritten_destination"},
 	 .afterwards = check_one_flow},
 	{.then = "a retransmitted SYN changes nothing",
@@ -53,13 +52,11 @@ static const struct row tcp_rows[] = {
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, FIN | ACK))},
 	{.says = "but an ACK does: its connection may have lost its record",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, ACK)),
 	 .counts = {"flow_mapping"}},
 	{.says = "a mapped TCP port over IPv6",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN)),
-	 .out = TCP(v6_client, 40000, v6_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(TCP(v6_client, 40000, v6_container_one, 80, SYN)),
 	 .counts = {"flow_mapping"}},
 	{.then = "its SYN-ACK over IPv6",
 	 LEAVES(TCP(v6_container_one, 80, v6_client, 40000, SYN | ACK)),
@@ -71,35 +68,27 @@ static const struct row tcp_rows[] = {
 	 .counts = {"flow_promoted"}},
 	{.says = "IPv6 hop-by-hop, routing (travelled) and destination headers before TCP",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN, .extensions = "hrd")),
-	 .out = TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "hrd"),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "hrd"))},
 	{.says = "a long extension header, twice, and another",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN, .extensions = "DDd")),
-	 .out = TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "DDd"),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "DDd"))},
 	{.says = "as many extension headers as are understood",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN, .extensions = "ddddd")),
-	 .out = TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "ddddd"),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v6_client, 40000, v6_container_one, 80, SYN, .extensions = "ddddd"))},
 	{.says = "[i13] one extension header more passes untouched",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN, .extensions = "dddddd"))},
 	{.says = "a routed container's port",
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_server_second, 40000, v4_second_uplink, 5050, SYN),
-	 .out = TCP(v4_server_second, 40000, v4_container_routed, 50, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 ARRIVES_BY(SECOND_UPLINK, TCP(v4_server_second, 40000, v4_second_uplink, 5050, SYN)),
+	 MAPPED_AS(TCP(v4_server_second, 40000, v4_container_routed, 50, SYN))},
 	{.then = "its reply",
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_container_routed, 50, v4_server_second, 40000, SYN | ACK),
+	 LEAVES_BY(SECOND_UPLINK, TCP(v4_container_routed, 50, v4_server_second, 40000, SYN | ACK)),
 	 .out = TCP(v4_second_uplink, 5050, v4_server_second, 40000, SYN | ACK)},
 	{.says = "any address of the host: the one of another interface too",
 	 ARRIVES(TCP(v4_client, 40000, v4_bridge, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.says = "a port published by a container without masquerade",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 7070, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_quiet, 70, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_quiet, 70, SYN))},
 	{.then = "its reply gets the host's address all the same",
 	 LEAVES(TCP(v4_container_quiet, 70, v4_client, 40000, SYN | ACK)),
 	 .out = TCP(v4_host, 7070, v4_client, 40000, SYN | ACK)},
@@ -117,50 +106,41 @@ static void large_mtu_again(void)
 
 static const struct row other_uplink_rows[] = {
 	{.says = "a client whose route goes through another uplink",
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_client, 40000, v4_second_uplink, 8080, SYN),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 ARRIVES_BY(SECOND_UPLINK, TCP(v4_client, 40000, v4_second_uplink, 8080, SYN)),
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.then = "an RST of the stack itself is not redirected: it has no ingress interface",
-	 AT(TO_UPLINK, SECOND_UPLINK),
 	 .of_the_host = true,
-	 .in = TCP(v4_container_one, 80, v4_client, 40000, RST),
+	 LEAVES_BY(SECOND_UPLINK, TCP(v4_container_one, 80, v4_client, 40000, RST)),
 	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, RST),
 	 .flows_unchecked = true},
 	{.then = "a reply at the uplink of the client's route is not redirected after that RST",
 	 LEAVES(TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK)),
-	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK),
-	 .flows_unchecked = true},
+	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK)},
 	{.then = "a reply at another uplink is redirected",
 	 .within_a_second = true,
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK),
+	 LEAVES_BY(SECOND_UPLINK, TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK)),
 	 .verdict = REDIRECTED,
 	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, SYN | ACK),
-	 .flows_unchecked = true,
 	 .counts = {"rerouted"}},
 	{.then = "so is one as large as that uplink's MTU, within the same second",
 	 .given = given_small_mtu,
 	 .within_a_second = true,
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1240),
+	 LEAVES_BY(SECOND_UPLINK,
+		   TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1240)),
 	 .verdict = REDIRECTED,
 	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, ACK, .payload = 1240),
-	 .flows_unchecked = true,
 	 .counts = {"rerouted"}},
 	{.then = "[T28] a larger one leaves through the uplink that the stack chose",
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1241),
+	 LEAVES_BY(SECOND_UPLINK,
+		   TCP(v4_container_one, 80, v4_client, 40000, ACK, .payload = 1241)),
 	 .out = TCP(v4_second_uplink, 8080, v4_client, 40000, ACK, .payload = 1241),
-	 .flows_unchecked = true,
 	 .afterwards = large_mtu_again},
 };
 
 static const struct row udp_rows[] = {
 	{.says = "a mapped UDP port",
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080)),
-	 .out = UDP(v4_client, 5000, v4_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(UDP(v4_client, 5000, v4_container_one, 80)),
 	 .counts = {"flow_mapping"}},
 	{.then = "more datagrams one way leave the flow half-open",
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080, .payload = 1400)),
@@ -169,34 +149,23 @@ static const struct row udp_rows[] = {
 	{.then = "one reply does so too",
 	 .within_a_second = true,
 	 LEAVES(UDP(v4_container_one, 80, v4_client, 5000)),
-	 .out = UDP(v4_host, 8080, v4_client, 5000),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_host, 8080, v4_client, 5000))},
 	{.says = "[i11] a UDP checksum of 0 stays 0 on the way in",
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080, .without_checksum = true)),
-	 .out = UDP(v4_client, 5000, v4_container_one, 80, .without_checksum = true),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 5000, v4_container_one, 80, .without_checksum = true))},
 	{.then = "[i11] and on the way out",
 	 LEAVES(UDP(v4_container_one, 80, v4_client, 5000, .without_checksum = true)),
-	 .out = UDP(v4_host, 8080, v4_client, 5000, .without_checksum = true),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_host, 8080, v4_client, 5000, .without_checksum = true))},
 	{.says = "a mapped UDP port over IPv6",
 	 ARRIVES(UDP(v6_client, 5000, v6_host, 8080)),
-	 .out = UDP(v6_client, 5000, v6_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v6_client, 5000, v6_container_one, 80))},
 	{.then = "its reply over IPv6",
 	 LEAVES(UDP(v6_container_one, 80, v6_client, 5000, .extensions = "d")),
-	 .out = UDP(v6_host, 8080, v6_client, 5000, .extensions = "d"),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v6_host, 8080, v6_client, 5000, .extensions = "d"))},
 	{.says = "an empty datagram",
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080, .empty = true, .padding = 18)),
-	 .out = UDP(v4_client, 5000, v4_container_one, 80, .empty = true, .padding = 18),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 5000, v4_container_one, 80, .empty = true, .padding = 18))},
 };
-
-static void given_dead_exact_mapping(void)
-{
-	fixture_kill(TWO);
-}
 
 static void given_tcp_unmapped(void)
 {
@@ -206,17 +175,14 @@ static void given_tcp_unmapped(void)
 static const struct row choice_rows[] = {
 	{.says = "[B6] a mapping of one host address precedes that of all addresses",
 	 ARRIVES(TCP(v4_client, 40000, v4_host_other, 9090, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_two, 91, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_two, 91, SYN))},
 	{.says = "[B6] the mapping of all addresses is for the others",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 9090, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 90, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 90, SYN))},
 	{.says = "[i06] a mapping of one address whose owner is dead does not hide it",
-	 .given = given_dead_exact_mapping,
+	 AFTER(fixture_kill, TWO),
 	 ARRIVES(TCP(v4_client, 40000, v4_host_other, 9090, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 90, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 90, SYN))},
 	{.says = "a port mapped for IPv4 only is not for IPv6",
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 4444, SYN))},
 	{.says = "a port mapped for IPv6 only is not for IPv4",
@@ -228,18 +194,14 @@ static const struct row choice_rows[] = {
 	{.says = "a container's port is not a port of the host",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 80, SYN))},
 	{.says = "[i01] a packet that only passes through to the same port, TCP",
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_server_second, 40000, v4_elsewhere, 8080, SYN)},
+	 ARRIVES_BY(SECOND_UPLINK, TCP(v4_server_second, 40000, v4_elsewhere, 8080, SYN))},
 	{.says = "[i01] a packet that only passes through to the same port, UDP",
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = UDP(v4_server_second, 40000, v4_elsewhere, 8080)},
+	 ARRIVES_BY(SECOND_UPLINK, UDP(v4_server_second, 40000, v4_elsewhere, 8080))},
 	{.says = "[i01] a packet that only passes through to the same port, IPv6",
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v6_server_second, 40000, v6_elsewhere, 8080, SYN)},
+	 ARRIVES_BY(SECOND_UPLINK, TCP(v6_server_second, 40000, v6_elsewhere, 8080, SYN))},
 	{.says = "a TCP flow",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.then = "is not found without its mapping: DEL removes both",
 	 .given = given_tcp_unmapped,
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK))},
@@ -264,8 +226,7 @@ static const struct row excluded_rows[] = {
 	{.says = "[T02] the host's other addresses are mapped",
 	 .given = given_excluded_address,
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 };
 
 static void given_forwarding_off(void)
@@ -286,8 +247,7 @@ static void given_blackhole(void)
 static const struct row route_rows[] = {
 	{.says = "forwarding is off at the ingress interface: untouched, counted",
 	 .given = given_forwarding_off,
-	 AT(FROM_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_server_second, 40000, v4_second_uplink, 8080, SYN),
+	 ARRIVES_BY(SECOND_UPLINK, TCP(v4_server_second, 40000, v4_second_uplink, 8080, SYN)),
 	 .counts = {"forwarding_disabled"},
 	 .afterwards = forwarding_on_again},
 	{.says = "[i01] a packet to the same port at a blackhole route's address",
@@ -295,81 +255,44 @@ static const struct row route_rows[] = {
 	 ARRIVES(TCP(v4_client, 40000, "198.18.0.1", 8080, SYN))},
 };
 
-static void given_container_one_dead(void)
-{
-	fixture_kill(ONE);
-}
-
-static void given_host_connection(void)
-{
-	host_connect_tcp(v4_host, 8080, v4_client, 40000);
-}
-
-static void given_host_connection_v6(void)
-{
-	host_connect_tcp(v6_host, 8080, v6_client, 40000);
-}
-
-static void given_host_datagrams_of_client(void)
-{
-	host_connect_udp(v4_host, 8080, v4_client, 7000);
-}
-
-static void given_host_listener(void)
-{
-	host_listen_tcp("0.0.0.0", 8080);
-}
-
-static void given_host_datagram_socket(void)
-{
-	host_bind_udp("0.0.0.0", 8080);
-}
-
 static const struct row late_rows[] = {
 	{.says = "[i06] the mapping of a deleted container has no effect",
-	 .given = given_container_one_dead,
+	 AFTER(fixture_kill, ONE),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))},
 	{.says = "TCP in mid-connection without a record: rebuilt from the mapping",
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, ACK))},
 	{.says = "also while a socket of the host listens on the port",
-	 .given = given_host_listener,
+	 SOCKET(TCP, "0.0.0.0", 8080),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, ACK),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, ACK))},
 	{.says = "[i08] an established socket of the host gets its packets",
-	 .given = given_host_connection,
+	 SOCKET(TCP, v4_host, 8080, WITH_PEER(v4_client, 40000)),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK))},
 	{.then = "[i08] RST too", ARRIVES(TCP(v4_client, 40000, v4_host, 8080, RST))},
 	{.then = "[i08] another client's packets go to the container",
 	 ARRIVES(TCP(v4_client_other, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client_other, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client_other, 40000, v4_container_one, 80, SYN))},
 	{.says = "[i08] an established socket of the host over IPv6",
-	 .given = given_host_connection_v6,
+	 SOCKET(TCP, v6_host, 8080, WITH_PEER(v6_client, 40000)),
 	 ARRIVES(TCP(v6_client, 40000, v6_host, 8080, FIN | ACK))},
 	{.says = "a datagram socket of the host that is connected to a client, but has not sent,"
 		 " takes nothing from the container",
-	 .given = given_host_datagrams_of_client,
+	 SOCKET(UDP, v4_host, 8080, WITH_PEER(v4_client, 7000)),
 	 ARRIVES(UDP(v4_client, 7000, v4_host, 8080)),
-	 .out = UDP(v4_client, 7000, v4_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 7000, v4_container_one, 80))},
 	{.says = "[i08] datagrams of another port go to the container",
-	 .given = given_host_datagrams_of_client,
+	 SOCKET(UDP, v4_host, 8080, WITH_PEER(v4_client, 7000)),
 	 ARRIVES(UDP(v4_client, 7001, v4_host, 8080)),
-	 .out = UDP(v4_client, 7001, v4_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 7001, v4_container_one, 80))},
 	{.says = "a SYN goes to the container even if a process of the host listens",
-	 .given = given_host_listener,
+	 SOCKET(TCP, "0.0.0.0", 8080),
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)),
-	 .out = TCP(v4_client, 40000, v4_container_one, 80, SYN),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(TCP(v4_client, 40000, v4_container_one, 80, SYN))},
 	{.says = "a datagram too, even if a process has bound the port (as conmon does)",
-	 .given = given_host_datagram_socket,
+	 SOCKET(UDP, "0.0.0.0", 8080),
 	 ARRIVES(UDP(v4_client, 5000, v4_host, 8080)),
-	 .out = UDP(v4_client, 5000, v4_container_one, 80),
-	 .flows = {THIS_MAPPED(NEW)}},
+	 MAPPED_AS(UDP(v4_client, 5000, v4_container_one, 80))},
 };
 
 void mapping_rows(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* marked.h - runs a program for a packet that brings what an earlier hook has told of it, in
  * skb->tc_index (tc_index_values.h), which BPF_PROG_TEST_RUN cannot give it. */
-#ifndef TESTS_PACKET_MARKED_H
-#define TESTS_PACKET_MARKED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct marked {
 /* 0, or -1 and errno. Close it after success. */
 int marked_load(struct marked *marked, int program, uint16_t tc_index);
 void marked_close(const struct marked *marked);
-
-#endif

@@ -5,8 +5,7 @@
 static const struct row tcp_rows[] = {
 	{.says = "masqueraded TCP gets the uplink's address, and keeps a port that is in the set",
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 25000, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(TCP(v4_host, 25000, v4_server, 443, SYN)),
 	 .counts = {"flow_masquerade", "rewritten_source"}},
 	{.then = "the server's SYN-ACK reaches the container",
 	 ARRIVES(TCP(v4_server, 443, v4_host, 25000, SYN | ACK)),
@@ -19,8 +18,7 @@ static const struct row tcp_rows[] = {
 	 .counts = {"flow_promoted"}},
 	{.says = "a port outside the set is replaced by one of the set",
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(TCP(v4_host, CHOSEN, v4_server, 443, SYN)),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "[i05] a retransmitted SYN gets the same port",
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
@@ -33,12 +31,10 @@ static const struct row tcp_rows[] = {
 	 ARRIVES(TCP(v4_server, 444, v4_host, CHOSEN, SYN | ACK))},
 	{.says = "a port of the container that is below 1024, which servers may demand, is kept",
 	 LEAVES(TCP(v4_container_one, 80, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 80, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 80, v4_server, 443, SYN))},
 	{.says = "masqueraded TCP over IPv6",
 	 LEAVES(TCP(v6_container_one, 25000, v6_server, 443, SYN)),
-	 .out = TCP(v6_host, 25000, v6_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v6_host, 25000, v6_server, 443, SYN))},
 	{.then = "its reply over IPv6",
 	 ARRIVES(TCP(v6_server, 443, v6_host, 25000, SYN | ACK)),
 	 .out = TCP(v6_server, 443, v6_container_one, 25000, SYN | ACK)},
@@ -47,51 +43,39 @@ static const struct row tcp_rows[] = {
 	 .out = TCP(v6_host, 25000, v6_server, 443, ACK),
 	 .flows = {THIS_MASQUERADED(ANSWERED)}},
 	{.says = "[D3] through the second uplink, with that one's address",
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v4_container_one, 25000, v4_server_second, 443, SYN),
-	 .out = TCP(v4_second_uplink, 25000, v4_server_second, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 LEAVES_BY(SECOND_UPLINK, TCP(v4_container_one, 25000, v4_server_second, 443, SYN)),
+	 MASQUERADED_AS(TCP(v4_second_uplink, 25000, v4_server_second, 443, SYN))},
 	{.says = "[D3] through the second uplink over IPv6",
-	 AT(TO_UPLINK, SECOND_UPLINK),
-	 .in = TCP(v6_container_one, 25000, v6_server_second, 443, SYN),
-	 .out = TCP(v6_second_uplink, 25000, v6_server_second, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 LEAVES_BY(SECOND_UPLINK, TCP(v6_container_one, 25000, v6_server_second, 443, SYN)),
+	 MASQUERADED_AS(TCP(v6_second_uplink, 25000, v6_server_second, 443, SYN))},
 	{.says = "[i04] TCP in mid-connection whose record is lost gets the host's address",
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)),
-	 .out = TCP(v4_host, 25000, v4_server, 443, ACK),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 25000, v4_server, 443, ACK))},
 	{.says = "[i04] a late RST too",
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, RST)),
-	 .out = TCP(v4_host, 25000, v4_server, 443, RST),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 25000, v4_server, 443, RST))},
 };
 
 static const struct row udp_rows[] = {
 	{.says = "masqueraded UDP",
 	 LEAVES(UDP(v4_container_one, 25000, v4_server, 53)),
-	 .out = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(UDP(v4_host, 25000, v4_server, 53)),
 	 .counts = {"flow_masquerade"}},
 	{.then = "a reply leaves the flow half-open",
 	 ARRIVES(UDP(v4_server, 53, v4_host, 25000)),
-	 .out = UDP(v4_server, 53, v4_container_one, 25000),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_server, 53, v4_container_one, 25000))},
 	{.says = "[i11] masqueraded UDP, checksum 0, another port",
 	 LEAVES(UDP(v4_container_one, 50000, v4_server, 53, .without_checksum = true)),
-	 .out = UDP(v4_host, CHOSEN, v4_server, 53, .without_checksum = true),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, CHOSEN, v4_server, 53, .without_checksum = true))},
 	{.then = "[i11] its reply, with a checksum",
 	 ARRIVES(UDP(v4_server, 53, v4_host, CHOSEN)),
-	 .out = UDP(v4_server, 53, v4_container_one, 50000),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_server, 53, v4_container_one, 50000))},
 	{.says = "masqueraded UDP over IPv6, another port",
 	 LEAVES(UDP(v6_container_one, 50000, v6_server, 53)),
-	 .out = UDP(v6_host, CHOSEN, v6_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v6_host, CHOSEN, v6_server, 53))},
 	{.then = "its reply over IPv6",
 	 ARRIVES(UDP(v6_server, 53, v6_host, CHOSEN)),
-	 .out = UDP(v6_server, 53, v6_container_one, 50000),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v6_server, 53, v6_container_one, 50000))},
 	{.then = "[D18] the same port again for another destination",
 	 LEAVES(UDP(v6_container_one, 25000, v6_elsewhere, 53)),
 	 .out = UDP(v6_host, 25000, v6_elsewhere, 53),
@@ -108,8 +92,7 @@ static const struct row udp_rows[] = {
 static const struct row udp_lite_rows[] = {
 	{.says = "a masqueraded container's UDP-Lite: the checksum covers all",
 	 LEAVES(UDP_LITE(v4_container_one, 25000, v4_server, 9000)),
-	 .out = UDP_LITE(v4_host, 25000, v4_server, 9000),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(UDP_LITE(v4_host, 25000, v4_server, 9000)),
 	 .counts = {"flow_masquerade"}},
 	{.then = "[i10] the same port of another container is moved; only the header is covered",
 	 LEAVES(UDP_LITE(v4_container_two, 25000, v4_server, 9000, .coverage = 8)),
@@ -119,7 +102,6 @@ static const struct row udp_lite_rows[] = {
 		   THIS_MASQUERADED(NEW)},
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "and its answer, a part of which is covered",
-	 .flows_unchecked = true,
 	 ARRIVES(UDP_LITE(v4_server, 9000, v4_host, CHOSEN, .payload = 321, .coverage = 20)),
 	 .out = UDP_LITE(v4_server, 9000, v4_container_two, 25000, .payload = 321, .coverage = 20)},
 	{.then = "[s83] UDP from the same port is another flow",
@@ -129,8 +111,8 @@ static const struct row udp_lite_rows[] = {
 	{.says = "UDP-Lite over IPv6, with extension headers",
 	 LEAVES(UDP_LITE(v6_container_one, 9000, v6_server, 9000, .coverage = 9,
 			 .extensions = "hd")),
-	 .out = UDP_LITE(v6_host, CHOSEN, v6_server, 9000, .coverage = 9, .extensions = "hd"),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(
+		 UDP_LITE(v6_host, CHOSEN, v6_server, 9000, .coverage = 9, .extensions = "hd")),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "its answer",
 	 .flows_unchecked = true,
@@ -139,11 +121,10 @@ static const struct row udp_lite_rows[] = {
 	{.says = "no mapping is UDP-Lite's", ARRIVES(UDP_LITE(v4_client, 40000, v4_host, 8080))},
 	{.says = "its first fragment, covered as a whole",
 	 LEAVES(UDP_LITE(v4_container_one, 9000, v4_server, 9000, COVERED(FIRST_FRAGMENT, 0, 400))),
-	 .out = UDP_LITE(v4_host, CHOSEN, v4_server, 9000, COVERED(FIRST_FRAGMENT, 0, 400)),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(
+		 UDP_LITE(v4_host, CHOSEN, v4_server, 9000, COVERED(FIRST_FRAGMENT, 0, 400))),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "its last one",
-	 .flows_unchecked = true,
 	 LEAVES(UDP_LITE(v4_container_one, 9000, v4_server, 9000,
 			 COVERED(LATER_FRAGMENT, 400, 200))),
 	 .out = UDP_LITE(v4_host, 9000, v4_server, 9000, COVERED(LATER_FRAGMENT, 400, 200))},
@@ -152,23 +133,19 @@ static const struct row udp_lite_rows[] = {
 static const struct row echo_rows[] = {
 	{.says = "a masqueraded ping keeps its identifier",
 	 LEAVES(PING4(v4_container_one, v4_server, 77)),
-	 .out = PING4(v4_host, v4_server, 77),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(PING4(v4_host, v4_server, 77)),
 	 .counts = {"flow_masquerade"}},
 	{.then = "its answer",
 	 ARRIVES(PONG4(v4_server, v4_host, 77)),
-	 .out = PONG4(v4_server, v4_container_one, 77),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(PONG4(v4_server, v4_container_one, 77))},
 	{.says = "[i10] a ping with identifier 0 gets another one: with 0 it would look like a "
 		 "reply",
 	 LEAVES(PING4(v4_container_two, v4_server, 0)),
-	 .out = PING4(v4_host, v4_server, CHOSEN),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(PING4(v4_host, v4_server, CHOSEN)),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.says = "the container pings",
 	 LEAVES(PING4(v4_container_one, v4_server, 77)),
-	 .out = PING4(v4_host, v4_server, 77),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(PING4(v4_host, v4_server, 77))},
 	{.then = "[i10] another container's ping with the same identifier gets another one",
 	 LEAVES(PING4(v4_container_two, v4_server, 77)),
 	 .out = PING4(v4_host, v4_server, CHOSEN),
@@ -177,17 +154,13 @@ static const struct row echo_rows[] = {
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "and its answer gets the container's identifier",
 	 ARRIVES(PONG4(v4_server, v4_host, CHOSEN)),
-	 .out = PONG4(v4_server, v4_container_two, 77),
-	 .flows = {MASQUERADED(NEW, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0, v4_host, 77),
-		   THIS_MASQUERADED(NEW)}},
+	 .out = PONG4(v4_server, v4_container_two, 77)},
 	{.says = "a masqueraded ping over IPv6",
 	 LEAVES(PING6(v6_container_one, v6_server, 77)),
-	 .out = PING6(v6_host, v6_server, 77),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(PING6(v6_host, v6_server, 77))},
 	{.then = "its answer over IPv6",
 	 ARRIVES(PONG6(v6_server, v6_host, 77)),
-	 .out = PONG6(v6_server, v6_container_one, 77),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(PONG6(v6_server, v6_container_one, 77))},
 	{.then = "[i10] another container's ping with the same identifier over IPv6",
 	 LEAVES(PING6(v6_container_two, v6_server, 77)),
 	 .out = PING6(v6_host, v6_server, CHOSEN),
@@ -196,15 +169,12 @@ static const struct row echo_rows[] = {
 		   THIS_MASQUERADED(NEW)}},
 	{.says = "a masqueraded timestamp request keeps its identifier",
 	 LEAVES(STAMP4(v4_container_one, v4_server, 78)),
-	 .out = STAMP4(v4_host, v4_server, 78),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(STAMP4(v4_host, v4_server, 78)),
 	 .counts = {"flow_masquerade"}},
 	{.then = "its answer",
 	 ARRIVES(STAMPED4(v4_server, v4_host, 78)),
-	 .out = STAMPED4(v4_server, v4_container_one, 78),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(STAMPED4(v4_server, v4_container_one, 78))},
 	{.then = "an error about it",
-	 .flows_unchecked = true,
 	 ARRIVES(ERROR(IPPROTO_ICMP, 11, 0, v4_elsewhere, v4_host, STAMP4(v4_host, v4_server, 78))),
 	 .out = ERROR(IPPROTO_ICMP, 11, 0, v4_elsewhere, v4_container_one,
 		      STAMP4(v4_container_one, v4_server, 78))},
@@ -214,8 +184,7 @@ static const struct row echo_rows[] = {
 	 .flows = {THIS_MASQUERADED(ANSWERED)}},
 	{.says = "the container pings",
 	 LEAVES(PING4(v4_container_one, v4_server, 77)),
-	 .out = PING4(v4_host, v4_server, 77),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(PING4(v4_host, v4_server, 77))},
 	{.then = "[i10] another's timestamp request with its identifier gets another one",
 	 LEAVES(STAMP4(v4_container_two, v4_server, 77)),
 	 .out = STAMP4(v4_host, v4_server, CHOSEN),
@@ -224,197 +193,113 @@ static const struct row echo_rows[] = {
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "and its answer gets the container's identifier",
 	 ARRIVES(STAMPED4(v4_server, v4_host, CHOSEN)),
-	 .out = STAMPED4(v4_server, v4_container_two, 77),
-	 .flows = {MASQUERADED(NEW, IPPROTO_ICMP, v4_container_one, 77, v4_server, 0, v4_host, 77),
-		   THIS_MASQUERADED(NEW)}},
+	 .out = STAMPED4(v4_server, v4_container_two, 77)},
 	{.says = "a ping to the host passes untouched", ARRIVES(PING4(v4_client, v4_host, 77))},
 	{.says = "an answer to a ping of the host passes untouched",
 	 ARRIVES(PONG4(v4_server, v4_host, 77))},
 };
 
-static void given_one_free_port(void)
-{
-	fixture_set_masquerade_ports(21000, 21001);
-}
+#define TWO_PORTS .masquerade_ports = {21000, 21001}
+#define TWO_PORTS_AND_SOCKET(...) TWO_PORTS, SOCKET(__VA_ARGS__)
 
 static void given_published_port(void)
 {
-	given_one_free_port();
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
 	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
 }
 
 static void given_exactly_published_port(void)
 {
-	given_one_free_port();
 	fixture_map_port(IPPROTO_TCP, v4_host, 21000, v4_container_two, 80, TWO);
 }
 
 static void given_port_published_elsewhere(void)
 {
-	given_one_free_port();
 	fixture_map_port(IPPROTO_TCP, v4_host_other, 21000, v4_container_two, 80, TWO);
 	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
 	fixture_map_port(IPPROTO_TCP, "::", 21000, v6_container_two, 80, TWO);
 }
 
-static void given_listener(void)
-{
-	given_one_free_port();
-	host_listen_tcp("0.0.0.0", 21000);
-}
-
-static void given_listener_v6(void)
-{
-	given_one_free_port();
-	host_listen_tcp(v6_host, 21000);
-}
-
-static void given_host_connection(void)
-{
-	given_one_free_port();
-	host_connect_tcp(v4_host, 21000, v4_server, 443);
-}
-
-static void given_datagram_socket(void)
-{
-	given_one_free_port();
-	host_bind_udp(v4_host, 21000);
-}
-
-static void given_datagram_socket_v6(void)
-{
-	given_one_free_port();
-	host_bind_udp("::", 21000);
-}
-
-static void given_dual_stack_listener(void)
-{
-	given_one_free_port();
-	host_listen_tcp("::", 21000);
-}
-
-static void given_dual_stack_datagram_socket(void)
-{
-	given_one_free_port();
-	host_bind_udp("::", 21000);
-}
-
-static void given_v6_only_sockets(void)
-{
-	given_one_free_port();
-	host_listen_tcp_v6_only(21000);
-	host_bind_udp_v6_only(21000);
-}
-
-static void given_datagram_socket_connected(void)
-{
-	given_one_free_port();
-	host_connect_udp("::ffff:" v4_host, 21000, "::ffff:" v4_server, 53);
-}
-
-static void given_all_ports_taken(void)
-{
-	given_one_free_port();
-	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 21000, v4_container_two, 80, TWO);
-	host_listen_tcp(v4_host, 21001);
-}
-
-static void given_empty_set(void)
-{
-	fixture_set_masquerade_ports(0, 0);
-}
-
 static const struct row port_rows[] = {
 	{.says = "[i03] a published port is replaced",
+	 TWO_PORTS,
 	 .given = given_published_port,
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN)),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.says = "[i03] a published UDP port too",
+	 TWO_PORTS,
 	 .given = given_published_port,
 	 LEAVES(UDP(v4_container_one, 21000, v4_server, 53)),
-	 .out = UDP(v4_host, 21001, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 21001, v4_server, 53))},
 	{.says = "[i03] a port published at that address only is replaced",
+	 TWO_PORTS,
 	 .given = given_exactly_published_port,
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN))},
 	{.says = "a port that is or was published anywhere is avoided while others are free",
+	 TWO_PORTS,
 	 .given = given_port_published_elsewhere,
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN))},
 	{.says = "[i03] a port on which the host listens is not taken",
-	 .given = given_listener,
+	 TWO_PORTS_AND_SOCKET(TCP, "0.0.0.0", 21000),
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN))},
 	{.says = "[i03] a port on which the host listens, IPv6",
-	 .given = given_listener_v6,
+	 TWO_PORTS_AND_SOCKET(TCP, v6_host, 21000),
 	 LEAVES(TCP(v6_container_one, 21000, v6_server, 443, SYN)),
-	 .out = TCP(v6_host, 21001, v6_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v6_host, 21001, v6_server, 443, SYN))},
 	{.says = "[i03] a port from which the host is connected to the same server is not taken",
-	 .given = given_host_connection,
+	 TWO_PORTS_AND_SOCKET(TCP, v4_host, 21000, WITH_PEER(v4_server, 443)),
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN))},
 	{.says = "for another destination it is kept",
-	 .given = given_host_connection,
+	 TWO_PORTS_AND_SOCKET(TCP, v4_host, 21000, WITH_PEER(v4_server, 443)),
 	 LEAVES(TCP(v4_container_one, 21000, v4_elsewhere, 443, SYN)),
-	 .out = TCP(v4_host, 21000, v4_elsewhere, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21000, v4_elsewhere, 443, SYN))},
 	{.says = "[i03] the port of a UDP socket of the host is not taken",
-	 .given = given_datagram_socket,
+	 TWO_PORTS_AND_SOCKET(UDP, v4_host, 21000),
 	 LEAVES(UDP(v4_container_one, 21000, v4_server, 53)),
-	 .out = UDP(v4_host, 21001, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 21001, v4_server, 53))},
 	{.says = "[i03] the port of a UDP socket of the host is not taken, IPv6",
-	 .given = given_datagram_socket_v6,
+	 TWO_PORTS_AND_SOCKET(UDP, "::", 21000),
 	 LEAVES(UDP(v6_container_one, 21000, v6_server, 53)),
-	 .out = UDP(v6_host, 21001, v6_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v6_host, 21001, v6_server, 53))},
 	{.says = "[i03] a port on which the host listens for both families, IPv4",
-	 .given = given_dual_stack_listener,
+	 TWO_PORTS_AND_SOCKET(TCP, "::", 21000),
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21001, v4_server, 443, SYN))},
 	{.says = "[i03] the port of a UDP socket for both families, IPv4",
-	 .given = given_dual_stack_datagram_socket,
+	 TWO_PORTS_AND_SOCKET(UDP, "::", 21000),
 	 LEAVES(UDP(v4_container_one, 21000, v4_server, 53)),
-	 .out = UDP(v4_host, 21001, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 21001, v4_server, 53))},
 	{.says = "[i03] the port of an IPv6 socket that is connected over IPv4",
-	 .given = given_datagram_socket_connected,
+	 TWO_PORTS_AND_SOCKET(UDP, "::ffff:" v4_host, 21000, WITH_PEER("::ffff:" v4_server, 53)),
 	 LEAVES(UDP(v4_container_one, 21000, v4_server, 53)),
-	 .out = UDP(v4_host, 21001, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 21001, v4_server, 53))},
 	{.says = "a port is kept although a socket listens on it for IPv6 alone",
-	 .given = given_v6_only_sockets,
+	 TWO_PORTS_AND_SOCKET(TCP, "::", 21000, .v6_only = true),
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21000, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21000, v4_server, 443, SYN))},
 	{.says = "and although a UDP socket has it for IPv6 alone",
-	 .given = given_v6_only_sockets,
+	 TWO_PORTS_AND_SOCKET(UDP, "::", 21000, .v6_only = true),
 	 LEAVES(UDP(v4_container_one, 21000, v4_server, 53)),
-	 .out = UDP(v4_host, 21000, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, 21000, v4_server, 53))},
 	{.says = "[i04] no port left: dropped and counted",
-	 .given = given_all_ports_taken,
+	 TWO_PORTS,
+	 .given = given_published_port,
+	 SOCKET(TCP, v4_host, 21001),
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
 	 DROPPED_AS("drop_no_tuple")},
 	{.says = "[i04] no ports at all: dropped and counted",
-	 .given = given_empty_set,
+	 .no_ports = true,
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
 	 DROPPED_AS("drop_no_tuple")},
 	{.says = "one container's flow",
-	 .given = given_one_free_port,
+	 TWO_PORTS,
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 21000, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 21000, v4_server, 443, SYN))},
 	{.then = "[i10] another container's from the same port gets another port",
 	 LEAVES(TCP(v4_container_two, 21000, v4_server, 443, SYN)),
 	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
@@ -433,15 +318,6 @@ static const struct row port_rows[] = {
 			       21001),
 		   THIS_MASQUERADED(NEW)}},
 };
-
-static void given_answered_flow_of_two(void)
-{
-	static const struct entry record = MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two,
-						       21000, v4_server, 443, v4_host, 21000);
-
-	given_one_free_port();
-	fixture_put_as(&record, TWO, false, 0, STATE_ESTABLISHED);
-}
 
 static void given_port_published_later(void)
 {
@@ -465,73 +341,44 @@ static void address_back(void)
 		       "route replace default via 192.0.2.254 dev uplink0\n");
 }
 
-/* Another container's connections have both ports of the set. */
-static void put_flows_of_two(enum flow_state state, uint32_t idle)
-{
-	static const struct entry records[] = {
-		MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 5000, v4_server, 443, v4_host,
-			    21000),
-		MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 5001, v4_server, 443, v4_host,
-			    21001),
-	};
-
-	given_one_free_port();
-	for (int i = 0; i < 2; i++)
-		fixture_put_as(&records[i], TWO, false, idle, state);
-}
-
-static void given_established(void)
-{
-	put_flows_of_two(STATE_ESTABLISHED, 600);
-}
-
-static void given_idle_for_hours(void)
-{
-	put_flows_of_two(STATE_ESTABLISHED, 7500);
-}
-
-static void given_closing(void)
-{
-	put_flows_of_two(STATE_CLOSING, 30);
-}
-
-static void given_closing_just_now(void)
-{
-	put_flows_of_two(STATE_CLOSING, 1);
-}
+/* Another container's connection with one of the two ports, and those with both */
+#define OF_TWO(from_port, port, ...) \
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, from_port, v4_server, 443, v4_host, \
+		    port, .owner = TWO, ##__VA_ARGS__)
+#define BOTH_PORTS_TAKEN(...) \
+	TWO_PORTS, .holds = {OF_TWO(5000, 21000, ##__VA_ARGS__), OF_TWO(5001, 21001, ##__VA_ARGS__)}
 
 static const struct row reuse_rows[] = {
 	{.says = "ports of established flows are not given away, idle or not",
-	 .given = given_established,
-	 .flows_unchecked = true,
+	 BOTH_PORTS_TAKEN(.idle = 600),
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
 	 DROPPED_AS("drop_no_tuple")},
 	{.says = "but after 2 h 4 min they are, if there is no other",
-	 .given = given_idle_for_hours,
+	 BOTH_PORTS_TAKEN(.idle = 7500),
 	 .flows_unchecked = true,
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
 	 .counts = {"flow_masquerade", "flow_moved_port", "flow_evicted"}},
 	{.says = "a closed flow's port is given away if there is no other",
-	 .given = given_closing,
+	 BOTH_PORTS_TAKEN(.idle = 30, .state = STATE_CLOSING),
 	 .flows_unchecked = true,
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
 	 .counts = {"flow_masquerade", "flow_moved_port", "flow_evicted"}},
 	{.then = "the reply belongs to the new flow",
-	 .flows_unchecked = true,
 	 ARRIVES(TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK)),
 	 .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK)},
 	{.says = "but not if it was closed a moment ago",
-	 .given = given_closing_just_now,
-	 .flows_unchecked = true,
+	 BOTH_PORTS_TAKEN(.idle = 1, .state = STATE_CLOSING),
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, SYN)),
 	 DROPPED_AS("drop_no_tuple")},
 };
 
 static const struct row keeping_rows[] = {
 	{.says = "[i10] an assured flow's port is not free either",
-	 .given = given_answered_flow_of_two,
+	 TWO_PORTS,
+	 .holds = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443,
+			       v4_host, 21000, .owner = TWO)},
 	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
 	 .out = TCP(v4_host, 21001, v4_server, 443, SYN),
 	 .flows = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443,
@@ -539,8 +386,7 @@ static const struct row keeping_rows[] = {
 		   THIS_MASQUERADED(NEW)}},
 	{.says = "a masqueraded flow",
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)),
-	 .out = TCP(v4_host, 25000, v4_server, 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 25000, v4_server, 443, SYN))},
 	{.then = "[i02] its reply reaches it even if the port has been published meanwhile",
 	 .given = given_port_published_later,
 	 ARRIVES(TCP(v4_server, 443, v4_host, 25000, SYN | ACK)),
@@ -578,7 +424,6 @@ static const struct row healing_rows[] = {
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, SYN),
 	 .flows_unchecked = true},
 	{.then = "is answered",
-	 .flows_unchecked = true,
 	 ARRIVES(TCP(v4_server, 443, v4_host, CHOSEN, SYN | ACK)),
 	 .out = TCP(v4_server, 443, v4_container_one, 40000, SYN | ACK)},
 	{.then = "and its ACK makes it assured",
@@ -588,10 +433,8 @@ static const struct row healing_rows[] = {
 	{.then = "[i05][T05] after its record is lost the next packet gets the same port",
 	 .given = lose_record,
 	 LEAVES(TCP(v4_container_one, 40000, v4_server, 443, ACK)),
-	 .out = TCP(v4_host, CHOSEN, v4_server, 443, ACK),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, CHOSEN, v4_server, 443, ACK))},
 	{.then = "[T05] the server's next packet reaches the container",
-	 .flows_unchecked = true,
 	 ARRIVES(TCP(v4_server, 443, v4_host, CHOSEN, ACK)),
 	 .out = TCP(v4_server, 443, v4_container_one, 40000, ACK)},
 	{.then = "[T05] and the flow is assured again",
@@ -600,13 +443,11 @@ static const struct row healing_rows[] = {
 	 .flows = {THIS_MASQUERADED(ANSWERED)}},
 	{.says = "a half-open one whose port had to move",
 	 LEAVES(UDP(v4_container_one, 40000, v4_server, 53)),
-	 .out = UDP(v4_host, CHOSEN, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, CHOSEN, v4_server, 53))},
 	{.then = "[i05][T05] gets the same port too after its record is lost",
 	 .given = lose_half_open_record,
 	 LEAVES(UDP(v4_container_one, 40000, v4_server, 53)),
-	 .out = UDP(v4_host, CHOSEN, v4_server, 53),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(UDP(v4_host, CHOSEN, v4_server, 53))},
 };
 
 static const struct row exception_rows[] = {
@@ -616,12 +457,10 @@ static const struct row exception_rows[] = {
 	 LEAVES(TCP(v6_container_one, 25000, "fd00:10::ffff", 443, SYN))},
 	{.says = "the first address after the subnet is outside",
 	 LEAVES(TCP(v4_container_one, 25000, "10.11.0.0", 443, SYN)),
-	 .out = TCP(v4_host, 25000, "10.11.0.0", 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v4_host, 25000, "10.11.0.0", 443, SYN))},
 	{.says = "the first address after the subnet is outside, IPv6",
 	 LEAVES(TCP(v6_container_one, 25000, "fd00:10:0:1::1", 443, SYN)),
-	 .out = TCP(v6_host, 25000, "fd00:10:0:1::1", 443, SYN),
-	 .flows = {THIS_MASQUERADED(NEW)}},
+	 MASQUERADED_AS(TCP(v6_host, 25000, "fd00:10:0:1::1", 443, SYN))},
 	{.says = "traffic to another container network of the host gets the bridge's address",
 	 DELIVERED(TCP(v4_container_routed, 25000, v4_container_one, 80, SYN)),
 	 .out = TCP(v4_bridge, 25000, v4_container_one, 80, SYN),
@@ -642,11 +481,6 @@ static const struct row exception_rows[] = {
 	{.says = "a forwarded fragment of another machine",
 	 LEAVES(UDP(v4_stranger, 40000, v4_server, 53, .fragment = LATER_FRAGMENT))},
 };
-
-static void given_container_dead(void)
-{
-	fixture_kill(ONE);
-}
 
 #define OTHER_PROTOCOL(source, destination, number) \
 	{ \
@@ -725,7 +559,7 @@ static const struct row drop_rows[] = {
 	 LEAVES(PING4(v4_container_one, v4_server, 5, .without_transport = true)),
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i04] a packet of a container whose attachment was just deleted",
-	 .given = given_container_dead,
+	 AFTER(fixture_kill, ONE),
 	 LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)),
 	 DROPPED_AS("drop_no_attachment")},
 };

@@ -497,27 +497,6 @@ void fixture_put(const struct entry *entry)
 	store(programs->maps.connections, &key, &connection);
 }
 
-void fixture_put_as(const struct entry *entry, enum container owner, bool older_generation,
-		    uint32_t idle, enum flow_state state)
-{
-	struct entry copy = *entry;
-
-	copy.owner = owner;
-	copy.older_generation = older_generation;
-	copy.idle = idle;
-	copy.state = state;
-	fixture_put(&copy);
-}
-
-void fixture_put_offloaded(const struct entry *entry, enum container owner)
-{
-	struct entry copy = *entry;
-
-	copy.owner = owner;
-	copy.with_data = true;
-	fixture_put(&copy);
-}
-
 static void find_entry(const struct entry *entry, int chosen, struct connection_key *key,
 		       struct connection *connection)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* records.h - the tables of connections, as fixture.c uses them. */
-#ifndef BPF_PORTMAP_TESTS_RECORDS_H
-#define BPF_PORTMAP_TESTS_RECORDS_H
+#pragma once
 
 #include "fixture.h"
 
@@ -17,5 +16,3 @@ void records_clear(void);
 
 /* CHOSEN in an entry becomes chosen. */
 void records_key(const struct entry *entry, int chosen, struct connection_key *key);
-
-#endif

@@ -15,7 +15,6 @@ static int failures;
 static int chosen;
 static char complaints[8192];
 static const char *current;
-static struct stored_entries before;
 
 struct run {
 	const struct row *row;
@@ -23,6 +22,7 @@ struct run {
 	struct frame expected;
 	struct frame got;
 	struct counters counters_before;
+	struct stored_entries flows_before; /* the packet */
 };
 
 void row_begin(const char *says)
@@ -362,16 +362,16 @@ static void complain_of_missing(const char *what, const struct stored_entries *f
 			describe(what, &from->entries[i]);
 }
 
-static void check_flows(const struct row *row)
+static void check_flows(const struct run *run)
 {
+	const struct row *row = run->row;
 	struct stored_entries expected = {0}, got;
 
 	fixture_read_flows(&got);
 	records_check();
-	if (row->then && !is_entry(&row->flows[0]) && !row->no_flows)
-		expected = before;
+	if (!is_entry(&row->flows[0]) && !row->no_flows)
+		expected = run->flows_before;
 	expect_flows(row, &expected);
-	before = got;
 	if (row->flows_unchecked)
 		return;
 	complain_of_missing("record missing", &expected, &got);
@@ -451,21 +451,40 @@ int row_send_of_host(enum hook hook, enum device device, const struct packet *pa
 	return send_from(hook, device, 0, packet);
 }
 
+static void prepare(const struct row *row)
+{
+	if (!row->then) {
+		host_close_sockets();
+		fixture_reset();
+	}
+	if (row->socket.address)
+		host_open_socket(&row->socket);
+	if (row->masquerade_ports[0] || row->no_ports)
+		fixture_set_masquerade_ports(row->masquerade_ports[0], row->masquerade_ports[1]);
+	for (int i = 0; i < ROW_HOLDS && row->holds[i].inside; i++) {
+		fixture_put(&row->holds[i]);
+		if (i == 0 && row->loses_alias)
+			fixture_lose_alias(&row->holds[i]);
+	}
+	if (row->offloads)
+		fixture_set_fast_path(row->offloads, FAST_PATH_ESTABLISHED);
+	if (row->given)
+		row->given();
+	if (row->after)
+		row->after(row->container);
+}
+
 static int prepare_and_run(struct run *run)
 {
 	const struct row *row = run->row;
 	enum device came_in;
 	int result;
 
-	if (!row->then) {
-		host_close_sockets();
-		fixture_reset();
-	}
-	if (row->given)
-		row->given();
+	prepare(row);
 	row_build(&run->in, &row->in, row->hook, row->device);
 	run->got = run->in;
 	fixture_read_counters(&run->counters_before);
+	fixture_read_flows(&run->flows_before);
 	fixture_set_mark(row->mark);
 	came_in = row->of_the_host ? 0 : came_in_by(row->hook, row->device, &row->in);
 	result = fixture_run(row->hook, row->device, came_in, &run->got);
@@ -504,7 +523,7 @@ static void run_row(const struct row *row)
 	check_context(row);
 	learn_choice(row, &run);
 	check_packet(&run);
-	check_flows(row);
+	check_flows(&run);
 	check_counters(&run);
 	if (row->afterwards)
 		row->afterwards();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* row.h - one packet at one hook, and the expected result. */
-#ifndef BPF_PORTMAP_TESTS_ROW_H
-#define BPF_PORTMAP_TESTS_ROW_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stddef.h>
@@ -11,12 +10,23 @@
 enum verdict { PASSES, DROPPED, REDIRECTED };
 
 #define ROW_ENTRIES 10
+#define ROW_HOLDS 2
 #define ROW_COUNTERS 4
 
 struct row {
 	const char *says;
 	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
+	/* What there is before the packet, made in this order */
+	struct host_socket socket;
+	uint16_t masquerade_ports[2];  /* first and last; none: those of the row before, or
+					  20000-29999 */
+	bool no_ports;                 /* not even those */
+	struct entry holds[ROW_HOLDS]; /* records */
+	bool loses_alias;              /* the first of them */
+	enum container offloads;       /* its flows may skip the stack */
 	void (*given)(void);
+	void (*after)(enum container); /* what happens to a container: AFTER() */
+	enum container container;
 	/* Repeated, with the rows that it continues, if the second changes meanwhile. */
 	bool within_a_second;
 
@@ -31,14 +41,21 @@ struct row {
 	enum flow_path by;     /* if REDIRECTED: how it skips the IP stack */
 	unsigned int priority; /* of IPv4 packets that skip it */
 	struct packet out;     /* none: the input, byte for byte */
-	/* All records; if none is given: those of the row before if this one continues it, else
-	 * none. */
+	/* All records; if none is given: those that there were before the packet. */
 	struct entry flows[ROW_ENTRIES];
 	bool flows_unchecked;
 	bool no_flows;                    /* none is left */
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */
 	void (*afterwards)(void);         /* further checks, by row_fail() */
 };
+
+#define SOCKET(protocol_, address_, port_, ...) \
+	.socket = {.protocol = IPPROTO_##protocol_, \
+		   .address = address_, \
+		   .port = port_, \
+		   ##__VA_ARGS__}
+#define WITH_PEER(address_, port_) .peer = address_, .peer_port = port_
+#define AFTER(what, container_) .after = what, .container = container_
 
 #define AT(hook_, device_) .hook = hook_, .device = device_
 
@@ -47,9 +64,16 @@ struct row {
 #define LEAVES(...) AT(TO_UPLINK, UPLINK), .in = __VA_ARGS__
 #define DELIVERED(...) AT(TO_CONTAINER, BRIDGE), .in = __VA_ARGS__
 #define SENT_BY(veth, ...) AT(FROM_CONTAINER, veth), .in = __VA_ARGS__
+#define ARRIVES_BY(device, ...) AT(FROM_UPLINK, device), .in = __VA_ARGS__
+#define LEAVES_BY(device, ...) AT(TO_UPLINK, device), .in = __VA_ARGS__
+#define DELIVERED_BY(device, ...) AT(TO_CONTAINER, device), .in = __VA_ARGS__
+#define CROSSES_BRIDGE(...) AT(FROM_BRIDGE, BRIDGE), .in = __VA_ARGS__
 
 /* Dropped, and these counters say so. */
 #define DROPPED_AS(...) .verdict = DROPPED, .counts = {__VA_ARGS__}
+/* The packet that goes on, and that it has begun the only flow. */
+#define MAPPED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MAPPED(NEW)}
+#define MASQUERADED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MASQUERADED(NEW)}
 
 #define TCP(source, source_port, destination, destination_port, flags, ...) \
 	{ \
@@ -134,13 +158,13 @@ struct row {
 /* A direct one before the stack has let it through. */
 #define UNCONFIRMED(protocol_, client, client_port, container, container_port) \
 	DIRECT(NEW, protocol_, client, client_port, container, container_port, .unconfirmed = true)
-#define OF_HOST(stage_, protocol_, host, host_port, server, server_port) \
+#define OF_HOST(stage_, protocol_, host, host_port, server, server_port, ...) \
 	RECORD(stage_, protocol_, host, host_port, server, server_port, host, host_port, \
-	       server_port, FLOW_HOST, .begun_inside = true)
+	       server_port, FLOW_HOST, .begun_inside = true, ##__VA_ARGS__)
 
-#define FOREIGN(stage_, protocol_, host, host_port, server, server_port) \
+#define FOREIGN(stage_, protocol_, host, host_port, server, server_port, ...) \
 	RECORD(stage_, protocol_, host, host_port, server, server_port, host, host_port, \
-	       server_port, FLOW_FOREIGN, .begun_inside = true)
+	       server_port, FLOW_FOREIGN, .begun_inside = true, ##__VA_ARGS__)
 
 /* The record of the row's own packet: what goes in and comes out says its addresses and ports. */
 #define THIS(stage_, kind_, ...) \
@@ -209,5 +233,3 @@ void garbage_rows(void);
 void raw_rows(void);
 void offload_rows(void);
 void memo_rows(void);
-
-#endif

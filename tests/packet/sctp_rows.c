@@ -7,11 +7,9 @@
 static const struct row mapped_rows[] = {
 	{.says = "[s68] a mapped SCTP port: the INIT's destination is rewritten",
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .payload = 20)),
-	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .payload = 20),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(SCTP(v4_client, 40000, v4_container_one, 80, .payload = 20)),
 	 .counts = {"flow_mapping", "rewritten_destination"}},
 	{.then = "its INIT ACK leaves with the host's address and port",
-	 .flows_unchecked = true,
 	 LEAVES(SCTP(v4_container_one, 80, v4_client, 40000, .payload = 323)),
 	 .out = SCTP(v4_host, 8080, v4_client, 40000, .payload = 323)},
 	{.then = "its COOKIE ECHO makes the flow assured, IPv4 options and padding kept",
@@ -26,8 +24,7 @@ static const struct row mapped_rows[] = {
 	 .out = UDP(v4_client, 40000, v4_container_one, 80)},
 	{.says = "[s68] a mapped SCTP port over IPv6, with extension headers",
 	 ARRIVES(SCTP(v6_client, 40000, v6_host, 8080, .extensions = "hd", .payload = 20)),
-	 .out = SCTP(v6_client, 40000, v6_container_one, 80, .extensions = "hd", .payload = 20),
-	 .flows = {THIS_MAPPED(NEW)},
+	 MAPPED_AS(SCTP(v6_client, 40000, v6_container_one, 80, .extensions = "hd", .payload = 20)),
 	 .counts = {"flow_mapping", "rewritten_destination"}},
 	{.then = "its answer",
 	 .flows_unchecked = true,
@@ -53,8 +50,7 @@ static const struct row mapped_rows[] = {
 static const struct row masqueraded_rows[] = {
 	{.says = "a container's association keeps a port that is in the set",
 	 LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, .payload = 20)),
-	 .out = SCTP(v4_host, 25000, v4_server, 3868, .payload = 20),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(SCTP(v4_host, 25000, v4_server, 3868, .payload = 20)),
 	 .counts = {"flow_masquerade", "rewritten_source"}},
 	{.then = "its answer",
 	 .flows_unchecked = true,
@@ -66,13 +62,11 @@ static const struct row masqueraded_rows[] = {
 	 .out = SCTP(v4_host, CHOSEN, v4_server, 3868),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.then = "the answer to that",
-	 .flows_unchecked = true,
 	 ARRIVES(SCTP(v4_server, 3868, v4_host, CHOSEN)),
 	 .out = SCTP(v4_server, 3868, v4_container_two, 25000)},
 	{.says = "a port outside the set is replaced, IPv6",
 	 LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868)),
-	 .out = SCTP(v6_host, CHOSEN, v6_server, 3868),
-	 .flows = {THIS_MASQUERADED(NEW)},
+	 MASQUERADED_AS(SCTP(v6_host, CHOSEN, v6_server, 3868)),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
 	{.says = "[i04] half an SCTP header is dropped",
 	 LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, .empty = true, .ip_length_off = -1)),
@@ -96,7 +90,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 3868, FIRST)),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 3868, FIRST)},
 	{.then = "[T17] the last one",
-	 .flows_unchecked = true,
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 3868, LAST)),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 3868, LAST)},
 	{.then = "[T17] the answer's first one",
@@ -104,7 +97,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 LEAVES(SCTP(v4_container_one, 3868, v4_client, 40000, FIRST)),
 	 .out = SCTP(v4_host, 3868, v4_client, 40000, FIRST)},
 	{.then = "[T17] the answer's last one",
-	 .flows_unchecked = true,
 	 LEAVES(SCTP(v4_container_one, 3868, v4_client, 40000, LAST)),
 	 .out = SCTP(v4_host, 3868, v4_client, 40000, LAST)},
 	{.says = "[T17] fragments to a mapped port that keeps its number, IPv6",
@@ -113,7 +105,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 ARRIVES(SCTP(v6_client, 40000, v6_host, 3868, FIRST)),
 	 .out = SCTP(v6_client, 40000, v6_container_one, 3868, FIRST)},
 	{.then = "[T17] the last one, IPv6",
-	 .flows_unchecked = true,
 	 ARRIVES(SCTP(v6_client, 40000, v6_host, 3868, LAST)),
 	 .out = SCTP(v6_client, 40000, v6_container_one, 3868, LAST)},
 	{.says = "fragments to a mapped port that changes its number are dropped",
@@ -121,7 +112,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, FIRST)),
 	 DROPPED_AS("flow_mapping", "drop_sctp_fragment")},
 	{.then = "the last one too",
-	 .flows_unchecked = true,
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, LAST)),
 	 .verdict = DROPPED},
 	{.says = "[T17] masqueraded fragments that keep their port",
@@ -129,7 +119,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, FIRST)),
 	 .out = SCTP(v4_host, 25000, v4_server, 3868, FIRST)},
 	{.then = "[T17] the last of them",
-	 .flows_unchecked = true,
 	 LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, LAST)),
 	 .out = SCTP(v4_host, 25000, v4_server, 3868, LAST)},
 	{.says = "[i04] masqueraded fragments whose port is replaced are dropped",
@@ -137,7 +126,6 @@ static const struct row fragment_rows_of_sctp[] = {
 	 LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868, FIRST)),
 	 DROPPED_AS("flow_masquerade", "flow_moved_port", "drop_sctp_fragment")},
 	{.then = "[i04] the last of them too",
-	 .flows_unchecked = true,
 	 LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868, LAST)),
 	 .verdict = DROPPED},
 };
@@ -147,43 +135,19 @@ static void given_published_in_set(void)
 	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 25000, v4_container_two, 90, TWO);
 }
 
+/* A mapping that lets the client begin nothing */
 static void given_source_range_elsewhere(void)
 {
+	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 9999, v4_container_one, 80, ONE);
 	fixture_set_policy(
 		ONE, (struct policy){.source_range_count = 1,
 				     .source_ranges = {fixture_range("192.0.2.9", 32, false)}});
 }
 
-static void given_idle(uint32_t idle, enum flow_state state)
-{
-	struct entry record = MAPPED(ANSWERED, IPPROTO_SCTP, v4_client, 40000, v4_host, 9999,
-				     v4_container_one, 80, 40000);
-
-	record.stage = state == STATE_NEW ? NEW : ANSWERED;
-	fixture_put_as(&record, ONE, false, idle, state);
-	fixture_map_port(IPPROTO_SCTP, "0.0.0.0", 9999, v4_container_one, 80, ONE);
-	given_source_range_elsewhere();
-}
-
-static void given_between_heartbeats(void)
-{
-	given_idle(299, STATE_ESTABLISHED);
-}
-
-static void given_no_heartbeats(void)
-{
-	given_idle(302, STATE_ESTABLISHED);
-}
-
-static void given_slow_setup(void)
-{
-	given_idle(119, STATE_NEW);
-}
-
-static void given_no_setup(void)
-{
-	given_idle(122, STATE_NEW);
-}
+#define IDLE_FOR(seconds, stage_) \
+	.holds = {MAPPED(stage_, IPPROTO_SCTP, v4_client, 40000, v4_host, 9999, v4_container_one, \
+			 80, 40000, .owner = ONE, .idle = seconds)}, \
+	.given = given_source_range_elsewhere
 
 static const struct row state_rows[] = {
 	{.says = "[i03] a published SCTP port is not used for masquerade",
@@ -198,7 +162,6 @@ static const struct row state_rows[] = {
 	 .flows = {THIS_OF_HOST(NEW)},
 	 .counts = {"flow_host"}},
 	{.then = "[i08][i02] and the host gets the answer",
-	 .flows_unchecked = true,
 	 ARRIVES(SCTP(v4_server, 3868, v4_host, 8080))},
 	{.says = "[i09] a client that reached the container directly",
 	 ARRIVES(SCTP(v4_client, 40000, v4_container_one, 80)),
@@ -207,26 +170,21 @@ static const struct row state_rows[] = {
 	 DELIVERED(SCTP(v4_client, 40000, v4_container_one, 80)),
 	 .flows = {THIS_DIRECT(NEW)}},
 	{.then = "[i09] gets an answer that is not masqueraded",
-	 .flows_unchecked = true,
 	 LEAVES(SCTP(v4_container_one, 80, v4_client, 40000))},
 	{.says = "an association between heartbeats lives",
-	 .given = given_between_heartbeats,
-	 .flows_unchecked = true,
+	 IDLE_FOR(299, ANSWERED),
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 9999)),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 80)},
 	{.says = "one without them is a miss",
-	 .given = given_no_heartbeats,
-	 .flows_unchecked = true,
+	 IDLE_FOR(302, ANSWERED),
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 9999)),
 	 DROPPED_AS("drop_source_range")},
 	{.says = "one that is being set up lives through one retransmission",
-	 .given = given_slow_setup,
-	 .flows_unchecked = true,
+	 IDLE_FOR(119, NEW),
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 9999)),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 80)},
 	{.says = "and is a miss after two",
-	 .given = given_no_setup,
-	 .flows_unchecked = true,
+	 IDLE_FOR(122, NEW),
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 9999)),
 	 DROPPED_AS("drop_source_range")},
 };
@@ -248,13 +206,11 @@ static const struct row bridge_rows[] = {
 	 .out = SCTP(v6_container_two, 25000, v6_container_one, 80),
 	 .counts = {"flow_mapping"}},
 	{.then = "its answer is lifted into the stack",
-	 .flows_unchecked = true,
 	 SENT_BY(VETH_ONE,
 		 SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_CONTAINER_TWO)),
 	 .out = SCTP(v6_container_one, 80, v6_container_two, 25000, .to_mac = MAC_BRIDGE),
 	 .counts = {"lifted_reply"}},
 	{.then = "and gets the host's address",
-	 .flows_unchecked = true,
 	 DELIVERED(SCTP(v6_container_one, 80, v6_container_two, 25000)),
 	 .out = SCTP(v6_host, 8080, v6_container_two, 25000)},
 };
@@ -294,11 +250,12 @@ static struct random_flow random_flow(uint32_t *state, bool ipv4)
 
 static void put_random_flow(const struct random_flow *flow)
 {
-	const struct entry record = MAPPED(
-		ANSWERED, IPPROTO_SCTP, flow->peer, flow->peer_port_outside, flow->host,
-		flow->host_port, flow->container, flow->container_port, flow->peer_port_inside);
+	const struct entry record =
+		MAPPED(ANSWERED, IPPROTO_SCTP, flow->peer, flow->peer_port_outside, flow->host,
+		       flow->host_port, flow->container, flow->container_port,
+		       flow->peer_port_inside, .owner = ONE);
 
-	fixture_put_as(&record, ONE, false, 0, STATE_ESTABLISHED);
+	fixture_put(&record);
 }
 
 static void check_packet(enum hook hook, const struct packet *in, const struct packet *out)

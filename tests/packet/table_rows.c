@@ -147,7 +147,8 @@ static void hosts_in_full_table(void)
 	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
 
 	row_begin_counting("[i08] the host's own packets pass, half-open");
-	host_bind_udp(v4_host, 8080);
+	host_open_socket(&(const struct host_socket){
+		.protocol = IPPROTO_UDP, .address = v4_host, .port = 8080});
 	for (int i = 0; i < 3; i++) {
 		row_send_of_host(TO_UPLINK, UPLINK, &ask);
 		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC,
@@ -445,9 +446,8 @@ static void limit_of_renewed(void)
 	row_begin_counting("a container added anew begins with a count of 0");
 	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
 	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
-	fixture_renew(ONE);
+	fixture_add_again(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
-	fixture_set_endpoint(v4_container_one, ONE, 16, true);
 	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "after");
 	row_expect_number(fixture_share_of(ONE).in, 1, "connections of one");
 	row_end_checked();

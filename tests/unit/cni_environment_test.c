@@ -64,7 +64,6 @@ static void validates_as_libcni(void **state)
 {
 	const struct environment_row *row = *state;
 	struct cni_environment environment;
-	struct cni_error err = {0};
 	int result;
 
 	set_or_unset("CNI_COMMAND", row->command);
@@ -73,12 +72,12 @@ static void validates_as_libcni(void **state)
 	set_or_unset("CNI_IFNAME", row->ifname);
 	unsetenv("CNI_PATH");
 	cni_environment_read(&environment);
-	result = cni_environment_validate(&environment, &err);
+	result = cni_environment_validate(&environment, &fault);
 	assert_int_equal(result, row->code ? -1 : 0);
-	assert_int_equal(err.code, row->code);
+	assert_int_equal(fault.code, row->code);
 	if (row->code)
-		assert_string_equal(cni_error_message(&err), row->message);
-	cni_error_release(&err);
+		assert_string_equal(cni_error_message(&fault), row->message);
+	cni_error_release(&fault);
 }
 
 struct command_row {
@@ -179,24 +178,22 @@ static const struct text_row identifier_rows[] = {
 static void container_id_and_network_name_follow_the_pattern(void **state)
 {
 	const struct text_row *row = *state;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_validate_container_id(row->text, &err), row->valid ? 0 : -1);
-	assert_error(&err, row->valid ? 0 : 4, row->text);
-	assert_int_equal(cni_validate_network_name(row->text, &err), row->valid ? 0 : -1);
+	assert_int_equal(cni_validate_container_id(row->text, &fault), row->valid ? 0 : -1);
+	assert_error(row->valid ? 0 : 4, row->text);
+	assert_int_equal(cni_validate_network_name(row->text, &fault), row->valid ? 0 : -1);
 	if (!row->valid && *row->text)
-		assert_string_equal(cni_error_details(&err), row->text);
-	assert_error(&err, row->valid ? 0 : 7, row->text);
+		assert_string_equal(cni_error_details(&fault), row->text);
+	assert_error(row->valid ? 0 : 7, row->text);
 }
 
 static void a_container_id_may_be_long(void **state)
 {
-	struct cni_error err = {0};
 	char text[5000];
 
 	memset(text, 'a', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	assert_int_equal(cni_validate_container_id(text, &err), 0);
+	assert_int_equal(cni_validate_container_id(text, &fault), 0);
 }
 
 static const struct text_row ifname_rows[] = {
@@ -221,10 +218,9 @@ static const struct text_row ifname_rows[] = {
 static void ifname_is_what_the_kernel_takes(void **state)
 {
 	const struct text_row *row = *state;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_validate_ifname(row->text, &err), row->valid ? 0 : -1);
-	assert_error(&err, row->valid ? 0 : 4, row->text);
+	assert_int_equal(cni_validate_ifname(row->text, &fault), row->valid ? 0 : -1);
+	assert_error(row->valid ? 0 : 4, row->text);
 }
 
 static const struct text_row args_rows[] = {

@@ -49,24 +49,21 @@ static const struct parse_row parse_rows[] = {
 static void parses_or_says_why_not(void **state)
 {
 	const struct parse_row *row = *state;
-	struct cni_error err = {0};
-	json_t *json = cni_json_parse_object(row->text, strlen(row->text), "the input", &err);
+	json_t *json = cni_json_parse_object(row->text, strlen(row->text), "the input", &fault);
 
 	assert_int_equal(json != NULL, row->code == 0);
 	json_decref(json);
 	if (row->code)
-		assert_int_equal(strncmp(cni_error_message(&err), "the input ", 10), 0);
-	assert_error(&err, row->code, row->fragment);
+		assert_int_equal(strncmp(cni_error_message(&fault), "the input ", 10), 0);
+	assert_error(row->code, row->fragment);
 }
 
 static void a_nul_byte_outside_a_string_is_refused(void **state)
 {
-	struct cni_error err = {0};
-
-	assert_null(cni_json_parse("{}\0{}", 5, "the input", &err));
-	assert_error(&err, 6, "not valid JSON");
-	assert_null(cni_json_parse("\0", 1, "the input", &err));
-	assert_error(&err, 6, "not valid JSON");
+	assert_null(cni_json_parse("{}\0{}", 5, "the input", &fault));
+	assert_error(6, "not valid JSON");
+	assert_null(cni_json_parse("\0", 1, "the input", &fault));
+	assert_error(6, "not valid JSON");
 }
 
 static void deep_nesting_is_refused(void **state)
@@ -75,15 +72,14 @@ static void deep_nesting_is_refused(void **state)
 	const size_t depth = 100000;
 
 	for (size_t i = 0; i < COUNT(openings); i++) {
-		struct cni_error err = {0};
 		size_t length = strlen(openings[i]);
 		char *text = malloc(depth * length + 1);
 
 		assert_non_null(text);
 		for (size_t j = 0; j < depth; j++)
 			memcpy(text + j * length, openings[i], length);
-		assert_null(cni_json_parse(text, depth * length, "the input", &err));
-		assert_error(&err, 6, "depth");
+		assert_null(cni_json_parse(text, depth * length, "the input", &fault));
+		assert_error(6, "depth");
 		free(text);
 	}
 }
@@ -96,16 +92,14 @@ static void a_megabyte_of_garbage_is_refused(void **state)
 
 	assert_non_null(text);
 	for (int round = 0; round < 8; round++) {
-		struct cni_error err = {0};
-
 		for (size_t i = 0; i < length; i++) {
 			random = random * 1664525 + 1013904223;
 			text[i] = (char)(random >> 24);
 		}
 		text[0] = round & 1 ? '{' : '['; /* past the first byte, too */
-		assert_null(cni_json_parse(text, length, "the input", &err));
-		assert_true(strlen(cni_error_message(&err)) < 1000);
-		assert_error(&err, 6, "not valid JSON");
+		assert_null(cni_json_parse(text, length, "the input", &fault));
+		assert_true(strlen(cni_error_message(&fault)) < 1000);
+		assert_error(6, "not valid JSON");
 	}
 	free(text);
 }
@@ -147,7 +141,7 @@ enum getter {
 	ARRAY,
 };
 
-static int get_any(enum getter getter, const json_t *object, struct cni_error *err)
+static int get_any(enum getter getter, const json_t *object)
 {
 	const char *string = NULL;
 	json_int_t integer;
@@ -156,15 +150,15 @@ static int get_any(enum getter getter, const json_t *object, struct cni_error *e
 
 	switch (getter) {
 	case STRING:
-		return cni_json_get_string(object, "k", &string, err);
+		return cni_json_get_string(object, "k", &string, &fault);
 	case INTEGER:
-		return cni_json_get_integer(object, "k", &integer, err);
+		return cni_json_get_integer(object, "k", &integer, &fault);
 	case BOOLEAN:
-		return cni_json_get_boolean(object, "k", &boolean, err);
+		return cni_json_get_boolean(object, "k", &boolean, &fault);
 	case OBJECT:
-		return cni_json_get_object(object, "k", &value, err);
+		return cni_json_get_object(object, "k", &value, &fault);
 	default:
-		return cni_json_get_array(object, "k", &value, err);
+		return cni_json_get_array(object, "k", &value, &fault);
 	}
 }
 
@@ -219,29 +213,27 @@ static void getter_knows_its_type(void **state)
 {
 	const struct type_row *row = *state;
 	cleanup_json json_t *object = json_of(row->object);
-	struct cni_error err = {0};
 
-	assert_int_equal(get_any(row->getter, object, &err), row->message ? -1 : 0);
+	assert_int_equal(get_any(row->getter, object), row->message ? -1 : 0);
 	if (row->message)
-		assert_string_equal(cni_error_message(&err), row->message);
-	assert_error(&err, row->message ? 6 : 0, NULL);
+		assert_string_equal(cni_error_message(&fault), row->message);
+	assert_error(row->message ? 6 : 0, NULL);
 }
 
 static void defaults_stay_where_the_key_is_missing(void **state)
 {
 	cleanup_json json_t *object = json_of("{\"a\":null,\"K\":\"v\"}");
-	struct cni_error err = {0};
 	const char *string = "default";
 	json_int_t integer = 7;
 	bool boolean = true;
 
-	assert_int_equal(cni_json_get_string(object, "a", &string, &err), 0);
+	assert_int_equal(cni_json_get_string(object, "a", &string, &fault), 0);
 	assert_string_equal(string, "default");
-	assert_int_equal(cni_json_get_integer(object, "b", &integer, &err), 0);
+	assert_int_equal(cni_json_get_integer(object, "b", &integer, &fault), 0);
 	assert_int_equal(integer, 7);
-	assert_int_equal(cni_json_get_boolean(object, "a", &boolean, &err), 0);
+	assert_int_equal(cni_json_get_boolean(object, "a", &boolean, &fault), 0);
 	assert_true(boolean);
-	assert_int_equal(cni_json_get_string(object, "k", &string, &err), 0);
+	assert_int_equal(cni_json_get_string(object, "k", &string, &fault), 0);
 	assert_string_equal(string, "v");
 }
 
@@ -285,10 +277,9 @@ static void input_is_read_to_its_end(void **state)
 	static const char text[10000] = {[0] = 'a', [9999] = 'z'};
 	cleanup_close int fd = pipe_of(text, sizeof(text));
 	cleanup_free char *read_text = NULL;
-	struct cni_error err = {0};
 	size_t length;
 
-	read_text = cni_read_all(fd, sizeof(text), "stdin", &length, &err);
+	read_text = cni_read_all(fd, sizeof(text), "stdin", &length, &fault);
 	assert_non_null(read_text);
 	assert_int_equal(length, sizeof(text));
 	assert_memory_equal(read_text, text, sizeof(text));
@@ -298,30 +289,27 @@ static void input_is_read_to_its_end(void **state)
 static void input_above_the_limit_is_refused(void **state)
 {
 	cleanup_close int fd = pipe_of("12345", 5);
-	struct cni_error err = {0};
 	size_t length;
 
-	assert_null(cni_read_all(fd, 4, "stdin", &length, &err));
-	assert_error(&err, 5, "stdin is longer than 4 bytes");
+	assert_null(cni_read_all(fd, 4, "stdin", &length, &fault));
+	assert_error(5, "stdin is longer than 4 bytes");
 }
 
 static void input_that_fails_is_an_io_error(void **state)
 {
-	struct cni_error err = {0};
 	size_t length;
 
-	assert_null(cni_read_all(-1, 4, "stdin", &length, &err));
-	assert_error(&err, 5, "cannot read stdin: Bad file descriptor");
+	assert_null(cni_read_all(-1, 4, "stdin", &length, &fault));
+	assert_error(5, "cannot read stdin: Bad file descriptor");
 }
 
 static void empty_input_is_an_empty_text(void **state)
 {
 	cleanup_close int fd = pipe_of("", 0);
 	cleanup_free char *text = NULL;
-	struct cni_error err = {0};
 	size_t length = 99;
 
-	text = cni_read_all(fd, 4, "stdin", &length, &err);
+	text = cni_read_all(fd, 4, "stdin", &length, &fault);
 	assert_non_null(text);
 	assert_int_equal(length, 0);
 	assert_string_equal(text, "");

@@ -16,20 +16,18 @@ struct config_row {
 };
 
 static const struct config_row config_rows[] = {
-	{"a configuration", CNI_ADD, "{\"cniVersion\":\"1.0.0\",\"name\":\"n\"}", 0, "1.0.0"},
-	{"[s19] no cniVersion is 0.1.0", CNI_ADD, "{\"name\":\"n\"}", 0, "0.1.0"},
-	{"[s19] an empty cniVersion is 0.1.0", CNI_ADD, "{\"cniVersion\":\"\",\"name\":\"n\"}", 0,
+	{"a configuration", CNI_ADD, "{'cniVersion':'1.0.0','name':'n'}", 0, "1.0.0"},
+	{"[s19] no cniVersion is 0.1.0", CNI_ADD, "{'name':'n'}", 0, "0.1.0"},
+	{"[s19] an empty cniVersion is 0.1.0", CNI_ADD, "{'cniVersion':'','name':'n'}", 0, "0.1.0"},
+	{"[s19] a cniVersion of null is 0.1.0", CNI_ADD, "{'cniVersion':null,'name':'n'}", 0,
 	 "0.1.0"},
-	{"[s19] a cniVersion of null is 0.1.0", CNI_ADD, "{\"cniVersion\":null,\"name\":\"n\"}", 0,
-	 "0.1.0"},
-	{"[s23] keys in any case", CNI_ADD, "{\"CNIVERSION\":\"0.4.0\",\"Name\":\"n\"}", 0,
-	 "0.4.0"},
+	{"[s23] keys in any case", CNI_ADD, "{'CNIVERSION':'0.4.0','Name':'n'}", 0, "0.4.0"},
 	{"[s23] of two versions the later wins", CNI_ADD,
-	 "{\"cniVersion\":\"9.9.9\",\"name\":\"n\",\"CniVersion\":\"0.4.0\"}", 0, "0.4.0"},
-	{"[s36] unknown keys are ignored", CNI_ADD,
-	 "{\"name\":\"n\",\"args\":5,\"cni.dev/x\":[],\"x\":{}}", 0, "0.1.0"},
+	 "{'cniVersion':'9.9.9','name':'n','CniVersion':'0.4.0'}", 0, "0.4.0"},
+	{"[s36] unknown keys are ignored", CNI_ADD, "{'name':'n','args':5,'cni.dev/x':[],'x':{}}",
+	 0, "0.1.0"},
 	{"[s49] DEL does not look at prevResult and runtimeConfig", CNI_DEL,
-	 "{\"name\":\"n\",\"prevResult\":5,\"runtimeConfig\":\"x\"}", 0, "0.1.0"},
+	 "{'name':'n','prevResult':5,'runtimeConfig':'x'}", 0, "0.1.0"},
 	{"[s6] not JSON", CNI_ADD, "hello", 6, "the network configuration on stdin is not valid"},
 	{"[s24] empty stdin", CNI_ADD, "", 6, "the network configuration on stdin is empty"},
 	{"[s24] an array", CNI_ADD, "[]", 6, "must be a JSON object, found an array"},
@@ -38,31 +36,38 @@ static const struct config_row config_rows[] = {
 	{"[s24] a byte-order mark", CNI_ADD, "\xef\xbb\xbf{\"name\":\"n\"}", 6, "not valid JSON"},
 	{"[s24] null has no name", CNI_ADD, "null", 7, "missing network name"},
 	{"[s9] no name", CNI_ADD, "{}", 7, "missing network name"},
-	{"[s9] an empty name", CNI_ADD, "{\"name\":\"\"}", 7, "missing network name"},
-	{"[s9] a bad name", CNI_ADD, "{\"name\":\"a/b\"}", 7, "network name \"a/b\""},
-	{"[s17] a name of the wrong type", CNI_ADD, "{\"name\":5}", 6, "\"name\" must be a string"},
-	{"[s19] a cniVersion that is a number", CNI_ADD, "{\"cniVersion\":1,\"name\":\"n\"}", 6,
+	{"[s9] an empty name", CNI_ADD, "{'name':''}", 7, "missing network name"},
+	{"[s9] a bad name", CNI_ADD, "{'name':'a/b'}", 7, "network name \"a/b\""},
+	{"[s17] a name of the wrong type", CNI_ADD, "{'name':5}", 6, "\"name\" must be a string"},
+	{"[s19] a cniVersion that is a number", CNI_ADD, "{'cniVersion':1,'name':'n'}", 6,
 	 "\"cniVersion\" must be a string, found the number 1"},
-	{"[s18] an unknown version", CNI_ADD, "{\"cniVersion\":\"1.0\",\"name\":\"n\"}", 1,
-	 "\"1.0\""},
-	{"[s18] an unknown version at DEL", CNI_DEL, "{\"cniVersion\":\"2.0.0\",\"name\":\"n\"}", 1,
+	{"[s18] an unknown version", CNI_ADD, "{'cniVersion':'1.0','name':'n'}", 1, "\"1.0\""},
+	{"[s18] an unknown version at DEL", CNI_DEL, "{'cniVersion':'2.0.0','name':'n'}", 1,
 	 "\"2.0.0\""},
-	{"[s47] DEL reports a bad name", CNI_DEL, "{\"name\":\"-\"}", 7, "network name"},
+	{"[s47] DEL reports a bad name", CNI_DEL, "{'name':'-'}", 7, "network name"},
 	{"[s47] DEL reports broken JSON", CNI_DEL, "{", 6, "not valid JSON"},
-	{"[s20] CHECK needs 0.4.0", CNI_CHECK, "{\"cniVersion\":\"0.3.1\",\"name\":\"n\"}", 1,
+	{"[s20] CHECK needs 0.4.0", CNI_CHECK, "{'cniVersion':'0.3.1','name':'n'}", 1,
 	 "CHECK needs cniVersion 0.4.0"},
-	{"[s20] GC without cniVersion", CNI_GC, "{\"name\":\"n\"}", 1, "GC needs cniVersion 1.1.0"},
+	{"[s20] GC without cniVersion", CNI_GC, "{'name':'n'}", 1, "GC needs cniVersion 1.1.0"},
 	{"[s20] STATUS of a version that is no number", CNI_STATUS,
-	 "{\"cniVersion\":\"abc\",\"name\":\"n\"}", 6, "\"abc\""},
+	 "{'cniVersion':'abc','name':'n'}", 6, "\"abc\""},
 	{"[s6] broken JSON comes before the unknown command", CNI_UNKNOWN_COMMAND, "{", 6,
 	 "not valid JSON"},
 	{"[s6] the name comes before the unknown command", CNI_UNKNOWN_COMMAND,
-	 "{\"cniVersion\":\"9.9.9\"}", 7, "missing network name"},
+	 "{'cniVersion':'9.9.9'}", 7, "missing network name"},
 	{"[s6] the unknown command comes before the version", CNI_UNKNOWN_COMMAND,
-	 "{\"cniVersion\":\"9.9.9\",\"name\":\"n\"}", 4, "unknown CNI_COMMAND: add"},
-	{"[s6] the name comes before the version", CNI_ADD, "{\"cniVersion\":9,\"name\":\"\"}", 7,
+	 "{'cniVersion':'9.9.9','name':'n'}", 4, "unknown CNI_COMMAND: add"},
+	{"[s6] the name comes before the version", CNI_ADD, "{'cniVersion':9,'name':''}", 7,
 	 "missing network name"},
 };
+
+static int parse(struct cni_network_config *config, const char *text,
+		 const struct cni_environment *environment)
+{
+	cleanup_free char *json = unquoted(text);
+
+	return cni_network_config_parse(config, json, strlen(json), environment, &fault);
+}
 
 static void parses_in_the_order_of_libcni(void **state)
 {
@@ -72,16 +77,13 @@ static void parses_in_the_order_of_libcni(void **state)
 		.command_name = "add",
 	};
 	struct cni_network_config config = {0};
-	struct cni_error err = {0};
-	int result =
-		cni_network_config_parse(&config, row->text, strlen(row->text), &environment, &err);
 
-	assert_int_equal(result, row->code ? -1 : 0);
+	assert_int_equal(parse(&config, row->text, &environment), row->code ? -1 : 0);
 	if (!row->code) {
 		assert_string_equal(config.version, row->expected);
 		assert_string_equal(config.name, "n");
 	}
-	assert_error(&err, row->code, row->expected);
+	assert_error(row->code, row->expected);
 	cni_network_config_release(&config);
 }
 
@@ -93,14 +95,12 @@ struct reply_row {
 
 static const struct reply_row reply_rows[] = {
 	{"[s14] an error is printed in the configuration's version",
-	 "{\"cniVersion\":\"0.3.1\",\"name\":\"\"}", "0.3.1"},
+	 "{'cniVersion':'0.3.1','name':''}", "0.3.1"},
 	{"[s14] an error before the version is known", "{", "1.1.0"},
-	{"[s14] an error for an unknown version", "{\"cniVersion\":\"7.0.0\",\"name\":\"n\"}",
-	 "1.1.0"},
-	{"[s14] an error for a version of the wrong type", "{\"cniVersion\":7,\"name\":\"n\"}",
-	 "1.1.0"},
+	{"[s14] an error for an unknown version", "{'cniVersion':'7.0.0','name':'n'}", "1.1.0"},
+	{"[s14] an error for a version of the wrong type", "{'cniVersion':7,'name':'n'}", "1.1.0"},
 	{"[s14] an error for null", "null", "1.1.0"},
-	{"[s14] an error without a version", "{\"name\":5}", "0.1.0"},
+	{"[s14] an error without a version", "{'name':5}", "0.1.0"},
 };
 
 static void error_is_printed_in_version(void **state)
@@ -108,37 +108,33 @@ static void error_is_printed_in_version(void **state)
 	const struct reply_row *row = *state;
 	const struct cni_environment environment = {.command = CNI_ADD, .command_name = "ADD"};
 	struct cni_network_config config = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(
-		cni_network_config_parse(&config, row->text, strlen(row->text), &environment, &err),
-		-1);
+	assert_int_equal(parse(&config, row->text, &environment), -1);
 	assert_string_equal(cni_network_config_reply_version(&config), row->version);
-	cni_error_release(&err);
+	cni_error_release(&fault);
 	cni_network_config_release(&config);
 }
 
 static const struct config_row prev_result_rows[] = {
-	{"[s32] prevResult {} is accepted", CNI_ADD, "{\"prevResult\":{}}", 0, NULL},
-	{"[s23] PrevResult in another case", CNI_ADD, "{\"PREVRESULT\":{}}", 0, NULL},
+	{"[s32] prevResult {} is accepted", CNI_ADD, "{'prevResult':{}}", 0, NULL},
+	{"[s23] PrevResult in another case", CNI_ADD, "{'PREVRESULT':{}}", 0, NULL},
 	{"[s32] prevResult missing", CNI_ADD, "{}", 7, "prevResult is missing"},
-	{"[s32] prevResult null", CNI_ADD, "{\"prevResult\":null}", 7, "prevResult is missing"},
-	{"[s32] prevResult an array", CNI_ADD, "{\"prevResult\":[]}", 6,
+	{"[s32] prevResult null", CNI_ADD, "{'prevResult':null}", 7, "prevResult is missing"},
+	{"[s32] prevResult an array", CNI_ADD, "{'prevResult':[]}", 6,
 	 "\"prevResult\" must be an object, found an array"},
-	{"[s32] prevResult a string", CNI_ADD, "{\"prevResult\":\"x\"}", 6, "must be an object"},
+	{"[s32] prevResult a string", CNI_ADD, "{'prevResult':'x'}", 6, "must be an object"},
 };
 
 static void prev_result_is_needed(void **state)
 {
 	const struct config_row *row = *state;
 	struct cni_network_config config = {.root = json_of(row->text)};
-	struct cni_error err = {0};
 	json_t *prev_result = NULL;
 
-	assert_int_equal(cni_network_config_get_prev_result(&config, &prev_result, &err),
+	assert_int_equal(cni_network_config_get_prev_result(&config, &prev_result, &fault),
 			 row->code ? -1 : 0);
 	assert_int_equal(prev_result != NULL, !row->code);
-	assert_error(&err, row->code, row->expected);
+	assert_error(row->code, row->expected);
 	cni_network_config_release(&config);
 }
 
@@ -151,9 +147,9 @@ struct list_row {
 	bool has; /* c1, eth0 */
 };
 
-#define C1 "{\"containerID\":\"c1\",\"ifname\":\"eth0\"}"
-#define C2 "{\"containerID\":\"c2\",\"ifname\":\"eth0\"}"
-#define C1_ETH1 "{\"containerID\":\"c1\",\"ifname\":\"eth1\"}"
+#define C1 "{'containerID':'c1','ifname':'eth0'}"
+#define C2 "{'containerID':'c2','ifname':'eth0'}"
+#define C1_ETH1 "{'containerID':'c1','ifname':'eth1'}"
 
 static const struct list_row list_rows[] = {
 	{"[s54] valid-attachments", "{\"cni.dev/valid-attachments\":[" C2 "," C1 "]}", 0, true, 2,
@@ -168,18 +164,16 @@ static const struct list_row list_rows[] = {
 	{"[s54] another interface of the container",
 	 "{\"cni.dev/valid-attachments\":[" C1_ETH1 "," C2 "]}", 0, true, 2, false},
 	{"[s23] keys of entries in any case",
-	 "{\"cni.dev/valid-attachments\":[{\"ContainerID\":\"c1\",\"IfName\":\"eth0\"}]}", 0, true,
-	 1, true},
-	{"[s55] null is an empty list", "{\"cni.dev/valid-attachments\":null}", 0, true, 0, false},
-	{"[s55] an empty list", "{\"cni.dev/valid-attachments\":[]}", 0, true, 0, false},
-	{"[s56] no list at all", "{\"name\":\"n\"}", 0, false, 0, false},
-	{"[s17] no array", "{\"cni.dev/valid-attachments\":{}}", 6, true, 0, false},
-	{"[s17] null in the list", "{\"cni.dev/valid-attachments\":[null]}", 6, true, 0, false},
+	 "{'cni.dev/valid-attachments':[{'ContainerID':'c1','IfName':'eth0'}]}", 0, true, 1, true},
+	{"[s55] null is an empty list", "{'cni.dev/valid-attachments':null}", 0, true, 0, false},
+	{"[s55] an empty list", "{'cni.dev/valid-attachments':[]}", 0, true, 0, false},
+	{"[s56] no list at all", "{'name':'n'}", 0, false, 0, false},
+	{"[s17] no array", "{'cni.dev/valid-attachments':{}}", 6, true, 0, false},
+	{"[s17] null in the list", "{'cni.dev/valid-attachments':[null]}", 6, true, 0, false},
 	{"[s17] an ID that is a number",
-	 "{\"cni.dev/valid-attachments\":[{\"containerID\":1,\"ifname\":\"eth0\"}]}", 6, true, 0,
-	 false},
+	 "{'cni.dev/valid-attachments':[{'containerID':1,'ifname':'eth0'}]}", 6, true, 0, false},
 	{"an entry without ifname is refused, lest GC deletes what it stands for",
-	 "{\"cni.dev/valid-attachments\":[{\"containerID\":\"c1\"}]}", 7, true, 0, false},
+	 "{'cni.dev/valid-attachments':[{'containerID':'c1'}]}", 7, true, 0, false},
 };
 
 static void reads_valid_attachments(void **state)
@@ -187,16 +181,15 @@ static void reads_valid_attachments(void **state)
 	const struct list_row *row = *state;
 	cleanup_json json_t *config = json_of(row->text);
 	cleanup_json json_t *valid = NULL;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_attachments_read(&valid, config, &err), row->code ? -1 : 0);
+	assert_int_equal(cni_attachments_read(&valid, config, &fault), row->code ? -1 : 0);
 	assert_int_equal(valid != NULL, row->given);
 	if (!row->code) {
 		assert_int_equal(json_object_size(valid), row->count);
 		assert_int_equal(cni_attachments_have(valid, "c1", "eth0"), row->has);
 		assert_false(cni_attachments_have(valid, "c", "eth0"));
 	}
-	assert_error(&err, row->code, "cni.dev/valid-attachments");
+	assert_error(row->code, "cni.dev/valid-attachments");
 }
 
 int main(void)

@@ -21,9 +21,8 @@ struct output {
 
 static char *read_all(int fd)
 {
-	struct cni_error err = {0};
 	size_t length;
-	char *text = cni_read_all(fd, CNI_INPUT_LIMIT, "pipe", &length, &err);
+	char *text = cni_read_all(fd, CNI_INPUT_LIMIT, "pipe", &length, &fault);
 
 	assert_non_null(text);
 	close(fd);
@@ -79,9 +78,8 @@ static json_t *one_document(const struct output *output)
 static int reply_result(void)
 {
 	cleanup_json json_t *result = json_of("{\"cniVersion\":\"1.0.0\",\"z\":1,\"a\":2}");
-	struct cni_error err = {0};
 
-	return cni_reply_result(result, &err);
+	return cni_reply_result(result, &fault);
 }
 
 static void result_is_one_document_with_its_order(void **state)
@@ -99,9 +97,7 @@ static void result_is_one_document_with_its_order(void **state)
 
 static int reply_versions(void)
 {
-	struct cni_error err = {0};
-
-	return cni_reply_versions(&err);
+	return cni_reply_versions(&fault);
 }
 
 static void versions_are_one_line(void **state)
@@ -117,11 +113,9 @@ static void versions_are_one_line(void **state)
 
 static int reply_plain_error(void)
 {
-	struct cni_error err = {0};
-
-	cni_error_set(&err, CNI_ERROR_INVALID_CONFIGURATION, "bad port");
-	cni_reply_error("0.4.0", &err);
-	cni_error_release(&err);
+	cni_error_set(&fault, CNI_ERROR_INVALID_CONFIGURATION, "bad port");
+	cni_reply_error("0.4.0", &fault);
+	cni_error_release(&fault);
 	return 0;
 }
 
@@ -139,12 +133,10 @@ static void error_without_details_leaves_them_out(void **state)
 
 static int reply_error_with_strange_text(void)
 {
-	struct cni_error err = {0};
-
-	cni_error_set(&err, CNI_ERROR_INVALID_ENVIRONMENT, "a\xff\xc3\xa9\xe2\x82 \"\n\x01z");
-	cni_error_set_details(&err, "%s", "\xc0\x80\xed\xa0\x80");
-	cni_reply_error("1.1.0", &err);
-	cni_error_release(&err);
+	cni_error_set(&fault, CNI_ERROR_INVALID_ENVIRONMENT, "a\xff\xc3\xa9\xe2\x82 \"\n\x01z");
+	cni_error_set_details(&fault, "%s", "\xc0\x80\xed\xa0\x80");
+	cni_reply_error("1.1.0", &fault);
+	cni_error_release(&fault);
 	return 0;
 }
 
@@ -163,12 +155,10 @@ static void error_is_valid_json_whatever_it_quotes(void **state)
 
 static int reply_result_then_error(void)
 {
-	struct cni_error err = {0};
-
 	reply_result();
-	cni_error_set(&err, CNI_ERROR_IO, "too late");
-	cni_reply_error("1.1.0", &err);
-	cni_error_release(&err);
+	cni_error_set(&fault, CNI_ERROR_IO, "too late");
+	cni_reply_error("1.1.0", &fault);
+	cni_error_release(&fault);
 	return reply_result();
 }
 
@@ -189,14 +179,13 @@ static void nothing_follows_a_reply(void **state)
 static int reply_and_report(void)
 {
 	cleanup_json json_t *result = json_of("{\"cniVersion\":\"1.0.0\"}");
-	struct cni_error err = {0};
 	int code;
 
-	if (!cni_reply_result(result, &err))
+	if (!cni_reply_result(result, &fault))
 		return 0;
-	cni_reply_error("1.0.0", &err);
-	code = err.code;
-	cni_error_release(&err);
+	cni_reply_error("1.0.0", &fault);
+	code = fault.code;
+	cni_error_release(&fault);
 	return code == CNI_ERROR_IO;
 }
 

@@ -22,98 +22,86 @@ struct read_row {
 static const struct read_row read_rows[] = {
 	{"[s32] {} has nothing", "1.0.0", "{}", 0, ""},
 	{"[s25] 0.2.0 dual stack", "0.2.0",
-	 "{\"cniVersion\":\"0.2.0\",\"ip4\":{\"ip\":\"10.8.0.3/24\",\"gateway\":\"10.8.0.1\","
-	 "\"routes\":[{\"dst\":\"0.0.0.0/0\"}]},\"ip6\":{\"ip\":\"fd00:8::3/64\"},\"dns\":{}}",
+	 "{'cniVersion':'0.2.0','ip4':{'ip':'10.8.0.3/"
+	 "24','gateway':'10.8.0.1','routes':[{'dst':'0.0.0.0/0'}]},'ip6':{'ip':'fd00:8::3/"
+	 "64'},'dns':{}}",
 	 0, "10.8.0.3/24@-1 fd00:8::3/64@-1 "},
-	{"[s25] 0.1.0 IPv6 only", "0.1.0", "{\"ip6\":{\"ip\":\"fd00:8::3/64\"}}", 0,
-	 "fd00:8::3/64@-1 "},
+	{"[s25] 0.1.0 IPv6 only", "0.1.0", "{'ip6':{'ip':'fd00:8::3/64'}}", 0, "fd00:8::3/64@-1 "},
 	{"[s25] 0.3.1 dual stack", "0.3.1",
-	 "{\"cniVersion\":\"0.3.1\",\"interfaces\":[{\"name\":\"eth0\",\"mac\":\"02:00:00:00:00:"
-	 "01\","
-	 "\"sandbox\":\"/run/netns/x\"}],\"ips\":[{\"version\":\"4\",\"address\":\"10.8.0.4/24\","
-	 "\"gateway\":\"10.8.0.1\",\"interface\":0},{\"version\":\"6\",\"address\":"
-	 "\"fd00:8::4/64\",\"interface\":0}],\"routes\":[],\"dns\":{}}",
+	 "{'cniVersion':'0.3.1','interfaces':[{'name':'eth0','mac':'02:00:00:00:00:01','sandbox':'/"
+	 "run/netns/x'}],'ips':[{'version':'4','address':'10.8.0.4/"
+	 "24','gateway':'10.8.0.1','interface':0},{'version':'6','address':'fd00:8::4/"
+	 "64','interface':0}],'routes':[],'dns':{}}",
 	 0, "10.8.0.4/24@0 fd00:8::4/64@0 eth0,02:00:00:00:00:01,/run/netns/x "},
 	{"[s25] 1.1.0 with its own keys", "1.1.0",
-	 "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"br0\"},{\"name\":\"eth0\",\"mtu\":"
-	 "1400,"
-	 "\"socketPath\":\"/x\",\"pciID\":\"1\",\"sandbox\":\"/n\"}],\"ips\":[{\"address\":"
-	 "\"10.8.0.4/24\",\"interface\":1}]}",
+	 "{'cniVersion':'1.1.0','interfaces':[{'name':'br0'},{'name':'eth0','mtu':1400,'socketPath'"
+	 ":'/x','pciID':'1','sandbox':'/n'}],'ips':[{'address':'10.8.0.4/24','interface':1}]}",
 	 0, "10.8.0.4/24@1 br0,, eth0,,/n "},
 	{"[s23] keys in any case", "1.0.0",
-	 "{\"IPs\":[{\"Address\":\"10.8.0.4/"
-	 "24\",\"Interface\":0}],\"Interfaces\":[{\"Name\":\"eth0\","
-	 "\"Sandbox\":\"/n\"}]}",
+	 "{'IPs':[{'Address':'10.8.0.4/"
+	 "24','Interface':0}],'Interfaces':[{'Name':'eth0','Sandbox':'/n'}]}",
 	 0, "10.8.0.4/24@0 eth0,,/n "},
-	{"[s29] version missing in 0.3.1", "0.3.1", "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0,
+	{"[s29] version missing in 0.3.1", "0.3.1", "{'ips':[{'address':'10.8.0.4/24'}]}", 0,
 	 "10.8.0.4/24@-1 "},
-	{"[s29] version empty in 0.4.0", "0.4.0",
-	 "{\"ips\":[{\"version\":\"\",\"address\":\"fd00::4/64\"}]}", 0, "fd00::4/64@-1 "},
+	{"[s29] version empty in 0.4.0", "0.4.0", "{'ips':[{'version':'','address':'fd00::4/64'}]}",
+	 0, "fd00::4/64@-1 "},
 	{"[s29] the family comes from the address, not from version", "0.4.0",
-	 "{\"ips\":[{\"version\":\"6\",\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
-	{"[s29] IPv4 in IPv6", "1.0.0", "{\"ips\":[{\"address\":\"::ffff:10.1.0.1/120\"}]}", 0,
+	 "{'ips':[{'version':'6','address':'10.8.0.4/24'}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s29] IPv4 in IPv6", "1.0.0", "{'ips':[{'address':'::ffff:10.1.0.1/120'}]}", 0,
 	 "10.1.0.1/24@-1 "},
-	{"[s28] ip4 under 1.0.0 is ignored", "1.0.0", "{\"ip4\":{\"ip\":\"10.8.0.3/24\"}}", 0, ""},
-	{"[s28] ips under 0.2.0 is ignored", "0.2.0", "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}",
-	 0, ""},
-	{"[s28] a broken ip4 under 1.0.0 is ignored", "1.0.0", "{\"ip4\":7}", 0, ""},
+	{"[s28] ip4 under 1.0.0 is ignored", "1.0.0", "{'ip4':{'ip':'10.8.0.3/24'}}", 0, ""},
+	{"[s28] ips under 0.2.0 is ignored", "0.2.0", "{'ips':[{'address':'10.8.0.4/24'}]}", 0, ""},
+	{"[s28] a broken ip4 under 1.0.0 is ignored", "1.0.0", "{'ip4':7}", 0, ""},
 	{"[s38] interface -1 is none", "1.0.0",
-	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":-1}]}", 0, "10.8.0.4/24@-1 "},
+	 "{'ips':[{'address':'10.8.0.4/24','interface':-1}]}", 0, "10.8.0.4/24@-1 "},
 	{"[s38] interface out of range is none", "1.0.0",
-	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/"
-	 "24\",\"interface\":1}]}",
-	 0, "10.8.0.4/24@-1 a,, "},
+	 "{'interfaces':[{'name':'a'}],'ips':[{'address':'10.8.0.4/24','interface':1}]}", 0,
+	 "10.8.0.4/24@-1 a,, "},
 	{"[s38] interface far out of range is none", "1.0.0",
-	 "{\"interfaces\":[{\"name\":\"a\"}],\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":"
-	 "4294967296}]}",
+	 "{'interfaces':[{'name':'a'}],'ips':[{'address':'10.8.0.4/24','interface':4294967296}]}",
 	 0, "10.8.0.4/24@-1 a,, "},
 	{"[s38] interface null is none", "1.0.0",
-	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":null}]}", 0, "10.8.0.4/24@-1 "},
-	{"[s38] interface a string", "1.0.0",
-	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":\"0\"}]}", 6,
-	 "ips[0]: \"interface\" must be an integer, found the string \"0\""},
+	 "{'ips':[{'address':'10.8.0.4/24','interface':null}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s38] interface a string", "1.0.0", "{'ips':[{'address':'10.8.0.4/24','interface':'0'}]}",
+	 6, "ips[0]: \"interface\" must be an integer, found the string \"0\""},
 	{"[s38] interface a fraction", "1.0.0",
-	 "{\"ips\":[{\"address\":\"10.8.0.4/24\",\"interface\":0.5}]}", 6, "found the number 0.5"},
-	{"[s39] null inside ips", "1.0.0", "{\"ips\":[{\"address\":\"10.8.0.4/24\"},null]}", 6,
+	 "{'ips':[{'address':'10.8.0.4/24','interface':0.5}]}", 6, "found the number 0.5"},
+	{"[s39] null inside ips", "1.0.0", "{'ips':[{'address':'10.8.0.4/24'},null]}", 6,
 	 "ips[1] must be an object, found null"},
-	{"[s39] null inside interfaces", "1.0.0", "{\"interfaces\":[null]}", 6,
+	{"[s39] null inside interfaces", "1.0.0", "{'interfaces':[null]}", 6,
 	 "interfaces[0] must be an object, found null"},
-	{"[s17] a string inside ips", "1.0.0", "{\"ips\":[\"10.8.0.4/24\"]}", 6, "ips[0] must be"},
-	{"[s17] ips is an object", "1.0.0", "{\"ips\":{}}", 6, "\"ips\" must be an array"},
-	{"[s17] interfaces is a string", "0.4.0", "{\"interfaces\":\"x\"}", 6,
+	{"[s17] a string inside ips", "1.0.0", "{'ips':['10.8.0.4/24']}", 6, "ips[0] must be"},
+	{"[s17] ips is an object", "1.0.0", "{'ips':{}}", 6, "\"ips\" must be an array"},
+	{"[s17] interfaces is a string", "0.4.0", "{'interfaces':'x'}", 6,
 	 "\"interfaces\" must be an array"},
-	{"[s17] ip4 is an array", "0.2.0", "{\"ip4\":[]}", 6, "\"ip4\" must be an object"},
-	{"[s17] an address that is a number", "1.0.0", "{\"ips\":[{\"address\":1}]}", 6,
+	{"[s17] ip4 is an array", "0.2.0", "{'ip4':[]}", 6, "\"ip4\" must be an object"},
+	{"[s17] an address that is a number", "1.0.0", "{'ips':[{'address':1}]}", 6,
 	 "\"address\" must be a string"},
-	{"[s17] a name that is a number", "1.0.0", "{\"interfaces\":[{\"name\":1}]}", 6,
+	{"[s17] a name that is a number", "1.0.0", "{'interfaces':[{'name':1}]}", 6,
 	 "interfaces[0]: \"name\" must be a string"},
-	{"[s17] a sandbox that is true", "1.0.0", "{\"interfaces\":[{\"sandbox\":true}]}", 6,
+	{"[s17] a sandbox that is true", "1.0.0", "{'interfaces':[{'sandbox':true}]}", 6,
 	 "\"sandbox\" must be a string, found true"},
-	{"[s17] a cniVersion that is a number", "1.0.0", "{\"cniVersion\":1}", 6,
+	{"[s17] a cniVersion that is a number", "1.0.0", "{'cniVersion':1}", 6,
 	 "\"cniVersion\" must be a string"},
-	{"null for ips and interfaces is none", "1.0.0", "{\"ips\":null,\"interfaces\":null}", 0,
-	 ""},
-	{"an address is missing", "1.0.0", "{\"ips\":[{}]}", 7, "ips[0]: \"address\" is missing"},
-	{"an ip is missing", "0.2.0", "{\"ip4\":{}}", 7, "ip4: \"ip\" is missing"},
-	{"an address that is none", "1.0.0", "{\"ips\":[{\"address\":\"junk\"}]}", 7, "\"junk\""},
-	{"an address without prefix length", "1.0.0", "{\"ips\":[{\"address\":\"10.8.0.4\"}]}", 7,
+	{"null for ips and interfaces is none", "1.0.0", "{'ips':null,'interfaces':null}", 0, ""},
+	{"an address is missing", "1.0.0", "{'ips':[{}]}", 7, "ips[0]: \"address\" is missing"},
+	{"an ip is missing", "0.2.0", "{'ip4':{}}", 7, "ip4: \"ip\" is missing"},
+	{"an address that is none", "1.0.0", "{'ips':[{'address':'junk'}]}", 7, "\"junk\""},
+	{"an address without prefix length", "1.0.0", "{'ips':[{'address':'10.8.0.4'}]}", 7,
 	 "\"10.8.0.4\""},
-	{"an address with a bad prefix length", "0.2.0", "{\"ip4\":{\"ip\":\"10.8.0.4/33\"}}", 7,
+	{"an address with a bad prefix length", "0.2.0", "{'ip4':{'ip':'10.8.0.4/33'}}", 7,
 	 "\"10.8.0.4/33\""},
 	{"[s27] no cniVersion takes the configuration's", "0.4.0",
-	 "{\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0, "10.8.0.4/24@-1 "},
+	 "{'ips':[{'address':'10.8.0.4/24'}]}", 0, "10.8.0.4/24@-1 "},
 	{"[s27] another version of the family 0.3", "0.3.1",
-	 "{\"cniVersion\":\"0.4.0\",\"ips\":[{\"address\":\"10.8.0.4/24\"}]}", 0,
-	 "10.8.0.4/24@-1 "},
-	{"[s27] another version of the family 1.0", "1.1.0", "{\"cniVersion\":\"1.0.0\"}", 0, ""},
-	{"[s27] another version of the family 0.1", "0.1.0", "{\"cniVersion\":\"0.2.0\"}", 0, ""},
-	{"[s27] a result of 1.0.0 under 0.4.0", "0.4.0", "{\"cniVersion\":\"1.0.0\"}", 7,
+	 "{'cniVersion':'0.4.0','ips':[{'address':'10.8.0.4/24'}]}", 0, "10.8.0.4/24@-1 "},
+	{"[s27] another version of the family 1.0", "1.1.0", "{'cniVersion':'1.0.0'}", 0, ""},
+	{"[s27] another version of the family 0.1", "0.1.0", "{'cniVersion':'0.2.0'}", 0, ""},
+	{"[s27] a result of 1.0.0 under 0.4.0", "0.4.0", "{'cniVersion':'1.0.0'}", 7,
 	 "a result of cniVersion \"1.0.0\" cannot be used with a configuration of cniVersion "
 	 "\"0.4.0\""},
-	{"[s27] a result of 0.2.0 under 0.3.0", "0.3.0", "{\"cniVersion\":\"0.2.0\"}", 7,
-	 "\"0.2.0\""},
-	{"[s27] a result of an unknown version", "1.0.0", "{\"cniVersion\":\"1.2.0\"}", 7,
-	 "\"1.2.0\""},
+	{"[s27] a result of 0.2.0 under 0.3.0", "0.3.0", "{'cniVersion':'0.2.0'}", 7, "\"0.2.0\""},
+	{"[s27] a result of an unknown version", "1.0.0", "{'cniVersion':'1.2.0'}", 7, "\"1.2.0\""},
 };
 
 static void describe_result(const struct cni_result *result, char *text, size_t size)
@@ -138,13 +126,12 @@ static void reads_result(void **state)
 	const struct read_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct cni_result result = {0};
-	struct cni_error err = {0};
 	char text[512];
 
-	assert_int_equal(cni_result_read(&result, json, row->version, &err), row->code ? -1 : 0);
+	assert_int_equal(cni_result_read(&result, json, row->version, &fault), row->code ? -1 : 0);
 	describe_result(&result, text, sizeof(text));
 	assert_string_equal(text, row->code ? "" : row->expected);
-	assert_error(&err, row->code, row->expected);
+	assert_error(row->code, row->expected);
 	cni_result_release(&result);
 }
 
@@ -157,29 +144,25 @@ struct first_row {
 
 /* interfaces: 0 the bridge, 1 the host's veth, 2 eth0, 3 eth1; 4 eth0 without sandbox */
 static const struct first_row first_rows[] = {
-	{"[s37] eth0 of bridge's result", "[{\"address\":\"10.0.0.2/24\",\"interface\":2}]",
-	 "10.0.0.2", NULL},
+	{"[s37] eth0 of bridge's result", "[{'address':'10.0.0.2/24','interface':2}]", "10.0.0.2",
+	 NULL},
 	{"[s37] an address of another interface is skipped",
-	 "[{\"address\":\"10.0.0.3/24\",\"interface\":3},{\"address\":\"10.0.0.2/24\","
-	 "\"interface\":2}]",
+	 "[{'address':'10.0.0.3/24','interface':3},{'address':'10.0.0.2/24','interface':2}]",
 	 "10.0.0.2", NULL},
 	{"[s37] an address on the host is skipped",
-	 "[{\"address\":\"10.0.0.1/24\",\"interface\":0},{\"address\":\"10.0.0.3/24\","
-	 "\"interface\":4}]",
-	 NULL, NULL},
-	{"[s38] an address without index is taken", "[{\"address\":\"10.0.0.2/24\"}]", "10.0.0.2",
+	 "[{'address':'10.0.0.1/24','interface':0},{'address':'10.0.0.3/24','interface':4}]", NULL,
 	 NULL},
-	{"[s38] an index out of range is taken", "[{\"address\":\"10.0.0.2/24\",\"interface\":9}]",
+	{"[s38] an address without index is taken", "[{'address':'10.0.0.2/24'}]", "10.0.0.2",
+	 NULL},
+	{"[s38] an index out of range is taken", "[{'address':'10.0.0.2/24','interface':9}]",
 	 "10.0.0.2", NULL},
 	{"[s40] of several the first is taken",
-	 "[{\"address\":\"10.0.0.2/24\",\"interface\":2},{\"address\":\"10.0.0.9/24\","
-	 "\"interface\":2}]",
+	 "[{'address':'10.0.0.2/24','interface':2},{'address':'10.0.0.9/24','interface':2}]",
 	 "10.0.0.2", NULL},
-	{"[s41] IPv6 only", "[{\"address\":\"fd00::2/64\",\"interface\":2}]", NULL, "fd00::2"},
+	{"[s41] IPv6 only", "[{'address':'fd00::2/64','interface':2}]", NULL, "fd00::2"},
 	{"[s37] the first of each family",
-	 "[{\"address\":\"fd00::2/64\",\"interface\":2},{\"address\":\"10.0.0.2/"
-	 "24\",\"interface\":2},"
-	 "{\"address\":\"fd00::3/64\",\"interface\":2}]",
+	 "[{'address':'fd00::2/64','interface':2},{'address':'10.0.0.2/"
+	 "24','interface':2},{'address':'fd00::3/64','interface':2}]",
 	 "10.0.0.2", "fd00::2"},
 };
 
@@ -195,14 +178,13 @@ static void assert_address(const struct cni_result_address *address, const char 
 static void finds_the_first_address(void **state)
 {
 	const struct first_row *row = *state;
-	cleanup_json json_t *json = json_of(
-		"{\"interfaces\":[{\"name\":\"cni0\"},{\"name\":\"veth1\"},{\"name\":\"eth0\","
-		"\"sandbox\":\"/n\"},{\"name\":\"eth1\",\"sandbox\":\"/n\"},{\"name\":\"eth0\"}]}");
+	cleanup_json json_t *json =
+		json_of("{'interfaces':[{'name':'cni0'},{'name':'veth1'},{'name':'eth0','sandbox':'"
+			"/n'},{'name':'eth1','sandbox':'/n'},{'name':'eth0'}]}");
 	struct cni_result result = {0};
-	struct cni_error err = {0};
 
 	json_object_set_new(json, "ips", json_of(row->ips));
-	assert_int_equal(cni_result_read(&result, json, "1.0.0", &err), 0);
+	assert_int_equal(cni_result_read(&result, json, "1.0.0", &fault), 0);
 	assert_address(cni_result_first_address(&result, true, "eth0"), row->ipv4);
 	assert_address(cni_result_first_address(&result, false, "eth0"), row->ipv6);
 	cni_result_release(&result);
@@ -219,17 +201,15 @@ struct convert_row {
 
 static const struct convert_row relabel_rows[] = {
 	{"[s34] unknown keys and order survive", NULL, "0.3.1",
-	 "{\"z\":1,\"cniVersion\":\"0.4.0\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/"
-	 "24\"}],"
-	 "\"a\":{\"k\":9007199254740993}}",
+	 "{'z':1,'cniVersion':'0.4.0','ips':[{'x':[null,1.5],'address':'10.0.0.1/"
+	 "24'}],'a':{'k':9007199254740993}}",
 	 0,
-	 "{\"z\":1,\"cniVersion\":\"0.3.1\",\"ips\":[{\"x\":[null,1.5],\"address\":\"10.0.0.1/"
-	 "24\"}],"
-	 "\"a\":{\"k\":9007199254740993}}"},
-	{"[s26] cniVersion is added where missing", NULL, "1.0.0", "{\"dns\":{}}", 0,
-	 "{\"dns\":{},\"cniVersion\":\"1.0.0\"}"},
-	{"[s23] another spelling does not contradict", NULL, "1.0.0", "{\"CNIVersion\":\"1.1.0\"}",
-	 0, "{\"cniVersion\":\"1.0.0\"}"},
+	 "{'z':1,'cniVersion':'0.3.1','ips':[{'x':[null,1.5],'address':'10.0.0.1/"
+	 "24'}],'a':{'k':9007199254740993}}"},
+	{"[s26] cniVersion is added where missing", NULL, "1.0.0", "{'dns':{}}", 0,
+	 "{'dns':{},'cniVersion':'1.0.0'}"},
+	{"[s23] another spelling does not contradict", NULL, "1.0.0", "{'CNIVersion':'1.1.0'}", 0,
+	 "{'cniVersion':'1.0.0'}"},
 };
 
 static void relabels(void **state)

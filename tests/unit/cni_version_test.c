@@ -50,21 +50,18 @@ static const struct check_row check_rows[] = {
 static void command_in_version(void **state)
 {
 	const struct check_row *row = *state;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_version_check(row->command, row->version, &err), row->code ? -1 : 0);
-	assert_error(&err, row->code, row->version);
+	assert_int_equal(cni_version_check(row->command, row->version, &fault), row->code ? -1 : 0);
+	assert_error(row->code, row->version);
 }
 
 static void refusal_names_both_sides(void **state)
 {
-	struct cni_error err = {0};
-
-	assert_int_equal(cni_version_check(CNI_ADD, "2.0.0", &err), -1);
-	assert_string_equal(cni_error_details(&err),
+	assert_int_equal(cni_version_check(CNI_ADD, "2.0.0", &fault), -1);
+	assert_string_equal(cni_error_details(&fault),
 			    "config is \"2.0.0\", plugin supports [0.1.0, 0.2.0, 0.3.0, 0.3.1, "
 			    "0.4.0, 1.0.0, 1.1.0]");
-	assert_error(&err, 1, "0.3.1, 0.4.0");
+	assert_error(1, "0.3.1, 0.4.0");
 }
 
 struct text_row {
@@ -82,9 +79,8 @@ static const struct text_row valid_rows[] = {
 static void is_valid(void **state)
 {
 	const struct text_row *row = *state;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_version_validate(row->version, &err), 0);
+	assert_int_equal(cni_version_validate(row->version, &fault), 0);
 }
 
 static const struct text_row invalid_rows[] = {
@@ -101,10 +97,9 @@ static const struct text_row invalid_rows[] = {
 static void is_refused(void **state)
 {
 	const struct text_row *row = *state;
-	struct cni_error err = {0};
 
-	assert_int_equal(cni_version_validate(row->version, &err), -1);
-	assert_error(&err, 6, row->version);
+	assert_int_equal(cni_version_validate(row->version, &fault), -1);
+	assert_error(6, row->version);
 }
 
 struct family_row {

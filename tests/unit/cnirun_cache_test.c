@@ -40,31 +40,29 @@ static struct runtime_conf conf_of(const char *container_id, const char *ifname)
 	};
 }
 
-static int write_entry(json_t *args, json_t *capability_args, json_t *result, struct cni_error *err)
+static int write_entry(json_t *args, json_t *capability_args, json_t *result)
 {
 	struct runtime_conf conf = conf_of("c", "eth0");
 
 	conf.args = args;
 	conf.capability_args = capability_args;
-	return cache_write(&list, &conf, result, err);
+	return cache_write(&list, &conf, result, &fault);
 }
 
-static int read_entry(struct cache_entry *entry, const char *network, const char *container_id,
-		      struct cni_error *err)
+static int read_entry(struct cache_entry *entry, const char *network, const char *container_id)
 {
 	const struct runtime_conf conf = conf_of(container_id, "eth0");
 
-	return cache_read(entry, network, &conf, err);
+	return cache_read(entry, network, &conf, &fault);
 }
 
 static void all_fields_written(void **state)
 {
-	struct cni_error err = {0};
 	json_t *args = json_of("[[\"A\",\"1\"]]");
 	json_t *capability_args = json_of("{\"mac\":\"00:11\"}");
 	json_t *result = json_of("{\"cniVersion\":\"1.0.0\",\"x\":9007199254740993}");
 
-	assert_int_equal(write_entry(args, capability_args, result, &err), 0);
+	assert_int_equal(write_entry(args, capability_args, result), 0);
 	assert_string_equal(sandbox_read(FILE_NAME),
 			    "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"config\":"
 			    "\"eyJuYW1lIjogIm4ifQo=\","
@@ -90,26 +88,24 @@ static void conflist_read_again(void **state)
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct cache_entry entry = {.config = rows[i].config, .path = (char *)"P"};
 		struct conflist read = {0};
-		struct cni_error err = {0};
-		int failed = cache_read_conflist(&entry, &read, &err);
+		int failed = cache_read_conflist(&entry, &read, &fault);
 
 		assert_int_equal(failed, rows[i].error ? -1 : 0);
 		if (rows[i].error)
-			assert_non_null(strstr(err.message, rows[i].error));
+			assert_non_null(strstr(fault.message, rows[i].error));
 		else
 			assert_string_equal(conflist_plugin_type(json_array_get(read.plugins, 0)),
 					    "x");
-		cni_error_release(&err);
+		cni_error_release(&fault);
 		conflist_release(&read);
 	}
 }
 
 static void empty_fields_left_out(void **state)
 {
-	struct cni_error err = {0};
 	json_t *empty = json_array();
 
-	assert_int_equal(write_entry(empty, NULL, NULL, &err), 0);
+	assert_int_equal(write_entry(empty, NULL, NULL), 0);
 	assert_null(strstr(sandbox_read(FILE_NAME), "cniArgs"));
 	assert_null(strstr(sandbox_read(FILE_NAME), "capabilityArgs"));
 	assert_null(strstr(sandbox_read(FILE_NAME), "result"));
@@ -126,10 +122,9 @@ static unsigned int mode_of(const char *name)
 
 static void modes(void **state)
 {
-	struct cni_error err = {0};
 	mode_t before = umask(0);
 
-	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	assert_int_equal(write_entry(NULL, NULL, NULL), 0);
 	umask(before);
 	assert_int_equal(mode_of("results"), 0700);
 	assert_int_equal(mode_of(FILE_NAME), 0600);
@@ -153,14 +148,13 @@ static int count_files(void)
 /* A reader that opened the old file still has all of it. */
 static void replaced_not_overwritten(void **state)
 {
-	struct cni_error err = {0};
 	struct stat old;
 	struct stat new;
 
-	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	assert_int_equal(write_entry(NULL, NULL, NULL), 0);
 	assert_int_equal(stat(sandbox_path(FILE_NAME), &old), 0);
 	assert_int_equal(link(sandbox_path(FILE_NAME), sandbox_path("old")), 0);
-	assert_int_equal(write_entry(NULL, NULL, NULL, &err), 0);
+	assert_int_equal(write_entry(NULL, NULL, NULL), 0);
 	assert_int_equal(stat(sandbox_path(FILE_NAME), &new), 0);
 	assert_true(old.st_ino != new.st_ino);
 	assert_int_equal(count_files(), 1);
@@ -168,18 +162,15 @@ static void replaced_not_overwritten(void **state)
 
 static void no_place(void **state)
 {
-	struct cni_error err = {0};
-
 	sandbox_write("results", "a file");
-	assert_int_equal(write_entry(NULL, NULL, NULL, &err), -1);
-	assert_error(&err, 5, "results");
+	assert_int_equal(write_entry(NULL, NULL, NULL), -1);
+	assert_error(5, "results");
 }
 
 /* DEL could not read it, and would not know what was added. */
 static void too_large_to_read(void **state)
 {
 	enum { SIZE = 16 << 20 };
-	struct cni_error err = {0};
 	char *text = malloc(SIZE + 1);
 	json_t *result;
 
@@ -187,8 +178,8 @@ static void too_large_to_read(void **state)
 	memset(text, 'x', SIZE);
 	text[SIZE] = '\0';
 	result = json_pack("{s:s}", "x", text);
-	assert_int_equal(write_entry(NULL, NULL, result, &err), -1);
-	assert_error(&err, 5, "too large for the cache");
+	assert_int_equal(write_entry(NULL, NULL, result), -1);
+	assert_error(5, "too large for the cache");
 	assert_false(sandbox_has(FILE_NAME));
 	json_decref(result);
 	free(text);
@@ -197,10 +188,9 @@ static void too_large_to_read(void **state)
 static void libcni_file_read(void **state)
 {
 	struct cache_entry entry = {0};
-	struct cni_error err = {0};
 
 	write_file(libcni_file);
-	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c"), 0);
 	assert_string_equal(entry.network, "n");
 	assert_string_equal(entry.container_id, "c");
 	assert_string_equal(entry.ifname, "eth0");
@@ -214,10 +204,9 @@ static void libcni_file_read(void **state)
 static void old_format_read(void **state)
 {
 	struct cache_entry entry = {0};
-	struct cni_error err = {0};
 
 	write_file("{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
-	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c"), 0);
 	assert_json_text(entry.result, "{\"cniVersion\":\"0.4.0\",\"ips\":[]}");
 	assert_null(entry.args);
 	cache_release(&entry);
@@ -227,12 +216,11 @@ static void missing_file(void **state)
 {
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	struct cache_entry entry = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(read_entry(&entry, "n", "c", &err), 0);
+	assert_int_equal(read_entry(&entry, "n", "c"), 0);
 	assert_null(entry.root);
 	cache_release(&entry);
-	assert_int_equal(cache_remove("n", &conf, &err), 0);
+	assert_int_equal(cache_remove("n", &conf, &fault), 0);
 }
 
 struct broken_row {
@@ -263,12 +251,11 @@ static void broken_file(void **state)
 {
 	const struct broken_row *row = *state;
 	struct cache_entry entry = {0};
-	struct cni_error err = {0};
 
 	write_file(row->text);
-	assert_int_equal(read_entry(&entry, "n", "c", &err), -1);
+	assert_int_equal(read_entry(&entry, "n", "c"), -1);
 	assert_false(entry.is_of_another);
-	assert_error(&err, 6, FILE_NAME);
+	assert_error(6, FILE_NAME);
 	cache_release(&entry);
 }
 
@@ -276,17 +263,16 @@ static void broken_file(void **state)
 static void file_of_another(void **state)
 {
 	struct cache_entry entry = {0};
-	struct cni_error err = {0};
 
 	sandbox_make_directory("results");
 	sandbox_write("results/a-b-c-eth0",
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
 		      "\"networkName\":\"a-b\"}");
-	assert_int_equal(read_entry(&entry, "a", "b-c", &err), -1);
+	assert_int_equal(read_entry(&entry, "a", "b-c"), -1);
 	assert_true(entry.is_of_another);
-	assert_error(&err, 6, "\"a-b\"");
+	assert_error(6, "\"a-b\"");
 	cache_release(&entry);
-	assert_int_equal(read_entry(&entry, "a-b", "c", &err), 0);
+	assert_int_equal(read_entry(&entry, "a-b", "c"), 0);
 	assert_non_null(entry.root);
 	cache_release(&entry);
 }
@@ -294,14 +280,13 @@ static void file_of_another(void **state)
 static void all_of_a_network(void **state)
 {
 	struct cache_entries entries = {0};
-	struct cni_error err = {0};
 
 	write_file(libcni_file);
 	sandbox_write("results/n-m-c-eth0",
 		      "{\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\","
 		      "\"networkName\":\"n-m\"}");
 	sandbox_write("results/other-c-eth0", "broken, but not ours");
-	assert_int_equal(cache_read_all(&entries, "n", sandbox, &err), 0);
+	assert_int_equal(cache_read_all(&entries, "n", sandbox, &fault), 0);
 	assert_int_equal(entries.count, 1);
 	assert_string_equal(entries.entries[0].network, "n");
 	assert_json_text(entries.possible, "[]");
@@ -320,24 +305,22 @@ static bool is_free(const char *name)
 	return !failed;
 }
 
-static int lock_attachment(int *lock, const char *network, const char *ifname,
-			   struct cni_error *err)
+static int lock_attachment(int *lock, const char *network, const char *ifname)
 {
 	const struct runtime_conf conf = conf_of("c", ifname);
 
-	return cache_lock_attachment(lock, network, &conf, err);
+	return cache_lock_attachment(lock, network, &conf, &fault);
 }
 
 static void attachment_locked(void **state)
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 
-	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
+	assert_int_equal(lock_attachment(&lock, "n", "eth0"), 0);
 	assert_false(is_free("locks/n"));
 	/* Would hang if attachments excluded one another. */
-	assert_int_equal(lock_attachment(&other, "n", "eth1", &err), 0);
+	assert_int_equal(lock_attachment(&other, "n", "eth1"), 0);
 	cache_lock_release(&other);
 	cache_lock_release(&lock);
 	assert_true(is_free("locks/n"));
@@ -348,11 +331,10 @@ static void network_locked(void **state)
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 
-	assert_int_equal(cache_lock_network(&lock, "n", &conf, &err), 0);
+	assert_int_equal(cache_lock_network(&lock, "n", &conf, &fault), 0);
 	assert_false(is_free("locks/n"));
-	assert_int_equal(lock_attachment(&other, "m", "eth0", &err), 0);
+	assert_int_equal(lock_attachment(&other, "m", "eth0"), 0);
 	cache_lock_release(&other);
 	cache_lock_release(&lock);
 	assert_true(is_free("locks/n"));
@@ -362,10 +344,9 @@ static void widened_by_the_last(void **state)
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 
-	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
-	assert_int_equal(lock_attachment(&other, "n", "eth1", &err), 0);
+	assert_int_equal(lock_attachment(&lock, "n", "eth0"), 0);
+	assert_int_equal(lock_attachment(&other, "n", "eth1"), 0);
 	assert_false(cache_lock_widen(lock));
 	assert_true(cache_lock_widen(other));
 	assert_false(is_free("locks/n"));
@@ -392,14 +373,13 @@ static void swept(void **state)
 static pid_t leave_plugin(void)
 {
 	int lock = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 	pid_t child, plugin = 0;
 	int ends[2];
 
 	assert_int_equal(pipe(ends), 0);
 	child = fork();
 	if (!child) {
-		if (lock_attachment(&lock, "n", "eth0", &err))
+		if (lock_attachment(&lock, "n", "eth0"))
 			_exit(1);
 		plugin = fork();
 		if (!plugin)
@@ -417,19 +397,18 @@ static void held_by_plugin_of_killed_run(void **state)
 {
 	struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 	pid_t plugin = leave_plugin();
 
 	conf.timeout = 1;
-	assert_int_equal(cache_lock_attachment(&lock, "n", &conf, &err), -1);
-	assert_int_equal(err.code, CNI_ERROR_TRY_AGAIN);
-	assert_non_null(strstr(err.message, "locks/n has been locked for over 1 second: "));
-	cni_error_release(&err);
+	assert_int_equal(cache_lock_attachment(&lock, "n", &conf, &fault), -1);
+	assert_int_equal(fault.code, CNI_ERROR_TRY_AGAIN);
+	assert_non_null(strstr(fault.message, "locks/n has been locked for over 1 second: "));
+	cni_error_release(&fault);
 	cache_lock_release(&lock);
-	assert_int_equal(lock_attachment(&lock, "n", "eth1", &err), 0);
+	assert_int_equal(lock_attachment(&lock, "n", "eth1"), 0);
 	cache_lock_release(&lock);
 	kill(plugin, SIGKILL);
-	assert_int_equal(lock_attachment(&lock, "n", "eth0", &err), 0);
+	assert_int_equal(lock_attachment(&lock, "n", "eth0"), 0);
 	cache_lock_release(&lock);
 }
 
@@ -437,11 +416,10 @@ static void held_by_plugin_of_killed_run(void **state)
 static void count_up(void)
 {
 	int lock = CACHE_LOCK_NONE;
-	struct cni_error err = {0};
 	char text[32];
 	int number;
 
-	if (lock_attachment(&lock, "n", "eth0", &err))
+	if (lock_attachment(&lock, "n", "eth0"))
 		_exit(1);
 	number = atoi(sandbox_read("number"));
 	usleep(2000);

@@ -62,10 +62,10 @@ static const struct list_row list_rows[] = {
 	{"nothing", "", "the list", 6},
 };
 
-static int parse(struct conflist *list, const char *text, size_t length, struct cni_error *err)
+static int parse(struct conflist *list, const char *text, size_t length)
 {
-	json_t *root = cni_json_parse_object(text, length, "the list", err);
-	int failed = root ? conflist_read(list, root, NULL, "the list", err) : -1;
+	json_t *root = cni_json_parse_object(text, length, "the list", &fault);
+	int failed = root ? conflist_read(list, root, NULL, "the list", &fault) : -1;
 
 	json_decref(root);
 	return failed;
@@ -75,11 +75,10 @@ static void list_read(void **state)
 {
 	const struct list_row *row = *state;
 	struct conflist list = {0};
-	struct cni_error err = {0};
-	int failed = parse(&list, row->text, strlen(row->text), &err);
+	int failed = parse(&list, row->text, strlen(row->text));
 
 	assert_int_equal(failed, row->code ? -1 : 0);
-	assert_error(&err, row->code, row->expected);
+	assert_error(row->code, row->expected);
 	conflist_release(&list);
 }
 
@@ -88,11 +87,10 @@ static void deep_list(void **state)
 	enum { DEPTH = 100000 };
 	static char text[DEPTH + 1];
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
 	memset(text, '[', DEPTH);
-	assert_int_equal(parse(&list, text, DEPTH, &err), -1);
-	assert_error(&err, 6, "the list");
+	assert_int_equal(parse(&list, text, DEPTH), -1);
+	assert_error(6, "the list");
 	conflist_release(&list);
 }
 
@@ -125,11 +123,10 @@ static void version_chosen(void **state)
 {
 	const struct version_row *row = *state;
 	struct conflist list = {0};
-	struct cni_error err = {0};
 	char text[512];
 
 	snprintf(text, sizeof(text), "{%s\"name\":\"n\"," PLUGINS "}", row->keys);
-	assert_int_equal(parse(&list, text, strlen(text), &err), 0);
+	assert_int_equal(parse(&list, text, strlen(text)), 0);
 	assert_string_equal(list.version, row->version);
 	conflist_release(&list);
 }
@@ -152,13 +149,12 @@ static void switch_read(void **state)
 {
 	const struct switch_row *row = *state;
 	struct conflist list = {0};
-	struct cni_error err = {0};
 	char text[512];
 
 	snprintf(text, sizeof(text),
 		 "{\"name\":\"n\",\"disableCheck\":%s,\"disableGC\":%s," PLUGINS "}", row->value,
 		 row->value);
-	assert_int_equal(parse(&list, text, strlen(text), &err), 0);
+	assert_int_equal(parse(&list, text, strlen(text)), 0);
 	assert_true(list.disable_check == row->expected);
 	assert_true(list.disable_gc == row->expected);
 	conflist_release(&list);
@@ -181,13 +177,12 @@ static void write_single(const char *file, const char *name, const char *type)
 	sandbox_write(file, text);
 }
 
-static int find_in(const char *directory, const char *name, struct conflist *list,
-		   struct cni_error *err)
+static int find_in(const char *directory, const char *name, struct conflist *list)
 {
 	int failed;
 
 	setenv("NETCONFPATH", directory, 1);
-	failed = conflist_find(list, name, err);
+	failed = conflist_find(list, name, &fault);
 	unsetenv("NETCONFPATH");
 	return failed;
 }
@@ -195,14 +190,13 @@ static int find_in(const char *directory, const char *name, struct conflist *lis
 static void assert_found(const char *name, const char *types)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 	char found[128] = "";
 	json_t *plugin;
 	size_t index;
 
-	if (find_in(sandbox, name, &list, &err))
-		print_error("%s\n", cni_error_message(&err));
-	assert_error(&err, 0, NULL);
+	if (find_in(sandbox, name, &list))
+		print_error("%s\n", cni_error_message(&fault));
+	assert_error(0, NULL);
 	json_array_foreach (list.plugins, index, plugin) {
 		strncat(found, index ? " " : "", 1);
 		strncat(found, conflist_plugin_type(plugin), 32);
@@ -214,10 +208,9 @@ static void assert_found(const char *name, const char *types)
 static void assert_not_found(const char *name, int code, const char *message)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(find_in(sandbox, name, &list, &err), -1);
-	assert_error(&err, code, message);
+	assert_int_equal(find_in(sandbox, name, &list), -1);
+	assert_error(code, message);
 	conflist_release(&list);
 }
 
@@ -246,10 +239,9 @@ static void singles_together(void **state)
 static void single_is_wrapped(void **state)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
 	sandbox_write("1.conf", "{\"cniVersion\":\"0.4.0\",\"Name\":\"n\",\"Type\":\"a\",\"x\":1}");
-	assert_int_equal(find_in(sandbox, "n", &list, &err), 0);
+	assert_int_equal(find_in(sandbox, "n", &list), 0);
 	assert_string_equal(list.name, "n");
 	assert_string_equal(list.version, "0.4.0");
 	assert_json_text(list.plugins,
@@ -276,10 +268,9 @@ static void not_found(void **state)
 static void no_directory(void **state)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(find_in(sandbox_path("none"), "n", &list, &err), -1);
-	assert_error(&err, 7, "no network named");
+	assert_int_equal(find_in(sandbox_path("none"), "n", &list), -1);
+	assert_error(7, "no network named");
 }
 
 static void broken_before(void **state)
@@ -340,9 +331,8 @@ static void folder_broken(void **state)
 static void assert_path_type(const char *file, const char *type)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(conflist_find(&list, sandbox_path(file), &err), 0);
+	assert_int_equal(conflist_find(&list, sandbox_path(file), &fault), 0);
 	assert_string_equal(conflist_plugin_type(json_array_get(list.plugins, 0)), type);
 	conflist_release(&list);
 }
@@ -360,10 +350,9 @@ static void found_by_path(void **state)
 static void path_missing(void **state)
 {
 	struct conflist list = {0};
-	struct cni_error err = {0};
 
-	assert_int_equal(conflist_find(&list, "none.conflist", &err), -1);
-	assert_error(&err, 5, "none.conflist");
+	assert_int_equal(conflist_find(&list, "none.conflist", &fault), -1);
+	assert_error(5, "none.conflist");
 }
 
 static void add_searches(struct test_list *list)

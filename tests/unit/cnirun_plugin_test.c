@@ -17,35 +17,33 @@ struct request_row {
 #define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
 
 static const struct request_row rows[] = {
-	{"[s123] name and version are set", "{\"type\":\"a\"}", NULL, NULL,
+	{"[s123] name and version are set", "{'type':'a'}", NULL, NULL,
 	 "{\"type\":\"a\"," ENDS "}"},
 	{"[s123] name and version are overwritten, in every spelling",
-	 "{\"Name\":\"x\",\"cniversion\":\"9\",\"type\":\"a\"}", NULL, NULL,
-	 "{\"type\":\"a\"," ENDS "}"},
-	{"[s123] prevResult", "{\"type\":\"a\"}", "{\"ips\":[]}", NULL,
+	 "{'Name':'x','cniversion':'9','type':'a'}", NULL, NULL, "{\"type\":\"a\"," ENDS "}"},
+	{"[s123] prevResult", "{'type':'a'}", "{'ips':[]}", NULL,
 	 "{\"type\":\"a\"," ENDS ",\"prevResult\":{\"ips\":[]}}"},
-	{"[s123] declared arguments only",
-	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":false}}", NULL,
-	 "{\"mac\":\"00:11\",\"ips\":[1],\"portMappings\":[]}",
+	{"[s123] declared arguments only", "{'type':'a','capabilities':{'mac':true,'ips':false}}",
+	 NULL, "{'mac':'00:11','ips':[1],'portMappings':[]}",
 	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":false}," ENDS
 	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
-	{"[s123] capabilities in another spelling",
-	 "{\"type\":\"a\",\"Capabilities\":{\"mac\":true}}", NULL, "{\"mac\":\"00:11\"}",
+	{"[s123] capabilities in another spelling", "{'type':'a','Capabilities':{'mac':true}}",
+	 NULL, "{'mac':'00:11'}",
 	 "{\"type\":\"a\",\"Capabilities\":{\"mac\":true}," ENDS
 	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
 	{"[s123] a declared capability without arguments",
-	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true}}", NULL, "{\"ips\":[]}",
+	 "{'type':'a','capabilities':{'mac':true}}", NULL, "{'ips':[]}",
 	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true}," ENDS "}"},
 	{"[s123] without arguments runtimeConfig is left as it was",
-	 "{\"type\":\"a\",\"runtimeConfig\":{\"x\":1}}", NULL, "{\"mac\":\"00:11\"}",
+	 "{'type':'a','runtimeConfig':{'x':1}}", NULL, "{'mac':'00:11'}",
 	 "{\"type\":\"a\",\"runtimeConfig\":{\"x\":1}," ENDS "}"},
 	{"[s123] with arguments it is replaced",
-	 "{\"runtimeConfig\":{\"x\":1},\"type\":\"a\",\"capabilities\":{\"mac\":true}}", NULL,
-	 "{\"mac\":\"00:11\"}",
+	 "{'runtimeConfig':{'x':1},'type':'a','capabilities':{'mac':true}}", NULL,
+	 "{'mac':'00:11'}",
 	 "{\"runtimeConfig\":{\"mac\":\"00:11\"},\"type\":\"a\",\"capabilities\":{\"mac\":true}"
 	 "," ENDS "}"},
 	{"[s124] 64-bit integers and the order of keys are kept",
-	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808}", NULL, NULL,
+	 "{'z':9007199254740993,'type':'a','b':-9223372036854775808}", NULL, NULL,
 	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808," ENDS "}"},
 };
 
@@ -75,12 +73,12 @@ static void request_composed(void **state)
 static void version_missing(void **state)
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
-	json_t *plugin = json_of("{\"type\":\"a\"}");
+	json_t *plugin = json_of("{'type':'a'}");
 	const struct runtime_conf conf = {0};
 	json_t *request = plugin_compose_request(
 		&(struct operation){.command = "ADD", .list = &list, .conf = &conf}, plugin, NULL);
 
-	assert_json_text(request, "{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"\"}");
+	assert_json_text(request, "{'type':'a','name':'n','cniVersion':''}");
 	json_decref(request);
 	json_decref(plugin);
 }
@@ -88,19 +86,17 @@ static void version_missing(void **state)
 static void gc_has_both_keys(void **state)
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.1.0"};
-	json_t *plugin = json_of("{\"type\":\"a\"}");
-	json_t *valid = json_of("[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]");
+	json_t *plugin = json_of("{'type':'a'}");
+	json_t *valid = json_of("[{'containerID':'c','ifname':'eth0'}]");
 	const struct runtime_conf conf = {0};
 	json_t *request = plugin_compose_request(
 		&(struct operation){
 			.command = "GC", .list = &list, .conf = &conf, .valid_attachments = valid},
 		plugin, NULL);
 
-	assert_json_text(
-		request,
-		"{\"type\":\"a\",\"name\":\"n\",\"cniVersion\":\"1.1.0\","
-		"\"cni.dev/valid-attachments\":[{\"containerID\":\"c\",\"ifname\":\"eth0\"}],"
-		"\"cni.dev/attachments\":[{\"containerID\":\"c\",\"ifname\":\"eth0\"}]}");
+	assert_json_text(request, "{'type':'a','name':'n','cniVersion':'1.1.0','cni.dev/"
+				  "valid-attachments':[{'containerID':'c','ifname':'eth0'}],'cni."
+				  "dev/attachments':[{'containerID':'c','ifname':'eth0'}]}");
 	json_decref(request);
 	json_decref(valid);
 	json_decref(plugin);

@@ -2,8 +2,7 @@
 /*
  * cnirun_testing.h - a folder for each test: lists, a cache, plugins that are scripts.
  */
-#ifndef CNIRUN_TESTING_H
-#define CNIRUN_TESTING_H
+#pragma once
 
 #include "cni_testing.h"
 
@@ -100,5 +99,3 @@ static inline void test_list_set_fixture(struct test_list *list, size_t first,
 		ADD_TEST(list, name, function); \
 		test_list_set_fixture(list, (list)->count - 1, sandbox_setup); \
 	} while (0)
-
-#endif

@@ -23,12 +23,11 @@ static void begins_with_its_name(const struct option *option, const char *text)
 static void refuses_a_wrong_type(const struct option *option)
 {
 	cleanup_json json_t *config = json_pack("{s:{}}", option->name);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, config, &err), -1);
-	begins_with_its_name(option, cni_error_message(&err));
-	assert_error(&err, 6, "found an object");
+	assert_int_equal(conf_parse_options(&conf, config, &fault), -1);
+	begins_with_its_name(option, cni_error_message(&fault));
+	assert_error(6, "found an object");
 	conf_release(&conf);
 }
 
@@ -38,13 +37,12 @@ static void knows_it_misspelt(const struct option *option)
 	bool is_portmaps = option->type >= OPTION_IGNORED_NUMBER;
 	char key[64], expected[64];
 	cleanup_json json_t *config = json_object();
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
 	snprintf(key, sizeof(key), "%s_", option->name);
 	snprintf(expected, sizeof(expected), "did you mean \"%s\"?", option->name);
 	json_object_set_new(config, key, json_object());
-	assert_int_equal(conf_parse_options(&conf, config, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, config, &fault), 0);
 	assert_int_equal(json_array_size(conf.warnings), is_portmaps ? 0 : 1);
 	if (!is_portmaps)
 		assert_non_null(

@@ -16,85 +16,81 @@ struct option_row {
 
 static const struct option_row option_rows[] = {
 	{"nothing at all", "{}", 0, NULL},
-	{"[s36] unknown keys are ignored", "{\"type\":\"x\",\"args\":5,\"ipMasqBackend\":\"x\"}", 0,
-	 NULL},
-	{"[s35] a portMappings outside runtimeConfig is ignored", "{\"portMappings\":7}", 0, NULL},
-	{"an option that lacks a letter", "{\"sourceRange\":[\"192.0.2.0/24\"]}", 0,
+	{"[s36] unknown keys are ignored", "{'type':'x','args':5,'ipMasqBackend':'x'}", 0, NULL},
+	{"[s35] a portMappings outside runtimeConfig is ignored", "{'portMappings':7}", 0, NULL},
+	{"an option that lacks a letter", "{'sourceRange':['192.0.2.0/24']}", 0,
 	 "unknown key \"sourceRange\" is ignored: did you mean \"sourceRanges\"?"},
-	{"an option with two letters too many, in another case", "{\"IPMASQED\":true}", 0,
+	{"an option with two letters too many, in another case", "{'IPMASQED':true}", 0,
 	 "did you mean \"ipMasq\"?"},
-	{"an option with letters exchanged", "{\"fsatPath\":\"off\"}", 0,
-	 "did you mean \"fastPath\"?"},
-	{"the nearest of several options", "{\"ipMask6\":true}", 0, "did you mean \"ipMasq6\"?"},
-	{"an option of portmap with a letter wrong", "{\"markMasqBits\":13}", 0, NULL},
-	{"a key three edits away from any option", "{\"upli\":[],\"sourceRan\":[]}", 0, NULL},
+	{"an option with letters exchanged", "{'fsatPath':'off'}", 0, "did you mean \"fastPath\"?"},
+	{"the nearest of several options", "{'ipMask6':true}", 0, "did you mean \"ipMasq6\"?"},
+	{"an option of portmap with a letter wrong", "{'markMasqBits':13}", 0, NULL},
+	{"a key three edits away from any option", "{'upli':[],'sourceRan':[]}", 0, NULL},
 	{"keys of CNI, of runtimes and of portmap",
-	 "{\"name\":\"x\",\"cniVersion\":\"1.0.0\",\"ipam\":{},\"dns\":{},\"prevResult\":{},"
-	 "\"cni.dev/attachments\":[],\"capabilities\":{},\"conditionsV4\":[],\"mtu\":1500}",
+	 "{'name':'x','cniVersion':'1.0.0','ipam':{},'dns':{},'prevResult':{},'cni.dev/"
+	 "attachments':[],'capabilities':{},'conditionsV4':[],'mtu':1500}",
 	 0, NULL},
-	{"a key of nothing, and a long one",
-	 "{\"\":1,\"sourceRangesOfTheNetworkThatMayReachUs\":1}", 0, NULL},
-	{"[s92] ipMasq of the wrong type", "{\"ipMasq\":\"false\"}", 6,
+	{"a key of nothing, and a long one", "{'':1,'sourceRangesOfTheNetworkThatMayReachUs':1}", 0,
+	 NULL},
+	{"[s92] ipMasq of the wrong type", "{'ipMasq':'false'}", 6,
 	 "\"ipMasq\" must be true or false, found the string \"false\""},
-	{"[s92] ipMasq4 of the wrong type", "{\"ipMasq4\":1}", 6, "\"ipMasq4\""},
-	{"[s92] ipMasq6 of the wrong type", "{\"ipMasq6\":{}}", 6, "\"ipMasq6\""},
-	{"[s88] markMasqBit is accepted with a warning", "{\"markMasqBit\":13}", 0, "markMasqBit"},
-	{"[s92] markMasqBit of the wrong type", "{\"markMasqBit\":\"13\"}", 6, "\"markMasqBit\""},
+	{"[s92] ipMasq4 of the wrong type", "{'ipMasq4':1}", 6, "\"ipMasq4\""},
+	{"[s92] ipMasq6 of the wrong type", "{'ipMasq6':{}}", 6, "\"ipMasq6\""},
+	{"[s88] markMasqBit is accepted with a warning", "{'markMasqBit':13}", 0, "markMasqBit"},
+	{"[s92] markMasqBit of the wrong type", "{'markMasqBit':'13'}", 6, "\"markMasqBit\""},
 	{"[s89] externalSetMarkChain is accepted with a warning",
-	 "{\"externalSetMarkChain\":\"KUBE-MARK-MASQ\"}", 0, "externalSetMarkChain"},
-	{"[s92] externalSetMarkChain of the wrong type", "{\"externalSetMarkChain\":[]}", 6,
+	 "{'externalSetMarkChain':'KUBE-MARK-MASQ'}", 0, "externalSetMarkChain"},
+	{"[s92] externalSetMarkChain of the wrong type", "{'externalSetMarkChain':[]}", 6,
 	 "\"externalSetMarkChain\""},
-	{"[s91] backend iptables is accepted with a warning", "{\"backend\":\"iptables\"}", 0,
+	{"[s91] backend iptables is accepted with a warning", "{'backend':'iptables'}", 0,
 	 "backend"},
-	{"[s91] any backend is accepted with a warning", "{\"backend\":\"x\"}", 0, "backend"},
-	{"[s92] backend of the wrong type", "{\"backend\":true}", 6, "\"backend\""},
-	{"[s88] markMasqBit null", "{\"markMasqBit\":null}", 0, NULL},
-	{"[s90] conditionsV4 null", "{\"conditionsV4\":null}", 0, NULL},
-	{"[s90] conditionsV4 and V6 empty", "{\"conditionsV4\":[],\"conditionsV6\":[]}", 0, NULL},
-	{"[s90] conditionsV4", "{\"conditionsV4\":[\"-s\",\"10.0.0.0/8\"]}", 2,
+	{"[s91] any backend is accepted with a warning", "{'backend':'x'}", 0, "backend"},
+	{"[s92] backend of the wrong type", "{'backend':true}", 6, "\"backend\""},
+	{"[s88] markMasqBit null", "{'markMasqBit':null}", 0, NULL},
+	{"[s90] conditionsV4 null", "{'conditionsV4':null}", 0, NULL},
+	{"[s90] conditionsV4 and V6 empty", "{'conditionsV4':[],'conditionsV6':[]}", 0, NULL},
+	{"[s90] conditionsV4", "{'conditionsV4':['-s','10.0.0.0/8']}", 2,
 	 "unsupported field \"conditionsV4\": [\"-s\",\"10.0.0.0/8\"]"},
-	{"[s90] conditionsV6 with an empty text", "{\"conditionsV6\":[\"\"]}", 2,
+	{"[s90] conditionsV6 with an empty text", "{'conditionsV6':['']}", 2,
 	 "unsupported field \"conditionsV6\": [\"\"]"},
-	{"[s92] conditionsV4 of the wrong type", "{\"conditionsV4\":\"-s\"}", 6,
-	 "\"conditionsV4\""},
-	{"fastPath off", "{\"fastPath\":\"off\"}", 0, NULL},
-	{"fastPath established", "{\"fastPath\":\"established\"}", 0, NULL},
-	{"fastPath always", "{\"fastPath\":\"always\"}", 0, NULL},
-	{"fastPath of an unknown value", "{\"fastPath\":\"on\"}", 7,
+	{"[s92] conditionsV4 of the wrong type", "{'conditionsV4':'-s'}", 6, "\"conditionsV4\""},
+	{"fastPath off", "{'fastPath':'off'}", 0, NULL},
+	{"fastPath established", "{'fastPath':'established'}", 0, NULL},
+	{"fastPath always", "{'fastPath':'always'}", 0, NULL},
+	{"fastPath of an unknown value", "{'fastPath':'on'}", 7,
 	 "\"fastPath\" is \"on\", must be \"off\", \"established\" or \"always\""},
-	{"[s92] fastPath of the wrong type", "{\"fastPath\":true}", 6, "\"fastPath\""},
-	{"strict false", "{\"strict\":false}", 0, NULL},
-	{"strict true", "{\"Strict\":true}", 0, NULL},
-	{"strict of the wrong type", "{\"strict\":\"yes\"}", 6, "\"strict\""},
-	{"localhost false", "{\"localhost\":false}", 0, NULL},
-	{"localhost true", "{\"localhost\":true}", 0, NULL},
-	{"[s92] localhost of the wrong type", "{\"localhost\":1}", 6, "\"localhost\""},
-	{"reserveHostPorts false", "{\"reserveHostPorts\":false}", 0, NULL},
-	{"reserveHostPorts true", "{\"reserveHostPorts\":true}", 0, NULL},
-	{"[s92] reserveHostPorts of the wrong type", "{\"reserveHostPorts\":1}", 6,
+	{"[s92] fastPath of the wrong type", "{'fastPath':true}", 6, "\"fastPath\""},
+	{"strict false", "{'strict':false}", 0, NULL},
+	{"strict true", "{'Strict':true}", 0, NULL},
+	{"strict of the wrong type", "{'strict':'yes'}", 6, "\"strict\""},
+	{"localhost false", "{'localhost':false}", 0, NULL},
+	{"localhost true", "{'localhost':true}", 0, NULL},
+	{"[s92] localhost of the wrong type", "{'localhost':1}", 6, "\"localhost\""},
+	{"reserveHostPorts false", "{'reserveHostPorts':false}", 0, NULL},
+	{"reserveHostPorts true", "{'reserveHostPorts':true}", 0, NULL},
+	{"[s92] reserveHostPorts of the wrong type", "{'reserveHostPorts':1}", 6,
 	 "\"reserveHostPorts\""},
-	{"refuseForeign true", "{\"refuseForeign\":true}", 0, NULL},
-	{"[s92] refuseForeign of the wrong type", "{\"refuseForeign\":\"yes\"}", 6,
+	{"refuseForeign true", "{'refuseForeign':true}", 0, NULL},
+	{"[s92] refuseForeign of the wrong type", "{'refuseForeign':'yes'}", 6,
 	 "\"refuseForeign\""},
-	{"attach of an unknown value", "{\"attach\":\"xdp\"}", 7, "\"attach\" is \"xdp\", must be"},
-	{"[s92] attach of the wrong type", "{\"attach\":1}", 6, "\"attach\""},
-	{"flowEntries too few", "{\"flowEntries\":16383}", 7,
+	{"attach of an unknown value", "{'attach':'xdp'}", 7, "\"attach\" is \"xdp\", must be"},
+	{"[s92] attach of the wrong type", "{'attach':1}", 6, "\"attach\""},
+	{"flowEntries too few", "{'flowEntries':16383}", 7,
 	 "\"flowEntries\" is 16383, must be 16384 to 524288"},
-	{"flowEntries too many", "{\"flowEntries\":524289}", 7, "\"flowEntries\" is 524289"},
-	{"flowEntries beyond 32 bits", "{\"flowEntries\":4294983680}", 7, "\"flowEntries\""},
-	{"flowEntries 0", "{\"flowEntries\":0}", 7, "\"flowEntries\" is 0"},
-	{"flowEntries negative", "{\"flowEntries\":-1}", 7, "\"flowEntries\" is -1"},
-	{"[s92] flowEntries a string", "{\"flowEntries\":\"262144\"}", 6, "\"flowEntries\""},
-	{"[s92] flowEntries a fraction", "{\"flowEntries\":262144.5}", 6, "\"flowEntries\""},
-	{"[s92] capabilities of the wrong type", "{\"capabilities\":[]}", 6, "\"capabilities\""},
-	{"[s92] capabilities.bandwidth of the wrong type", "{\"capabilities\":{\"bandwidth\":1}}",
-	 6, "capabilities: \"bandwidth\""},
-	{"[s92] runtimeConfig of the wrong type", "{\"runtimeConfig\":[]}", 6, "\"runtimeConfig\""},
-	{"[s35] runtimeConfig null", "{\"runtimeConfig\":null}", 0, NULL},
-	{"[s92] runtimeConfig.bandwidth of the wrong type", "{\"runtimeConfig\":{\"bandwidth\":5}}",
-	 6, "runtimeConfig: \"bandwidth\""},
-	{"[s92] a rate of the wrong type",
-	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":\"1M\"}}}", 6,
+	{"flowEntries too many", "{'flowEntries':524289}", 7, "\"flowEntries\" is 524289"},
+	{"flowEntries beyond 32 bits", "{'flowEntries':4294983680}", 7, "\"flowEntries\""},
+	{"flowEntries 0", "{'flowEntries':0}", 7, "\"flowEntries\" is 0"},
+	{"flowEntries negative", "{'flowEntries':-1}", 7, "\"flowEntries\" is -1"},
+	{"[s92] flowEntries a string", "{'flowEntries':'262144'}", 6, "\"flowEntries\""},
+	{"[s92] flowEntries a fraction", "{'flowEntries':262144.5}", 6, "\"flowEntries\""},
+	{"[s92] capabilities of the wrong type", "{'capabilities':[]}", 6, "\"capabilities\""},
+	{"[s92] capabilities.bandwidth of the wrong type", "{'capabilities':{'bandwidth':1}}", 6,
+	 "capabilities: \"bandwidth\""},
+	{"[s92] runtimeConfig of the wrong type", "{'runtimeConfig':[]}", 6, "\"runtimeConfig\""},
+	{"[s35] runtimeConfig null", "{'runtimeConfig':null}", 0, NULL},
+	{"[s92] runtimeConfig.bandwidth of the wrong type", "{'runtimeConfig':{'bandwidth':5}}", 6,
+	 "runtimeConfig: \"bandwidth\""},
+	{"[s92] a rate of the wrong type", "{'runtimeConfig':{'bandwidth':{'egressRate':'1M'}}}", 6,
 	 "runtimeConfig.bandwidth: \"egressRate\" must be an integer, found the string \"1M\""},
 };
 
@@ -102,17 +98,16 @@ static void judges_options(void **state)
 {
 	const struct option_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse(&conf, json, "", &err), row->code ? -1 : 0);
+	assert_int_equal(conf_parse(&conf, json, "", &fault), row->code ? -1 : 0);
 	if (!row->code) {
 		assert_int_equal(json_array_size(conf.warnings), row->message ? 1 : 0);
 		if (row->message)
 			assert_non_null(strstr(json_string_value(json_array_get(conf.warnings, 0)),
 					       row->message));
 	}
-	assert_error(&err, row->code, row->message);
+	assert_error(row->code, row->message);
 	conf_release(&conf);
 	assert_null(conf.warnings);
 }
@@ -126,24 +121,23 @@ struct masquerade_row {
 
 static const struct masquerade_row masquerade_rows[] = {
 	{"[s93] no ipMasq", "{}", false, false},
-	{"[s93] ipMasq is for both families", "{\"ipMasq\":true}", true, true},
-	{"ipMasq6 off", "{\"ipMasq\":true,\"ipMasq6\":false}", true, false},
-	{"ipMasq4 off", "{\"ipMasq4\":false,\"ipMasq\":true}", false, true},
-	{"only ipMasq4", "{\"ipMasq4\":true}", true, false},
-	{"only ipMasq6", "{\"ipMasq6\":true}", false, true},
-	{"ipMasq4 null is as ipMasq", "{\"ipMasq\":true,\"ipMasq4\":null}", true, true},
-	{"ipMasq null is off", "{\"ipMasq\":null}", false, false},
-	{"[s23] IPMASQ in another case", "{\"IPMASQ\":true}", true, true},
+	{"[s93] ipMasq is for both families", "{'ipMasq':true}", true, true},
+	{"ipMasq6 off", "{'ipMasq':true,'ipMasq6':false}", true, false},
+	{"ipMasq4 off", "{'ipMasq4':false,'ipMasq':true}", false, true},
+	{"only ipMasq4", "{'ipMasq4':true}", true, false},
+	{"only ipMasq6", "{'ipMasq6':true}", false, true},
+	{"ipMasq4 null is as ipMasq", "{'ipMasq':true,'ipMasq4':null}", true, true},
+	{"ipMasq null is off", "{'ipMasq':null}", false, false},
+	{"[s23] IPMASQ in another case", "{'IPMASQ':true}", true, true},
 };
 
 static void masquerades_by_family(void **state)
 {
 	const struct masquerade_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, json, &fault), 0);
 	assert_int_equal(conf.masquerade4, row->ipv4);
 	assert_int_equal(conf.masquerade6, row->ipv6);
 	conf_release(&conf);
@@ -158,16 +152,16 @@ struct number_row {
 
 static const struct number_row number_rows[] = {
 	{"flowEntries not given", "{}", 0, ATTACH_AUTO},
-	{"flowEntries the least", "{\"flowEntries\":16384}", 16384, ATTACH_AUTO},
-	{"flowEntries rounded up", "{\"flowEntries\":16385}", 32768, ATTACH_AUTO},
-	{"flowEntries 262144", "{\"flowEntries\":262144}", 262144, ATTACH_AUTO},
-	{"flowEntries the most that may be asked for", "{\"flowEntries\":524288}", 262144,
+	{"flowEntries the least", "{'flowEntries':16384}", 16384, ATTACH_AUTO},
+	{"flowEntries rounded up", "{'flowEntries':16385}", 32768, ATTACH_AUTO},
+	{"flowEntries 262144", "{'flowEntries':262144}", 262144, ATTACH_AUTO},
+	{"flowEntries the most that may be asked for", "{'flowEntries':524288}", 262144,
 	 ATTACH_AUTO},
-	{"flowEntries rounded up to the most", "{\"flowEntries\":131073}", 262144, ATTACH_AUTO},
-	{"flowEntries beyond what is used", "{\"flowEntries\":262145}", 262144, ATTACH_AUTO},
-	{"attach auto", "{\"attach\":\"auto\"}", 0, ATTACH_AUTO},
-	{"attach clsact", "{\"attach\":\"clsact\"}", 0, ATTACH_CLSACT},
-	{"attach tcx", "{\"attach\":\"tcx\"}", 0, ATTACH_TCX},
+	{"flowEntries rounded up to the most", "{'flowEntries':131073}", 262144, ATTACH_AUTO},
+	{"flowEntries beyond what is used", "{'flowEntries':262145}", 262144, ATTACH_AUTO},
+	{"attach auto", "{'attach':'auto'}", 0, ATTACH_AUTO},
+	{"attach clsact", "{'attach':'clsact'}", 0, ATTACH_CLSACT},
+	{"attach tcx", "{'attach':'tcx'}", 0, ATTACH_TCX},
 };
 
 struct fast_path_row {
@@ -178,20 +172,19 @@ struct fast_path_row {
 
 static const struct fast_path_row fast_path_rows[] = {
 	{"fastPath not given", "{}", FAST_PATH_ESTABLISHED},
-	{"fastPath null", "{\"fastPath\":null}", FAST_PATH_ESTABLISHED},
-	{"fastPath \"off\"", "{\"fastPath\":\"off\"}", FAST_PATH_OFF},
-	{"fastPath \"established\"", "{\"fastPath\":\"established\"}", FAST_PATH_ESTABLISHED},
-	{"fastPath \"always\"", "{\"fastPath\":\"always\"}", FAST_PATH_ALWAYS},
+	{"fastPath null", "{'fastPath':null}", FAST_PATH_ESTABLISHED},
+	{"fastPath \"off\"", "{'fastPath':'off'}", FAST_PATH_OFF},
+	{"fastPath \"established\"", "{'fastPath':'established'}", FAST_PATH_ESTABLISHED},
+	{"fastPath \"always\"", "{'fastPath':'always'}", FAST_PATH_ALWAYS},
 };
 
 static void chooses_fast_path(void **state)
 {
 	const struct fast_path_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, json, &fault), 0);
 	assert_int_equal(conf.fast_path, row->fast_path);
 	conf_release(&conf);
 }
@@ -200,10 +193,9 @@ static void reads_values(void **state)
 {
 	const struct number_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, json, &fault), 0);
 	assert_int_equal(conf.flow_entries, row->flow_entries);
 	assert_int_equal(conf.attach, row->attach);
 	conf_release(&conf);
@@ -219,27 +211,24 @@ struct bandwidth_row {
 
 static const struct bandwidth_row bandwidth_rows[] = {
 	{"[s105] no bandwidth", "{}", "", false, false},
-	{"[s105] the capability is declared", "{\"capabilities\":{\"bandwidth\":true}}", "", false,
+	{"[s105] the capability is declared", "{'capabilities':{'bandwidth':true}}", "", false,
 	 false},
-	{"[s105] the capability is declared false", "{\"capabilities\":{\"bandwidth\":false}}", "",
+	{"[s105] the capability is declared false", "{'capabilities':{'bandwidth':false}}", "",
 	 false, false},
 	{"[s105] egress limits",
-	 "{\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":1000,\"egressBurst\":1000}}}", "", true,
-	 true},
+	 "{'runtimeConfig':{'bandwidth':{'egressRate':1000,'egressBurst':1000}}}", "", true, true},
 	{"[s105] ingress limits",
-	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":1000,\"ingressBurst\":1000}}}", "",
-	 true, false},
+	 "{'runtimeConfig':{'bandwidth':{'ingressRate':1000,'ingressBurst':1000}}}", "", true,
+	 false},
 	{"[s105] limits of 0 are none",
-	 "{\"runtimeConfig\":{\"bandwidth\":{\"ingressRate\":0,\"ingressBurst\":0,\"egressRate\":0,"
-	 "\"egressBurst\":0}}}",
+	 "{'runtimeConfig':{'bandwidth':{'ingressRate':0,'ingressBurst':0,'egressRate':0,'"
+	 "egressBurst':0}}}",
 	 "", false, false},
 	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", true, false},
 	{"[s152] a Kubernetes pod whose limits we would be told",
-	 "{\"capabilities\":{\"bandwidth\":true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false,
-	 false},
+	 "{'capabilities':{'bandwidth':true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false},
 	{"[s152] a Kubernetes pod whose limits we are told",
-	 "{\"capabilities\":{\"bandwidth\":true},\"runtimeConfig\":{\"bandwidth\":{\"egressRate\":"
-	 "1}}}",
+	 "{'capabilities':{'bandwidth':true},'runtimeConfig':{'bandwidth':{'egressRate':1}}}",
 	 "IgnoreUnknown=1;K8S_POD_NAME=web", true, true},
 	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false},
 };
@@ -248,10 +237,9 @@ static void knows_of_bandwidth(void **state)
 {
 	const struct bandwidth_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse(&conf, json, row->args, &err), 0);
+	assert_int_equal(conf_parse(&conf, json, row->args, &fault), 0);
 	assert_int_equal(conf.may_limit_bandwidth, row->may_limit);
 	assert_int_equal(conf.egress_limited, row->egress_limited);
 	conf_release(&conf);
@@ -259,23 +247,21 @@ static void knows_of_bandwidth(void **state)
 
 static void status_does_not_look_at_runtime_config(void **state)
 {
-	cleanup_json json_t *json = json_of("{\"runtimeConfig\":7,\"ipMasq\":true}");
-	struct cni_error err = {0};
+	cleanup_json json_t *json = json_of("{'runtimeConfig':7,'ipMasq':true}");
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, json, &fault), 0);
 	assert_true(conf.masquerade4);
 	conf_release(&conf);
 }
 
 static void all_warnings_are_kept(void **state)
 {
-	cleanup_json json_t *json = json_of("{\"markMasqBit\":13,\"externalSetMarkChain\":\"X\","
-					    "\"backend\":\"nftables\"}");
-	struct cni_error err = {0};
+	cleanup_json json_t *json =
+		json_of("{'markMasqBit':13,'externalSetMarkChain':'X','backend':'nftables'}");
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse_options(&conf, json, &err), 0);
+	assert_int_equal(conf_parse_options(&conf, json, &fault), 0);
 	assert_int_equal(json_array_size(conf.warnings), 3);
 	for (size_t i = 0; i < json_array_size(conf.warnings); i++)
 		assert_null(strchr(json_string_value(json_array_get(conf.warnings, i)), '\n'));

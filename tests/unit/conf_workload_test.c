@@ -52,10 +52,9 @@ static void reads_the_workload(void **state)
 {
 	const struct row *row = *state;
 	cleanup_json json_t *config = json_object();
-	struct cni_error err = {0};
 	struct conf conf = {0};
 
-	assert_int_equal(conf_parse(&conf, config, row->args, &err), 0);
+	assert_int_equal(conf_parse(&conf, config, row->args, &fault), 0);
 	assert_int_equal(conf.workload.kind, row->kind);
 	assert_string_equal(conf.workload.namespace, row->namespace);
 	assert_string_equal(conf.workload.name, row->workload_name);

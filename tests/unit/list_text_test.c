@@ -57,34 +57,32 @@ static const struct row rows[] = {
 
 static void check_change(const struct row *row)
 {
-	struct cni_error err = {0};
 	cleanup_free char *changed =
-		list_text_change(row->text, REFERENCE_TYPE, OUR_TYPE, "a.conflist", &err);
+		list_text_change(row->text, REFERENCE_TYPE, OUR_TYPE, "a.conflist", &fault);
 	cleanup_free char *back = NULL;
 
 	if (!row->changed) {
 		assert_null(changed);
-		assert_int_equal(err.code, CNI_ERROR_INVALID_CONFIGURATION);
-		cni_error_release(&err);
+		assert_int_equal(fault.code, CNI_ERROR_INVALID_CONFIGURATION);
+		cni_error_release(&fault);
 		return;
 	}
 	assert_string_equal(changed, row->changed);
-	back = list_text_change(changed, OUR_TYPE, REFERENCE_TYPE, "a.conflist", &err);
+	back = list_text_change(changed, OUR_TYPE, REFERENCE_TYPE, "a.conflist", &fault);
 	assert_string_equal(back, row->text);
 }
 
 static void test_rows(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct cni_error err = {0};
 		enum list_verdict verdict =
-			list_text_judge(rows[i].text, strlen(rows[i].text), "a.conflist", &err);
+			list_text_judge(rows[i].text, strlen(rows[i].text), "a.conflist", &fault);
 
 		print_message("# %s\n", rows[i].name);
 		assert_int_equal(verdict, rows[i].verdict);
-		assert_int_equal(cni_error_is_set(&err),
+		assert_int_equal(cni_error_is_set(&fault),
 				 verdict != LIST_HAS_REFERENCE && verdict != LIST_HAS_OURS);
-		cni_error_release(&err);
+		cni_error_release(&fault);
 		if (verdict == LIST_HAS_REFERENCE)
 			check_change(&rows[i]);
 	}

@@ -362,7 +362,7 @@ static struct rules parse_chain(const void *bytes, size_t offset)
 	const struct legacy_table table = {
 		.name = "nat",
 		.ipv4 = true,
-		.hooks.valid = 1U << NF_INET_PRE_ROUTING,
+		.valid_hooks = 1U << NF_INET_PRE_ROUTING,
 		.entries = bytes,
 		.size = sizeof(struct legacy),
 	};

@@ -81,8 +81,7 @@ ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 /* netlink_ask() with this answer. All of it is to be read, whatever comes of it. */
 static int ask(int flags, const struct datagram *answers, size_t count, struct taken *taken)
 {
-	struct cni_error err = {0};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_ROUTE, &err);
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_ROUTE, &fault);
 	uint32_t fixed = 1;
 	cleanup_request struct nl_msg *request =
 		netlink_begin(ANY_TYPE, flags, &fixed, sizeof(fixed));

@@ -74,6 +74,7 @@ static int set_up(void **state)
 			     .network_count = 1,
 			     .is_whole = true};
 	snprintf(networks[0].name, sizeof(networks[0].name), "web");
+	networks[0].uplinks = networks[0].excluded_interfaces = "";
 	for (int program = 0; program < PROGRAM_COUNT; program++)
 		program_ids[program] = ID + (uint32_t)program;
 	for (uint32_t i = 0; i < INTERFACES; i++) {
@@ -110,10 +111,8 @@ static int tear_down(void **state)
 
 static void make(void)
 {
-	struct cni_error err = {0};
-
 	plan_release(&plan);
-	assert_int_equal(plan_make(&plan, &look, &err), 0);
+	assert_int_equal(plan_make(&plan, &look, &fault), 0);
 }
 
 /* NULL: nothing is to be done there. */
@@ -133,15 +132,9 @@ static const struct change *need_change_at(uint32_t ifindex)
 	return change;
 }
 
-static struct interface_names list_of(char **patterns, size_t count)
-{
-	return (struct interface_names){patterns, count};
-}
+#define LIST(name) name "\0"
 
-static char *eth0[] = {"eth0"}, *eth1[] = {"eth1"};
-
-static void add_network(const char *name, struct interface_names uplinks,
-			struct interface_names excluded)
+static void add_network(const char *name, const char *uplinks, const char *excluded)
 {
 	struct network_wish *wish = &networks[look.network_count++];
 
@@ -210,10 +203,10 @@ static void test_order_decides_nothing(void **state)
 	for (int order = 0; order < 2; order++) {
 		look.network_count = 0;
 		if (order)
-			add_network("named", list_of(eth1, 1), list_of(NULL, 0));
-		add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+			add_network("named", LIST("eth1"), "");
+		add_network("excludes", "", LIST("eth1"));
 		if (!order)
-			add_network("named", list_of(eth1, 1), list_of(NULL, 0));
+			add_network("named", LIST("eth1"), "");
 		make();
 		assert_null(change_at(ETH1));
 		assert_false(plan.excluded[1]);
@@ -223,14 +216,14 @@ static void test_order_decides_nothing(void **state)
 static void test_excluded(void **state)
 {
 	look.network_count = 0;
-	add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+	add_network("excludes", "", LIST("eth1"));
 	make();
 	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_LEFT_ALONE);
 	assert_int_equal(need_change_at(ETH1)->entry.addresses_excluded, 1);
 	assert_int_equal(need_change_at(ETH1)->hooks.count, 2);
 	assert_true(plan.excluded[1]);
 	/* Another one has it as an uplink, and does not name it. */
-	add_network("any", list_of(NULL, 0), list_of(NULL, 0));
+	add_network("any", "", "");
 	make();
 	assert_int_equal(need_change_at(ETH1)->entry.role, ROLE_UPLINK);
 	assert_int_equal(need_change_at(ETH1)->hooks.count, 0);
@@ -240,9 +233,9 @@ static void test_excluded(void **state)
 static void test_conflict_is_said(void **state)
 {
 	look.network_count = 0;
-	add_network("excludes", list_of(NULL, 0), list_of(eth1, 1));
+	add_network("excludes", "", LIST("eth1"));
 	networks[0].is_of_request = true;
-	add_network("named", list_of(eth1, 1), list_of(NULL, 0));
+	add_network("named", LIST("eth1"), "");
 	make();
 	assert_int_equal(plan.warning_count, 1);
 	assert_non_null(strstr(plan.warnings[0],
@@ -253,7 +246,7 @@ static void test_conflict_is_said(void **state)
 static void test_named_by_others_alone(void **state)
 {
 	look.network_count = 0;
-	add_network("named", list_of(eth0, 1), list_of(NULL, 0));
+	add_network("named", LIST("eth0"), "");
 	make();
 	assert_null(change_at(ETH0));
 	assert_null(change_at(CNI0));
@@ -276,10 +269,8 @@ static void test_no_network(void **state)
 
 static void test_unmatched(void **state)
 {
-	static char *vpn[] = {"vpn*"};
-
 	look.network_count = 0;
-	add_network("named", list_of(vpn, 1), list_of(NULL, 0));
+	add_network("named", LIST("vpn*"), "");
 	networks[0].is_of_request = true;
 	make();
 	assert_non_null(plan.unmatched_uplinks);
@@ -387,15 +378,13 @@ static void test_veth_taken_back(void **state)
 
 static void test_veth_without_tcx(void **state)
 {
-	struct cni_error err = {0};
-
 	add_container(ATTACH_TCX);
 	at(VETH)->hooks.tcx = false;
 	plan_release(&plan);
-	assert_int_equal(plan_make(&plan, &look, &err), -1);
-	assert_int_equal(err.code, CNI_ERROR_KERNEL_REFUSED);
-	assert_non_null(strstr(cni_error_message(&err), "needs Linux 6.6"));
-	cni_error_release(&err);
+	assert_int_equal(plan_make(&plan, &look, &fault), -1);
+	assert_int_equal(fault.code, CNI_ERROR_KERNEL_REFUSED);
+	assert_non_null(strstr(cni_error_message(&fault), "needs Linux 6.6"));
+	cni_error_release(&fault);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -2,8 +2,7 @@
 /*
  * environment.h - the CNI_ variables that a plugin is called with.
  */
-#ifndef CNI_ENVIRONMENT_H
-#define CNI_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ int cni_validate_ifname(const char *ifname, struct cni_error *err);
  * of several, or NULL. Skips what is not K=V. */
 const char *cni_args_get(const char *args, const char *key, size_t *length);
 bool cni_args_have_key(const char *args, const char *key);
-
-#endif

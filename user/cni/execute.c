@@ -161,13 +161,6 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / 1000000;
 }
 
-static void close_output(struct child *child)
-{
-	if (child->output >= 0)
-		close(child->output);
-	child->output = -1;
-}
-
 static int receive_some(struct child *child, struct cni_error *err)
 {
 	char chunk[4096];
@@ -179,7 +172,7 @@ static int receive_some(struct child *child, struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot read from %s: %s", child->file,
 				     strerror(errno));
 	if (!received)
-		close_output(child);
+		cleanup_close_pointer(&child->output);
 	or_exit(fwrite(chunk, 1, (size_t)received, child->received) < (size_t)received ? NULL
 										       : child);
 	if (ftell(child->received) <= (long)CNI_INPUT_LIMIT)
@@ -262,18 +255,15 @@ static bool is_child(idtype_t type, pid_t pid)
 /* waitid() tells which are children of this process; /proc may be that of another PID namespace. */
 static void kill_children(void)
 {
-	DIR *processes = opendir("/proc");
+	cleanup_listing DIR *processes = opendir("/proc");
 	const struct dirent *entry;
 
-	if (!processes)
-		return;
-	while ((entry = readdir(processes))) {
+	while (processes && (entry = readdir(processes))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (pid > 0 && is_child(P_PID, pid))
 			kill(pid, SIGKILL);
 	}
-	closedir(processes);
 }
 
 /* Kills the child and all that descends from it, and waits for their end, for some seconds at most.
@@ -320,7 +310,7 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 	if (child.pid >= 0 && !child.ended)
 		kill_child(child.pid, others);
 	output->is_held_open = child.output >= 0;
-	close_output(&child);
+	cleanup_close_pointer(&child.output);
 	or_exit(fclose(child.received) ? NULL : output->text);
 	output->status = child.status;
 	return failed ? -1 : 0;
@@ -328,7 +318,6 @@ int execute_run(const char *file, const struct execution *execution, struct exec
 
 int execute_check(const struct execute_output *output, struct cni_error *err)
 {
-	cleanup_error struct cni_error ignored = {0};
 	cleanup_json json_t *root = NULL;
 	const char *message, *details;
 
@@ -343,7 +332,7 @@ int execute_check(const struct execute_output *output, struct cni_error *err)
 				     "exit status %d with no error message on stdout (stderr, "
 				     "above, may tell why)",
 				     WEXITSTATUS(output->status));
-	root = cni_json_parse_object(output->text, output->length, "stdout", &ignored);
+	root = cni_json_parse_object(output->text, output->length, "stdout", NULL);
 	message = json_string_value(cni_json_get(root, "msg"));
 	details = json_string_value(cni_json_get(root, "details"));
 	if (!message || !*message)

@@ -2,8 +2,7 @@
 /*
  * execute.h - runs a CNI plugin once: its environment, its stdin, its stdout.
  */
-#ifndef CNI_EXECUTE_H
-#define CNI_EXECUTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int execute_check(const struct execute_output *output, struct cni_error *err);
 void execute_release(struct execute_output *output);
 
 #define cleanup_execute_output __attribute__((cleanup(execute_release)))
-
-#endif

@@ -5,8 +5,7 @@
  * Keys match without regard to case, and the last of several spellings counts: Go's decoder does
  * so, and runtimes rely on it (go-cni sends "HostPort"). A key that is null counts as missing.
  */
-#ifndef CNI_JSON_H
-#define CNI_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void cni_json_set_new(json_t *object, const char *key, json_t *value);
 #define CNI_JSON_DESCRIPTION_SIZE 80
 /* Writes "the string \"80\"", "the number 80.5", "an object": for messages; returns buffer. */
 const char *cni_json_describe(const json_t *value, char buffer[CNI_JSON_DESCRIPTION_SIZE]);
-
-#endif

@@ -3,8 +3,7 @@
  * network_config.h - the configuration that a plugin finds on stdin: the parts that
  * belong to CNI and not to a plugin.
  */
-#ifndef CNI_NETWORK_CONFIG_H
-#define CNI_NETWORK_CONFIG_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ int cni_network_config_get_prev_result(const struct cni_network_config *config,
 int cni_attachments_read(json_t **valid, const json_t *config, struct cni_error *err);
 
 bool cni_attachments_have(const json_t *valid, const char *container_id, const char *ifname);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * reply.h - what goes to stdout: one JSON document per run, and nothing else.
  */
-#ifndef CNI_REPLY_H
-#define CNI_REPLY_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ int cni_reply_versions(struct cni_error *err);
 /* Prints the error object. After another reply, even an incomplete one, and where stdout cannot be
  * written, the message goes to stderr instead: two documents on stdout are not valid JSON. */
 void cni_reply_error(const char *version, const struct cni_error *err);
-
-#endif

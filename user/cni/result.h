@@ -2,8 +2,7 @@
 /*
  * result.h - results of every CNI version, read into one form.
  */
-#ifndef CNI_RESULT_H
-#define CNI_RESULT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ const struct cni_result_address *cni_result_first_address(const struct cni_resul
 /* Makes a copy labelled with this version, with all keys, known or not, in their order. A chained
  * plugin that changes nothing prints it. A new reference. */
 json_t *cni_result_relabel(const json_t *json, const char *version);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * version.h - the supported versions of CNI, and what they allow.
  */
-#ifndef CNI_VERSION_H
-#define CNI_VERSION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ int cni_version_validate(const char *version, struct cni_error *err);
 /* Checks whether a plugin supports the version of the configuration, and the version has the
  * command (ADD, DEL, CHECK, GC or STATUS). CNI_ERROR_INCOMPATIBLE_VERSION, CNI_ERROR_DECODE. */
 int cni_version_check(enum cni_command command, const char *version, struct cni_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * cache.h - what was added, in libcni's format and place:
  * CACHE/results/NETWORK-CONTAINERID-IFNAME.
  */
-#ifndef CNIRUN_CACHE_H
-#define CNIRUN_CACHE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -95,5 +94,3 @@ void cache_lock_release(const int *lock);
 void cache_sweep(const char *network, const char *cache_directory);
 
 #define cleanup_cache_lock __attribute__((cleanup(cache_lock_release)))
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * conflist.h - a network's plugins in order, as its configuration lists them.
  */
-#ifndef CNIRUN_CONFLIST_H
-#define CNIRUN_CONFLIST_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ void conflist_release(struct conflist *list);
 /* Returns its type, never NULL for a plugin of a conflist. */
 const char *conflist_plugin_type(const json_t *plugin);
 bool conflist_plugin_has_capability(const json_t *plugin, const char *capability);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * directory.h - files of a directory in order, and whole files.
  */
-#ifndef CNIRUN_DIRECTORY_H
-#define CNIRUN_DIRECTORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ char *directory_read_any(const char *path, size_t *length, struct cni_error *err
 
 /* Creates it like mkdir -p, with mode 0700 for new directories. CNI_ERROR_IO. */
 int directory_create(const char *path, struct cni_error *err);
-
-#endif

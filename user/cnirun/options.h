@@ -2,8 +2,7 @@
 /*
  * options.h - the command line of a verb, completed from the environment.
  */
-#ifndef CNIRUN_OPTIONS_H
-#define CNIRUN_OPTIONS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -37,5 +36,3 @@ void options_release(struct options *options);
 
 /* Prints the options of the set with their help to stdout. */
 void options_print_help(unsigned int set);
-
-#endif

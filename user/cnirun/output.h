@@ -5,8 +5,7 @@
  * It quotes plugins, conflists and the cache, and a terminal may display it: control characters
  * other than line feeds become '?', in JSON \uNNNN.
  */
-#ifndef CNIRUN_OUTPUT_H
-#define CNIRUN_OUTPUT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ int output_flush(struct cni_error *err);
 void output_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "PROGRAM: ..." on stderr, the details after the message. */
 void output_error(struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * plugin.h - an operation of a plugin: what it finds on stdin, and what its answer means.
  */
-#ifndef CNIRUN_PLUGIN_H
-#define CNIRUN_PLUGIN_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int plugin_find_all(const struct operation *operation, struct cni_error *err);
 
 /* Returns the names that an operation on a network has, which concerns no container. */
 struct runtime_conf plugin_conf_of_network(const struct runtime_conf *conf);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * portmapping.h - -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO] to runtimeConfig.portMappings.
  */
-#ifndef CNIRUN_PORTMAPPING_H
-#define CNIRUN_PORTMAPPING_H
+#pragma once
 
 #include <jansson.h>
 
@@ -12,5 +11,3 @@
 /* Appends one mapping to the array, or one for each port of two ranges of the same length
  * ("8000-8010:80-90"). An IPv6 host address is in brackets. CNI_ERROR_INVALID_ENVIRONMENT. */
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err);
-
-#endif

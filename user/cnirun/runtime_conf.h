@@ -3,8 +3,7 @@
  * runtime_conf.h - what an operation is about: the container's interface, its network namespace,
  * arguments for the plugins. libcni calls it RuntimeConf.
  */
-#ifndef CNIRUN_RUNTIME_CONF_H
-#define CNIRUN_RUNTIME_CONF_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -42,5 +41,3 @@ bool netns_is_gone(const char *path);
 
 /* Returns the container ID that cnitool makes of a namespace's path. malloc'ed. */
 char *netns_default_container_id(const char *path);
-
-#endif

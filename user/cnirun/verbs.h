@@ -2,8 +2,7 @@
 /*
  * verbs.h - the verbs; their table is in main.c.
  */
-#ifndef CNIRUN_VERBS_H
-#define CNIRUN_VERBS_H
+#pragma once
 
 #include "lib/error.h"
 #include "cnirun/conflist.h"
@@ -28,5 +27,3 @@ verb_function verb_add, verb_del, verb_check, verb_gc, verb_status, verb_version
  * lacks is taken from the cache. The caller holds the lock. */
 int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
 		   struct cni_error *err);
-
-#endif

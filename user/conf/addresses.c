@@ -27,16 +27,6 @@ static unsigned int whole_prefix_length(const struct address_range *range)
 	return range->prefix_length + (cni_address_is_ipv4(range->address) ? IPV4_PREFIX_BITS : 0U);
 }
 
-static void clear_bits_behind(uint8_t address[CNI_ADDRESS_SIZE], unsigned int length)
-{
-	for (unsigned int i = 0; i < CNI_ADDRESS_SIZE; i++) {
-		unsigned int kept = length > 8 * i ? length - 8 * i : 0;
-
-		if (kept < 8)
-			address[i] &= (uint8_t)(0xff00 >> kept);
-	}
-}
-
 bool conf_ranges_hold(const struct address_range *ranges, size_t count,
 		      const uint8_t address[CNI_ADDRESS_SIZE])
 {
@@ -87,7 +77,7 @@ static const char *add_range(void *field, const char *text)
 	if (!strchr(address, '/'))
 		range->prefix_length = cni_address_is_ipv4(range->address) ? 32 : 128;
 	written = *range;
-	clear_bits_behind(range->address, whole_prefix_length(range));
+	cni_address_fill(range->address, whole_prefix_length(range), false);
 	if (memcmp(&written, range, sizeof(written)))
 		conf_warn(list->given->warnings, "\"%s\"[%zu] is \"%s\", which is taken as \"%s\"",
 			  list->given->key, list->count, text, format_range(range, taken));

@@ -2,8 +2,7 @@
 /*
  * addresses.h - options that are lists of addresses, or of address ranges with exceptions.
  */
-#ifndef CONF_ADDRESSES_H
-#define CONF_ADDRESSES_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -29,5 +28,3 @@ int conf_read_ranges(struct address_range ranges[POLICY_RANGES], __u8 *count,
 
 /* Reads ["203.0.113.7", "2001:db8::7"]: addresses of the host to masquerade with. */
 int conf_read_sources(struct policy *policy, const struct given *given, struct cni_error *err);
-
-#endif

@@ -151,7 +151,7 @@ static int read_value(struct conf *conf, const struct option *option, const stru
 	case OPTION_ADDRESSES:
 		return conf_read_sources((void *)field, given, err);
 	case OPTION_INTERFACES:
-		return conf_read_interface_names((void *)field, given, err);
+		return conf_read_names(field, given, err);
 	case OPTION_IGNORED_NUMBER:
 	case OPTION_IGNORED_STRING:
 		return ignore_option(given, option->type, err);
@@ -205,7 +205,5 @@ void conf_release(struct conf *conf)
 {
 	json_decref(conf->warnings);
 	free(conf->ports);
-	conf_release_interface_names(&conf->uplinks);
-	conf_release_interface_names(&conf->excluded_interfaces);
 	*conf = (struct conf){0};
 }

@@ -3,8 +3,7 @@
  * conf.h - what the configuration and the runtime ask for, as a plain struct. conf.c has the table
  * of options; request.c reads what is asked for one container. Nothing here does I/O.
  */
-#ifndef CONF_CONF_H
-#define CONF_CONF_H
+#pragma once
 
 #include <linux/types.h>
 #include <jansson.h>
@@ -19,10 +18,7 @@
 /* An entry of the map portmaps to be. Nobody owns it yet. */
 struct port_claim {
 	struct portmap_key key;
-	uint8_t container_address[CNI_ADDRESS_SIZE];
-	uint16_t container_port;
-	bool localhost;
-	bool reserved_on_host;
+	struct portmap portmap;
 	bool without_host_address; /* no hostIP was given: one claim for each family */
 	uint32_t mapping;          /* the entry of runtimeConfig.portMappings that it comes from */
 };
@@ -41,8 +37,8 @@ struct conf {
 	bool refuse_foreign;     /* ports that others' NAT rules have are not taken */
 	uint32_t flow_entries;   /* a power of two, MIN_ASSURED to MAX_ASSURED; 0: not given */
 
-	struct interface_names uplinks; /* none: every interface that can be one */
-	struct interface_names excluded_interfaces;
+	char uplinks[CONF_NAMES_SIZE]; /* none: every interface that can be one */
+	char excluded_interfaces[CONF_NAMES_SIZE];
 
 	struct port_range never_ports[MASQUERADE_RANGES]; /* that no mapping may have */
 	bool never_ports_given;
@@ -66,5 +62,3 @@ extern const struct option conf_options[];
  * CNI_ERROR_INVALID_CONFIGURATION. Release conf also after a failure. */
 int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error *err);
 void conf_release(struct conf *conf);
-
-#endif

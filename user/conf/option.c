@@ -12,7 +12,6 @@
 #include <strings.h>
 
 #include "cni/json.h"
-#include "lib/memory.h"
 
 #define MAX_EDITS 2
 #define MAX_NAME 32
@@ -181,69 +180,56 @@ void option_check_spelling(const struct option *options, const json_t *config, j
 	}
 }
 
-#define MAX_PATTERNS 64
-/* Enough for a few bracket expressions; fnmatch takes its time with more. */
-#define MAX_PATTERN_LENGTH 64
-
-bool conf_names_interface(const struct interface_names *names, const char *interface)
+bool conf_names_interface(const char *names, const char *interface)
 {
-	for (size_t i = 0; i < names->count; i++)
-		if (!fnmatch(names->patterns[i], interface, 0))
+	for_each_name (name, names)
+		if (!fnmatch(name, interface, 0))
 			return true;
 	return false;
 }
 
-bool conf_is_glob(const char *pattern)
+bool conf_is_glob(const char *name)
 {
-	return strpbrk(pattern, "*?[\\") != NULL;
+	return strpbrk(name, "*?[\\") != NULL;
 }
 
 /* NULL, or what keeps every interface from having such a name. */
-static const char *find_fault(const char *pattern)
+static const char *find_fault(const char *name)
 {
-	if (!*pattern)
+	if (!*name)
 		return "is empty";
-	if (strchr(pattern, '/'))
+	if (strchr(name, '/'))
 		return "has a slash";
-	for (const char *byte = pattern; *byte; byte++)
+	for (const char *byte = name; *byte; byte++)
 		if (isspace((unsigned char)*byte) || iscntrl((unsigned char)*byte))
 			return "has a blank or control character";
-	if (conf_is_glob(pattern))
-		return strlen(pattern) > MAX_PATTERN_LENGTH ? "is longer than 64 bytes" : NULL;
-	if (strchr(pattern, ':'))
+	if (conf_is_glob(name))
+		return strlen(name) > CONF_NAME_LENGTH ? "is longer than 64 bytes" : NULL;
+	if (strchr(name, ':'))
 		return "has a colon";
-	if (strlen(pattern) >= IF_NAMESIZE)
+	if (strlen(name) >= IF_NAMESIZE)
 		return "is longer than 15 bytes";
-	return strcmp(pattern, ".") && strcmp(pattern, "..") ? NULL : "is a directory";
+	return strcmp(name, ".") && strcmp(name, "..") ? NULL : "is a directory";
 }
 
-static const char *add_pattern(void *field, const char *pattern)
+static const char *add_name(void *field, const char *name)
 {
-	struct interface_names *names = field;
-	const char *fault = find_fault(pattern);
+	const char *fault = find_fault(name);
+	char **end = field;
 
-	if (fault)
-		return fault;
-	names->patterns[names->count++] = or_exit(strdup(pattern));
-	return NULL;
+	if (!fault)
+		*end = stpcpy(*end, name) + 1;
+	return fault;
 }
 
-int conf_read_interface_names(struct interface_names *names, const struct given *given,
-			      struct cni_error *err)
+int conf_read_names(char names[CONF_NAMES_SIZE], const struct given *given, struct cni_error *err)
 {
 	static const struct string_list list = {
-		.most = MAX_PATTERNS,
+		.most = CONF_NAMES_MOST,
 		.advice = "give the name of an interface (\"eth0\") or a glob (\"eth*\")",
-		.add = add_pattern,
+		.add = add_name,
 	};
+	char *end = names;
 
-	names->patterns = or_exit(calloc(MAX_PATTERNS, sizeof(*names->patterns)));
-	return option_read_strings(given, &list, names, err);
-}
-
-void conf_release_interface_names(struct interface_names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		free(names->patterns[i]);
-	free(names->patterns);
+	return option_read_strings(given, &list, &end, err);
 }

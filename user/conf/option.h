@@ -2,13 +2,13 @@
 /*
  * option.h - a row of the table of options (conf.c), and what holds for options of any type.
  */
-#ifndef CONF_OPTION_H
-#define CONF_OPTION_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/error.h"
 
@@ -21,7 +21,7 @@ enum option_type {
 	 * of them, 0 or 1, must be no exception */
 	OPTION_RANGES,
 	OPTION_ADDRESSES,  /* struct policy: its sources */
-	OPTION_INTERFACES, /* struct interface_names */
+	OPTION_INTERFACES, /* char[CONF_NAMES_SIZE] */
 	/* portmap's; nowhere to go: of no effect, a number or a string; refused */
 	OPTION_IGNORED_NUMBER,
 	OPTION_IGNORED_STRING,
@@ -86,20 +86,18 @@ const char *option_list_choices(const char *const *choices, char text[CHOICES_TE
  * warning. The table ends with a row without a name. */
 void option_check_spelling(const struct option *options, const json_t *config, json_t *warnings);
 
-/* Names of interfaces and globs, as in fnmatch(3). */
-struct interface_names {
-	char **patterns;
-	size_t count;
-};
+/* Names of interfaces and globs, as in fnmatch(3): each ends with a zero byte, and the whole with
+ * another one, as in the map networks. */
+#define CONF_NAMES_MOST 64
+#define CONF_NAME_LENGTH 64 /* for a few bracket expressions; fnmatch takes its time with more */
+#define CONF_NAMES_SIZE (CONF_NAMES_MOST * (CONF_NAME_LENGTH + 1) + 1)
 
-bool conf_is_glob(const char *pattern);
+#define for_each_name(name, names) for (const char *name = (names); *name; name += strlen(name) + 1)
+
+bool conf_is_glob(const char *name);
 
 /* Returns whether a name or glob of the list is that of the interface. */
-bool conf_names_interface(const struct interface_names *names, const char *interface);
+bool conf_names_interface(const char *names, const char *interface);
 
-/* Reads an array of names. Release the names also after a failure. */
-int conf_read_interface_names(struct interface_names *names, const struct given *given,
-			      struct cni_error *err);
-void conf_release_interface_names(struct interface_names *names);
-
-#endif
+/* Reads an array of names. */
+int conf_read_names(char names[CONF_NAMES_SIZE], const struct given *given, struct cni_error *err);

@@ -2,8 +2,7 @@
 /*
  * port_set.h - sets of ports: as a bit for each port, as ranges, and as options.
  */
-#ifndef CONF_PORT_SET_H
-#define CONF_PORT_SET_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ const char *port_range_parse(const char *text, struct port_range *range);
  * {0, 0} where the key is missing or the array is empty. */
 int conf_read_port_set(struct port_range ranges[MASQUERADE_RANGES], const struct given *given,
 		       struct cni_error *err);
-
-#endif

@@ -115,12 +115,12 @@ static int read_mapping(struct conf *conf, const json_t *entry, size_t index, st
 	uint8_t chosen;
 
 	*claim = (struct port_claim){
-		.localhost = conf->localhost,
-		.reserved_on_host = conf->reserve_host_ports,
+		.portmap.localhost = conf->localhost,
+		.portmap.reserved_on_host = conf->reserve_host_ports,
 		.mapping = (uint32_t)index,
 	};
 	if (read_port(entry, "hostPort", &claim->key.host_port, err) ||
-	    read_port(entry, "containerPort", &claim->container_port, err) ||
+	    read_port(entry, "containerPort", &claim->portmap.container_port, err) ||
 	    option_read_choice(&protocol, protocol_names, &chosen, err))
 		return -1;
 	claim->key.protocol = protocols[chosen];
@@ -161,15 +161,15 @@ static int unite_claims(struct port_claim *claims, size_t *count, struct cni_err
 			first = &claims[i];
 			second = last;
 		}
-		if (first->container_port != second->container_port)
+		if (first->portmap.container_port != second->portmap.container_port)
 			return cni_error_set(
 				err, CNI_ERROR_INVALID_CONFIGURATION,
 				"runtimeConfig.portMappings[%u] and [%u] contradict each "
 				"other: host port %u/%s is mapped to container port %u and "
 				"to %u; remove one",
 				first->mapping, second->mapping, first->key.host_port,
-				conf_protocol_name(first->key.protocol), first->container_port,
-				second->container_port);
+				conf_protocol_name(first->key.protocol),
+				first->portmap.container_port, second->portmap.container_port);
 		if (last->without_host_address)
 			*last = claims[i];
 	}
@@ -287,7 +287,7 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 		const uint8_t *address = ipv4 ? container_ipv4 : container_ipv6;
 
 		if (address) {
-			memcpy(claim->container_address, address, CNI_ADDRESS_SIZE);
+			memcpy(claim->portmap.container_address, address, CNI_ADDRESS_SIZE);
 			conf->ports[kept++] = *claim;
 		} else if (!cni_address_is_any(claim->key.host_address)) {
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,

@@ -2,8 +2,7 @@
 /*
  * request.h - what the runtime asks for one container: runtimeConfig and CNI_ARGS.
  */
-#ifndef CONF_REQUEST_H
-#define CONF_REQUEST_H
+#pragma once
 
 #include "conf/conf.h"
 
@@ -21,5 +20,3 @@ int conf_parse(struct conf *conf, const json_t *config, const char *args, struct
  * conf. */
 int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 		     const uint8_t *container_ipv6, struct cni_error *err);
-
-#endif

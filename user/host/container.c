@@ -9,6 +9,7 @@
 #include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
+#include "lib/digest.h"
 #include "lib/memory.h"
 #include "lib/warning.h"
 #include "net/netns.h"
@@ -23,35 +24,36 @@ static void claim_endpoints(struct container *container, const char *ifname)
 	struct attachment_claims *claims = &container->claims;
 	size_t count = container->result.address_count;
 
-	container->endpoints = or_exit(calloc(count ? count : 1, sizeof(*container->endpoints)));
+	claims->endpoints = or_exit(calloc(count ? count : 1, sizeof(*claims->endpoints)));
 	for (size_t i = 0; i < count; i++) {
 		const struct cni_result_address *address = &container->result.addresses[i];
-		struct endpoint_claim *claim = &container->endpoints[claims->endpoint_count];
+		struct endpoint_claim *claim = &claims->endpoints[claims->endpoint_count];
 
 		if (!cni_result_address_is_on(&container->result, address, ifname))
 			continue;
 		memcpy(claim->key.address, address->address, sizeof(claim->key.address));
-		claim->prefix_length = address->prefix_length;
-		claim->masquerade = cni_address_is_ipv4(address->address)
-					    ? container->conf.masquerade4
-					    : container->conf.masquerade6;
-		claim->strict = container->conf.strict;
+		claim->endpoint.prefix_length = address->prefix_length;
+		claim->endpoint.masquerade = cni_address_is_ipv4(address->address)
+						     ? container->conf.masquerade4
+						     : container->conf.masquerade6;
+		claim->endpoint.strict = container->conf.strict;
 		claims->endpoint_count++;
 	}
-	claims->endpoints = container->endpoints;
 }
 
 static int parse(struct container *container, const struct cni_environment *environment,
 		 const struct cni_network_config *config, struct cni_error *err)
 {
-	const char *ifname = environment->ifname;
+	const char *id = environment->container_id, *ifname = environment->ifname;
 	struct attachment_claims *claims = &container->claims;
 	const struct cni_result *result = &container->result;
 	const struct cni_result_address *ipv4, *ipv6;
 	struct conf *conf = &container->conf;
 
-	if (attachment_key_make(&claims->key, config->name, environment->container_id, ifname,
-				err) ||
+	container->environment = environment;
+	container->network = config->name;
+	claims->container = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
+	if (attachment_key_make(&claims->key, config->name, id, ifname, err) ||
 	    cni_network_config_get_prev_result(config, &container->prev_result, err))
 		return -1;
 	if (cni_result_read(&container->result, container->prev_result, config->version, err))
@@ -65,8 +67,10 @@ static int parse(struct container *container, const struct cni_environment *envi
 	claims->ports = conf->ports;
 	claims->port_count = conf->port_count;
 	claims->policy = &conf->policy;
-	claims->workload = &conf->workload;
 	claim_endpoints(container, ifname);
+	claims->record.workload = conf->workload;
+	claims->record.host_ports = (uint32_t)claims->port_count;
+	claims->record.endpoints = (uint32_t)claims->endpoint_count;
 	return 0;
 }
 
@@ -88,10 +92,8 @@ const struct attachment_claims *container_guess(struct container *container,
 {
 	const json_t *runtime_config = cni_json_get(config->root, "runtimeConfig");
 	const json_t *mappings = cni_json_get(runtime_config, "portMappings");
-	cleanup_error struct cni_error ignored = {0};
 
-	if (json_array_size(mappings) > MAX_GUESSED ||
-	    parse(container, environment, config, &ignored))
+	if (json_array_size(mappings) > MAX_GUESSED || parse(container, environment, config, NULL))
 		return NULL;
 	return &container->claims;
 }
@@ -100,7 +102,7 @@ void container_release(struct container *container)
 {
 	conf_release(&container->conf);
 	cni_result_release(&container->result);
-	free(container->endpoints);
+	free(container->claims.endpoints);
 	*container = (struct container){0};
 }
 
@@ -117,25 +119,26 @@ int container_refuse_own_netns(const struct cni_environment *environment, struct
 bool container_wants_nothing(const struct container *container)
 {
 	for (size_t i = 0; i < container->claims.endpoint_count; i++)
-		if (container->endpoints[i].masquerade)
+		if (container->claims.endpoints[i].endpoint.masquerade)
 			return false;
 	return container->claims.port_count == 0 && !container->conf.strict;
 }
 
-int container_find_veth(struct container *container, const char *netns_path, const char *ifname,
-			const struct host *host, struct cni_error *err)
+int container_find_veth(struct container *container, const struct host *host, struct cni_error *err)
 {
 	struct host_veth *veth = &container->veth;
+	struct attachment *record = &container->claims.record;
 	struct interface *interface = &container->claims.interface;
-	cleanup_close int netns = netns_open(netns_path, err);
+	const struct cni_environment *environment = container->environment;
+	cleanup_close int netns = netns_open(environment->netns, err);
 
-	if (netns < 0 || veth_find_host_end(host->socket, netns, ifname, veth, err))
+	if (netns < 0 || veth_find_host_end(netns, environment->ifname, veth, err))
 		return -1;
-	container->claims.ifindex = veth->link.ifindex;
-	memcpy(container->claims.host_mac, veth->link.mac, sizeof(container->claims.host_mac));
+	record->ifindex = veth->link.ifindex;
+	memcpy(record->host_mac, veth->link.mac, LINK_MAC_SIZE);
+	/* No other bridge has to know it. */
 	if (veth->bridge.ifindex)
-		memcpy(container->claims.container_mac, veth->container_mac,
-		       sizeof(container->claims.container_mac));
+		memcpy(record->container_mac, veth->container_mac, LINK_MAC_SIZE);
 	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
 	interface->attach_mode = container->conf.attach;
 	interface->bridge_ifindex = veth->bridge.ifindex;

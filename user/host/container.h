@@ -3,8 +3,7 @@
  * container.h - what one container asks for, from its environment and configuration to
  * claims on the maps and a veth to attach to.
  */
-#ifndef HOST_CONTAINER_H
-#define HOST_CONTAINER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,10 +17,11 @@
 
 /* Begins as {0}. */
 struct container {
+	const struct cni_environment *environment;
+	const char *network; /* borrowed from the configuration */
 	struct conf conf;
-	json_t *prev_result; /* borrowed from the configuration */
+	json_t *prev_result; /* borrowed, too */
 	struct cni_result result;
-	struct endpoint_claim *endpoints;
 	struct attachment_claims claims;
 	/* From container_find_veth() on. */
 	struct host_veth veth;
@@ -33,8 +33,9 @@ struct container {
 int container_refuse_own_netns(const struct cni_environment *environment, struct cni_error *err);
 
 /* For ADD and CHECK: reads prevResult and our options, and works out the claims. Prints the
- * warnings. Release it also after a failure. CNI_ERROR_INVALID_ENVIRONMENT, CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_UNSUPPORTED_FIELD. */
+ * warnings. Environment and configuration must outlive it. Release it also after a failure.
+ * CNI_ERROR_INVALID_ENVIRONMENT, CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION,
+ * CNI_ERROR_UNSUPPORTED_FIELD. */
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err);
 /* For DEL: returns the claims that runtime and configuration lead to now, which ADD may have read
@@ -48,15 +49,13 @@ void container_release(struct container *container);
 /* Returns whether it has neither ports nor masquerade, and "strict" is off. */
 bool container_wants_nothing(const struct container *container);
 
-/* Opens the namespace, finds the host's end of the veth that is called `ifname` there, and fills
- * what depends on it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
-int container_find_veth(struct container *container, const char *netns_path, const char *ifname,
-			const struct host *host, struct cni_error *err);
+/* Opens the namespace, finds the host's end of the veth that CNI_IFNAME names there, and fills what
+ * depends on it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
+int container_find_veth(struct container *container, const struct host *host,
+			struct cni_error *err);
 
 /* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and
  * our programs cannot see that for themselves. Call it when they are loaded. */
 void container_choose_fast_path(struct container *container, const struct objects *objects);
 
 #define cleanup_container __attribute__((cleanup(container_release)))
-
-#endif

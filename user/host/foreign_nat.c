@@ -9,7 +9,6 @@
 #include "conf/request.h"
 #include "lib/warning.h"
 #include "nat/nat_rules.h"
-#include "datapath/records/claims.h"
 
 /* Of one ADD. */
 #define MAX_WARNINGS 16
@@ -132,8 +131,8 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 	return 0;
 }
 
-int foreign_nat_check(const struct host *host, const struct container *container,
-		      enum claim_phase phase, struct cni_error *err)
+int foreign_nat_check(const struct host *host, const struct container *container, bool is_claimed,
+		      struct cni_error *err)
 {
 	const struct wanted wanted = {host, container};
 	const struct nat_question question = {NAT_OF_PORT_MAPPERS, concerns, &wanted};
@@ -141,7 +140,7 @@ int foreign_nat_check(const struct host *host, const struct container *container
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	cleanup_error struct cni_error failure = {0};
 
-	if (!container->claims.port_count || phase != (refuse ? BEFORE_CLAIM : AFTER_CLAIM))
+	if (!container->claims.port_count || refuse == is_claimed)
 		return 0;
 	if (!nat_rules_find(&found, &question, &failure))
 		return judge(&wanted, &found, err);

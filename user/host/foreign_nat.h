@@ -7,22 +7,15 @@
  *
  * Our programs come before netfilter: once the container has its ports such a rule gets no packet.
  */
-#ifndef HOST_FOREIGN_NAT_H
-#define HOST_FOREIGN_NAT_H
+#pragma once
 
 #include "host/container.h"
 #include "host/host.h"
 
-enum claim_phase {
-	BEFORE_CLAIM,
-	AFTER_CLAIM,
-};
-
-/* Looks for such rules for the container's ports. ADD calls it twice, after host_settle().
+/* Looks for such rules for the container's ports. ADD calls it twice, before and after the claim,
+ * when host_settle() has written the interfaces.
  * With "refuseForeign" the call before the claim fails: CNI_ERROR_PORT_TAKEN naming a rule, or
  * CNI_ERROR_KERNEL_REFUSED where the rules cannot be read. Without it the call after the claim
  * warns. */
-int foreign_nat_check(const struct host *host, const struct container *container,
-		      enum claim_phase phase, struct cni_error *err);
-
-#endif
+int foreign_nat_check(const struct host *host, const struct container *container, bool is_claimed,
+		      struct cni_error *err);

@@ -137,7 +137,7 @@ static bool meets(const struct port_claim *claim, const struct host_socket *sock
 		return socket->both_families;
 	/* No packet from outside has a loopback destination. */
 	if (cni_address_is_any(wanted) && cni_address_is_loopback(bound))
-		return claim->localhost;
+		return claim->portmap.localhost;
 	return cni_address_is_any(wanted) || cni_address_is_any(bound) ||
 	       !memcmp(wanted, bound, CNI_ADDRESS_SIZE);
 }
@@ -184,9 +184,9 @@ static int find_sockets(const struct host *host, const struct container *contain
  * conmon binds the ports after ADD, and still has them at the next ADD (podman network reload).
  * Engines give such a process the container's ID as an argument. */
 int host_sockets_refuse(const struct host *host, const struct container *container,
-			const char *container_id, struct cni_error *err)
+			struct cni_error *err)
 {
-	bool is_unique = strlen(container_id) >= MIN_UNIQUE_ID;
+	const char *id = container->environment->container_id;
 	cleanup_free struct socket_process *holders = NULL;
 	cleanup_sockets struct socket_list found = {0};
 	char address[CNI_ADDRESS_TEXT_SIZE], process[PROCESS_NAME_SIZE + 32];
@@ -200,7 +200,7 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 	holders = or_exit(calloc(found.count, sizeof(*holders)));
 	for (size_t i = 0; i < found.count; i++)
 		holders[i] = (struct socket_process){.inode = found.sockets[i].inode, .socket = i};
-	processes_find(holders, found.count, is_unique ? container_id : NULL);
+	processes_find(holders, found.count, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
 	for (size_t i = 0; i < found.count; i++) {
 		const struct host_socket *socket = &found.sockets[holders[i].socket];
 

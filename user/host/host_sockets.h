@@ -6,8 +6,7 @@
  * says so and everything else works. With "reserveHostPorts" they cannot bind to the ports. Where
  * the host cannot have the programs for that, ADD fails.
  */
-#ifndef HOST_HOST_SOCKETS_H
-#define HOST_HOST_SOCKETS_H
+#pragma once
 
 #include "host/container.h"
 #include "host/host.h"
@@ -34,6 +33,4 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
  * process that has had the port for long from losing packets to a mapping that is then undone.
  */
 int host_sockets_refuse(const struct host *host, const struct container *container,
-			const char *container_id, struct cni_error *err);
-
-#endif
+			struct cni_error *err);

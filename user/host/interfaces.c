@@ -7,7 +7,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/host_addresses.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 #include "lib/warning.h"
 #include "plan/hooks.h"
 #include "plan/uplinks.h"
@@ -21,7 +21,6 @@ void plan_warn(const struct plan *plan)
 int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	      const struct look_at *at, struct cni_error *err)
 {
-	*plan = (struct plan){0};
 	return host_look(look, host, at, err) || plan_make(plan, &look->found, err) ? -1 : 0;
 }
 
@@ -56,7 +55,7 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 		if (!make_change(host, change, &failure)) {
 			if (*change->what)
 				host_report(host, change->at.name, change->what);
-		} else if (!link_name(host->socket, change->at.ifindex, name)) {
+		} else if (!link_name(change->at.ifindex, name)) {
 			cni_error_release(&failure);
 		} else {
 			result = cni_error_chain(err, &failure);
@@ -72,7 +71,7 @@ static int apply(struct host *host, const struct host_look *look, const struct p
 	struct cni_error failure = {0};
 	int result = make_changes(host, plan, err);
 
-	networks_settle(&look->networks, objects);
+	networks_settle(look->networks, look->network_count, objects);
 	if (look->network_is_new &&
 	    network_write(objects, &look->network_key, &look->network, &failure))
 		result = cni_error_chain(err, &failure);
@@ -99,45 +98,30 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	cleanup_lock int lock = lock_take_claims(err);
 
 	/* The look before the lock may be older than what another process has done meanwhile. */
-	if (lock < 0 || address_list_read(&host->addresses, host->socket, err) ||
+	if (lock < 0 || address_list_read(&host->addresses, err) ||
 	    host_plan(&look, plan, host, at, err))
 		return -1;
 	plan->needs_witness = look.network_is_new;
 	return apply(host, &look, plan, err);
 }
 
-/* Under no lock. */
-static int find_nothing_to_do(struct host *host, const struct look_at *at, struct plan *plan,
-			      bool *nothing, struct cni_error *err)
-{
-	cleanup_look struct host_look look = {0};
-	struct look_at first = *at;
-
-	first.stops_at_news = true;
-	*plan = (struct plan){0};
-	*nothing = false;
-	if (host_look(&look, host, &first, err))
-		return -1;
-	if (look.has_news_of_networks)
-		return 0;
-	if (plan_make(plan, &look.found, err))
-		return -1;
-	*nothing = !plan->count && host_addresses_are_written(&host->datapath.objects,
-							      &host->addresses, plan->excluded);
-	return 0;
-}
-
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err)
 {
-	struct look_at whole = *at;
-	bool nothing;
+	cleanup_look struct host_look look = {0};
+	struct look_at first = *at, whole = *at;
 
-	if (find_nothing_to_do(host, at, plan, &nothing, err))
+	first.stops_at_news = true;
+	if (host_look(&look, host, &first, err))
 		return -1;
-	if (nothing)
-		return 0;
-	plan_release(plan);
+	if (!look.has_news_of_networks) {
+		if (plan_make(plan, &look.found, err))
+			return -1;
+		if (!plan->count && host_addresses_are_written(&host->datapath.objects,
+							       &host->addresses, plan->excluded))
+			return 0;
+		plan_release(plan);
+	}
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
@@ -161,17 +145,18 @@ int host_settle_hooks(const struct host *host, const struct link_name *at,
 	return result ? -1 : 0;
 }
 
-void network_has_container(const struct host *host, const char *network, const struct conf *conf,
-			   struct owner owner)
+void network_has_container(const struct host *host, const struct container *container)
 {
 	const struct objects *objects = &host->datapath.objects;
 	cleanup_error struct cni_error failure = {0};
+	struct attachment record;
 	struct network_key key;
 	struct network entry;
 
-	if (!network_make(&entry, &key, network, conf))
+	if (!attachment_read(objects, &container->claims.key, &record) ||
+	    !network_make(&entry, &key, container->network, &container->conf))
 		return;
-	entry.witness = owner;
+	entry.witness = record.owner;
 	if (network_write(objects, &key, &entry, &failure))
 		warning("%s", cni_error_message(&failure));
 }

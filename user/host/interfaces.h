@@ -6,8 +6,7 @@
  * Nothing is locked while there is nothing to do. Else all is looked at again under the lock, so
  * that no two commands change the host by looks that contradict each other.
  */
-#ifndef HOST_INTERFACES_H
-#define HOST_INTERFACES_H
+#pragma once
 
 #include "host/look.h"
 #include "plan/plan.h"
@@ -32,11 +31,8 @@ int host_settle_hooks(const struct host *host, const struct link_name *at,
 		      const struct interface *entry, struct cni_error *err);
 
 /* For an ADD that has claimed what its container asks for: its network has a living container. */
-void network_has_container(const struct host *host, const char *network, const struct conf *conf,
-			   struct owner owner);
+void network_has_container(const struct host *host, const struct container *container);
 
 /* CHECK and STATUS: fails where the plan says that something is damaged.
  * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */
 int plan_refuse_damage(const struct plan *plan, struct cni_error *err);
-
-#endif

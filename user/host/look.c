@@ -16,22 +16,9 @@
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
 #define MANY_INTERFACES 8
 
-struct looking {
-	struct host_look *result;
-	struct host *host;
-	const struct look_at *at;
-	bool knows_qdiscs;
-	struct qdisc_list qdiscs;
-};
-
-static struct interface_look *find(struct looking *looking, uint32_t ifindex)
+static struct interface_look *append(struct host_look *looking, uint32_t ifindex)
 {
-	return (struct interface_look *)look_find(&looking->result->found, ifindex);
-}
-
-static struct interface_look *append(struct looking *looking, uint32_t ifindex)
-{
-	struct look *look = &looking->result->found;
+	struct look *look = &looking->found;
 	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
 
 	*interface = (struct interface_look){.link.ifindex = ifindex};
@@ -40,42 +27,45 @@ static struct interface_look *append(struct looking *looking, uint32_t ifindex)
 	return interface;
 }
 
-static struct interface_look *find_or_append(struct looking *looking, uint32_t ifindex)
+static struct interface_look *find_or_append(struct host_look *looking, uint32_t ifindex)
 {
-	return find(looking, ifindex) ?: append(looking, ifindex);
+	const struct interface_look *found = look_find(&looking->found, ifindex);
+
+	return (struct interface_look *)found ?: append(looking, ifindex);
 }
 
-static void add_wish(struct looking *looking, const char *name, const struct conf *conf)
+static struct network_wish *add_wish(struct host_look *looking, const char *name)
 {
-	struct look *look = &looking->result->found;
+	struct look *look = &looking->found;
 	struct network_wish *wish = ARRAY_ADD(look->networks, look->network_count);
 
-	*wish = (struct network_wish){
-		.is_of_request = true,
-		.uplinks = conf->uplinks,
-		.excluded_interfaces = conf->excluded_interfaces,
-		.attach = conf->attach,
-	};
+	*wish = (struct network_wish){0};
 	snprintf(wish->name, sizeof(wish->name), "%s", name);
+	return wish;
 }
 
 /* What the map has for the container's network is replaced by what its conflist says. */
-static void look_at_request(struct looking *looking)
+static void look_at_request(struct host_look *looking)
 {
-	struct host_look *result = looking->result;
-	const struct conf *conf = &looking->at->container->conf;
-	bool fits =
-		network_make(&result->network, &result->network_key, looking->at->network, conf);
+	const struct container *container = looking->at->container;
+	const char *name = container->network;
+	const struct conf *conf = &container->conf;
+	bool fits = network_make(&looking->network, &looking->network_key, name, conf);
+	struct network_wish *wish = add_wish(looking, name);
 
-	result->network.veth = looking->at->container->veth.link.ifindex;
-	result->network_is_new = fits;
-	for (size_t i = 0; i < result->networks.count; i++) {
-		struct known_network *known = &result->networks.list[i];
+	wish->is_of_request = true;
+	wish->uplinks = conf->uplinks;
+	wish->excluded_interfaces = conf->excluded_interfaces;
+	wish->attach = conf->attach;
+	looking->network.veth = container->veth.link.ifindex;
+	looking->network_is_new = fits;
+	for (size_t i = 0; i < looking->network_count; i++) {
+		struct known_network *known = &looking->networks[i];
 
-		if (strcmp(known->key.name, looking->at->network) != 0)
+		if (strcmp(known->key.name, name) != 0)
 			continue;
-		if (!known->is_dead && network_says(&known->network, &result->network))
-			result->network_is_new = false;
+		if (!known->is_dead && network_says(&known->network, &looking->network))
+			looking->network_is_new = false;
 		/* What it said before is not true any more. */
 		known->is_dead |= !fits;
 	}
@@ -83,43 +73,33 @@ static void look_at_request(struct looking *looking)
 		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
 			"bytes, so they are not kept: containers of other networks, and the verbs "
 			"of bpf-portmap, do not respect them; use globs",
-			looking->at->network, INTERFACE_NAMES_SIZE);
-	add_wish(looking, looking->at->network, conf);
+			name, INTERFACE_NAMES_SIZE);
 }
 
-static int look_at_networks(struct looking *looking, struct cni_error *err)
+static int look_at_networks(struct host_look *looking, struct cni_error *err)
 {
-	struct host_look *result = looking->result;
-	struct network_list *networks = &result->networks;
-	struct look *look = &result->found;
+	const struct container *container = looking->at->container;
 
-	if (networks_read(networks, &looking->host->datapath, looking->host->socket, err))
+	if (networks_read(&looking->networks, &looking->network_count, &looking->host->datapath,
+			  err))
 		return -1;
-	result->names = or_exit(calloc(2 * networks->count + 1, sizeof(*result->names)));
-	for (size_t i = 0; i < networks->count; i++) {
-		struct known_network *known = &networks->list[i];
-		struct network_names *names = &result->names[2 * i];
+	for (size_t i = 0; i < looking->network_count; i++) {
+		const struct known_network *known = &looking->networks[i];
 		struct network_wish *wish;
 
-		if (known->is_dead ||
-		    (looking->at->network && !strcmp(known->key.name, looking->at->network)))
+		if (known->is_dead || (container && !strcmp(known->key.name, container->network)))
 			continue;
-		network_read_names(known->network.uplinks, &names[0]);
-		network_read_names(known->network.excluded_interfaces, &names[1]);
-		wish = ARRAY_ADD(look->networks, look->network_count);
-		*wish = (struct network_wish){
-			.uplinks = names[0].names,
-			.excluded_interfaces = names[1].names,
-			.attach = known->network.attach,
-		};
-		memcpy(wish->name, known->key.name, sizeof(wish->name));
+		wish = add_wish(looking, known->key.name);
+		wish->uplinks = known->network.uplinks;
+		wish->excluded_interfaces = known->network.excluded_interfaces;
+		wish->attach = known->network.attach;
 	}
-	if (looking->at->network)
+	if (container)
 		look_at_request(looking);
-	result->has_news_of_networks = result->network_is_new;
-	for (size_t i = 0; i < networks->count; i++)
-		result->has_news_of_networks |=
-			networks->list[i].is_dead || networks->list[i].is_changed;
+	looking->has_news_of_networks = looking->network_is_new;
+	for (size_t i = 0; i < looking->network_count; i++)
+		looking->has_news_of_networks |=
+			looking->networks[i].is_dead || looking->networks[i].is_changed;
 	return 0;
 }
 
@@ -133,24 +113,23 @@ static bool is_named(const struct look *look, const char *interface)
 
 /* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). All interfaces
  * are listed only where there is a glob. */
-static int add_named(struct looking *looking, struct cni_error *err)
+static int add_named(struct host_look *looking, struct cni_error *err)
 {
-	const struct look *look = &looking->result->found;
+	const struct look *look = &looking->found;
 	struct link_names links = {0};
 	bool has_glob = false;
 	int result = 0;
 
 	for (size_t i = 0; i < look->network_count; i++)
-		for (size_t j = 0; j < look->networks[i].uplinks.count; j++) {
-			const char *pattern = look->networks[i].uplinks.patterns[j];
-			uint32_t ifindex = conf_is_glob(pattern) ? 0 : link_index(pattern);
+		for_each_name (name, look->networks[i].uplinks) {
+			uint32_t ifindex = conf_is_glob(name) ? 0 : if_nametoindex(name);
 
-			has_glob |= conf_is_glob(pattern);
+			has_glob |= conf_is_glob(name);
 			if (ifindex)
 				find_or_append(looking, ifindex);
 		}
 	if (has_glob)
-		result = link_names_read(looking->host->socket, &links, err);
+		result = link_names_read(&links, err);
 	for (size_t i = 0; i < links.count; i++)
 		if (is_named(look, links.list[i].name))
 			find_or_append(looking, links.list[i].ifindex);
@@ -158,20 +137,21 @@ static int add_named(struct looking *looking, struct cni_error *err)
 	return result;
 }
 
-static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
+static int add_entries(struct host_look *looking, struct cni_error *err)
 {
-	uint32_t ifindex;
+	cleanup_walk struct map_walk walk = {.objects = &looking->host->datapath.objects,
+					     .map = MAP_INTERFACES};
 
-	memcpy(&ifindex, key, sizeof(ifindex));
-	find_or_append(context, ifindex);
-	return WALK_ON;
+	while (map_next(&walk, err))
+		find_or_append(looking, *(const uint32_t *)walk.key);
+	return walk.failed ? -1 : 0;
 }
 
-static void add_by_administrator(struct looking *looking)
+static void add_by_administrator(struct host_look *looking)
 {
 	for (char *const *name = looking->at->named; name && *name; name++) {
 		struct interface_look *interface;
-		uint32_t ifindex = link_index(*name);
+		uint32_t ifindex = if_nametoindex(*name);
 
 		if (!ifindex)
 			continue;
@@ -180,7 +160,7 @@ static void add_by_administrator(struct looking *looking)
 	}
 }
 
-static int add_all(struct looking *looking, struct cni_error *err)
+static int add_all(struct host_look *looking, struct cni_error *err)
 {
 	const struct address_list *addresses = &looking->host->addresses;
 	const struct container *container = looking->at->container;
@@ -196,9 +176,7 @@ static int add_all(struct looking *looking, struct cni_error *err)
 		if (container->veth.bridge.ifindex)
 			find_or_append(looking, container->veth.bridge.ifindex);
 	}
-	return looking->at->entries ? map_walk(&looking->host->datapath.objects, MAP_INTERFACES,
-					       add_entry, looking, err)
-				    : 0;
+	return looking->at->entries ? add_entries(looking, err) : 0;
 }
 
 /* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of
@@ -206,20 +184,19 @@ static int add_all(struct looking *looking, struct cni_error *err)
  * "vlan". */
 static uint32_t find_bridge_behind(const struct host *host, const struct link *link)
 {
-	cleanup_error struct cni_error ignored = {0};
 	struct link peer, master;
 
 	if (!link->peer || link->peer_netns_id >= 0 ||
-	    link_get(host->socket, link->peer, NULL, &peer, &ignored))
+	    link_get(host->socket, link->peer, NULL, &peer, NULL))
 		return 0;
 	if (link_is_kind(&peer, "bridge"))
 		return peer.ifindex;
-	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, &ignored))
+	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, NULL))
 		return 0;
 	return link_is_kind(&master, "bridge") ? master.ifindex : 0;
 }
 
-static int read_link(const struct looking *looking, struct interface_look *interface,
+static int read_link(const struct host_look *looking, struct interface_look *interface,
 		     struct cni_error *err)
 {
 	const struct host *host = looking->host;
@@ -240,7 +217,7 @@ static int read_link(const struct looking *looking, struct interface_look *inter
 }
 
 /* The container's own, which its ADD has read already. */
-static bool take_link(const struct looking *looking, struct interface_look *interface)
+static bool take_link(const struct host_look *looking, struct interface_look *interface)
 {
 	const struct container *container = looking->at->container;
 
@@ -261,7 +238,7 @@ static bool take_link(const struct looking *looking, struct interface_look *inte
 }
 
 /* Of what we know already the name is enough, unless all is looked at. */
-static int look_at_link(const struct looking *looking, struct interface_look *interface,
+static int look_at_link(const struct host_look *looking, struct interface_look *interface,
 			struct cni_error *err)
 {
 	bool is_known = interface->is_known && (interface_is_served(&interface->entry) ||
@@ -273,12 +250,11 @@ static int look_at_link(const struct looking *looking, struct interface_look *in
 		return 0;
 	if (!is_known || looking->at->entries)
 		return read_link(looking, interface, err);
-	interface->is_gone =
-		!link_name(looking->host->socket, interface->link.ifindex, interface->link.name);
+	interface->is_gone = !link_name(interface->link.ifindex, interface->link.name);
 	return 0;
 }
 
-static enum ingress_qdisc find_qdisc(const struct looking *looking, uint32_t ifindex)
+static enum ingress_qdisc find_qdisc(const struct host_look *looking, uint32_t ifindex)
 {
 	if (!looking->knows_qdiscs)
 		return qdisc_at_ingress(ifindex);
@@ -288,7 +264,7 @@ static enum ingress_qdisc find_qdisc(const struct looking *looking, uint32_t ifi
 	return INGRESS_QDISC_NONE;
 }
 
-static void look_at_hooks(const struct looking *looking, struct interface_look *interface)
+static void look_at_hooks(const struct host_look *looking, struct interface_look *interface)
 {
 	const struct container *container = looking->at->container;
 	bool is_own = container && interface->link.ifindex == container->veth.link.ifindex;
@@ -297,33 +273,31 @@ static void look_at_hooks(const struct looking *looking, struct interface_look *
 	    (interface_is_containers(&interface->entry) && !is_own && !looking->at->veth_hooks))
 		return;
 	if (interface->entry.role == ROLE_LEFT_ALONE &&
-	    !uplink_decide(&looking->result->found, interface).is_uplink)
+	    !uplink_decide(&looking->found, interface).is_uplink)
 		return;
 	hooks_look(&interface->hooks, interface->link.ifindex,
 		   find_qdisc(looking, interface->link.ifindex), &looking->host->datapath.objects);
 	interface->has_hooks = true;
 }
 
-static int look_at_interfaces(struct looking *looking, struct cni_error *err)
+static int look_at_interfaces(struct host_look *looking, struct cni_error *err)
 {
-	struct look *look = &looking->result->found;
-	int result = 0;
+	struct look *look = &looking->found;
 
 	if (look->count > MANY_INTERFACES)
 		looking->knows_qdiscs = qdiscs_at_ingress(&looking->qdiscs);
-	for (size_t i = 0; i < look->count && !result; i++) {
-		result = look_at_link(looking, &look->interfaces[i], err);
-		if (!result)
-			look_at_hooks(looking, &look->interfaces[i]);
+	for (size_t i = 0; i < look->count; i++) {
+		if (look_at_link(looking, &look->interfaces[i], err))
+			return -1;
+		look_at_hooks(looking, &look->interfaces[i]);
 	}
-	free(looking->qdiscs.list);
-	return result;
+	return 0;
 }
 
-static void look_at_container(struct looking *looking)
+static void look_at_container(struct host_look *looking)
 {
 	const struct container *container = looking->at->container;
-	struct look *look = &looking->result->found;
+	struct look *look = &looking->found;
 
 	look->veth = container->veth;
 	look->adds = looking->at->adds;
@@ -331,27 +305,26 @@ static void look_at_container(struct looking *looking)
 	look->fast_path = container->claims.fast_path;
 }
 
-int host_look(struct host_look *result, struct host *host, const struct look_at *at,
+int host_look(struct host_look *looking, struct host *host, const struct look_at *at,
 	      struct cni_error *err)
 {
-	struct looking looking = {.result = result, .host = host, .at = at};
-	struct look *look = &result->found;
+	struct look *look = &looking->found;
 	struct meta meta;
 
-	*result = (struct host_look){.found = {
-					     .addresses = &host->addresses,
-					     .program_ids = host->datapath.objects.program_ids,
-					     .is_whole = at->entries,
-				     }};
+	*looking = (struct host_look){.found = {.addresses = &host->addresses,
+						.program_ids = host->datapath.objects.program_ids,
+						.is_whole = at->entries},
+				      .host = host,
+				      .at = at};
 	if (at->container)
-		look_at_container(&looking);
+		look_at_container(looking);
 	look->has_ipsec_policies = forwarding_has_ipsec_policies();
 	look->programs_see_qdiscs = meta_read(&host->datapath.objects, &meta) && meta.sees_devices;
-	if (look_at_networks(&looking, err))
+	if (look_at_networks(looking, err))
 		return -1;
-	if (result->has_news_of_networks && at->stops_at_news)
+	if (looking->has_news_of_networks && at->stops_at_news)
 		return 0;
-	return add_all(&looking, err) ? -1 : look_at_interfaces(&looking, err);
+	return add_all(looking, err) ? -1 : look_at_interfaces(looking, err);
 }
 
 void host_look_release(struct host_look *result)
@@ -362,7 +335,7 @@ void host_look_release(struct host_look *result)
 		hooks_look_release(&look->interfaces[i].hooks);
 	free(look->interfaces);
 	free(look->networks);
-	networks_release(&result->networks);
-	free(result->names);
+	free(result->networks);
+	free(result->qdiscs.list);
 	*result = (struct host_look){0};
 }

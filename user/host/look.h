@@ -2,8 +2,7 @@
 /*
  * look.h - looks at the host, once, for the plan.
  */
-#ifndef HOST_LOOK_H
-#define HOST_LOOK_H
+#pragma once
 
 #include "datapath/records/networks.h"
 #include "host/container.h"
@@ -14,7 +13,6 @@
  * of those that the map has already only what may have changed. */
 struct look_at {
 	const struct container *container; /* the one at hand, its veth found; NULL: none */
-	const char *network;               /* its network */
 	bool adds;                         /* it is added */
 	char *const *named;                /* by an administrator, up to a NULL; NULL: none */
 	bool entries;                      /* every entry of the map, and every interface whole */
@@ -26,14 +24,20 @@ struct look_at {
 /* A look, and what it points into. Begins as {0}. */
 struct host_look {
 	struct look found;
-	struct network_list networks;
-	struct network_names *names; /* two for each network: "uplinks", "excludeInterfaces" */
-	bool has_news_of_networks;   /* the map does not have what the living ones say now */
+	struct known_network *networks;
+	size_t network_count;
+	bool has_news_of_networks; /* the map does not have what the living ones say now */
 	/* The conflist of the container at hand says something else than the map has for its
 	 * network, whose entry this is to be. */
 	bool network_is_new;
 	struct network_key network_key;
 	struct network network;
+
+	/* While it is made. */
+	struct host *host;
+	const struct look_at *at;
+	bool knows_qdiscs;
+	struct qdisc_list qdiscs;
 };
 
 /* Works with the addresses that the host has read. Release the look also after a failure.
@@ -43,5 +47,3 @@ int host_look(struct host_look *look, struct host *host, const struct look_at *a
 void host_look_release(struct host_look *look);
 
 #define cleanup_look __attribute__((cleanup(host_look_release)))
-
-#endif

@@ -67,7 +67,7 @@ static int verify_ipv4(const struct host *host, const struct link *gateway, stru
 		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
 
 		if ((gateway && ifindex == gateway->ifindex) || !is_served(host, ifindex) ||
-		    !link_name(host->socket, ifindex, name))
+		    !link_name(ifindex, name))
 			continue;
 		if (forwarding_is_on(true, name))
 			return 0;
@@ -99,46 +99,35 @@ static int verify_forwarding_for(const struct host *host, const struct container
 	/* A port at a loopback address is reached by sockets of the host, without forwarding. */
 	for (size_t i = 0; i < claims->port_count; i++)
 		if (!cni_address_is_loopback(claims->ports[i].key.host_address))
-			add_family(&families, claims->ports[i].container_address);
+			add_family(&families, claims->ports[i].portmap.container_address);
 	for (size_t i = 0; i < claims->endpoint_count; i++)
-		if (claims->endpoints[i].masquerade)
+		if (claims->endpoints[i].endpoint.masquerade)
 			add_family(&families, claims->endpoints[i].key.address);
 	return verify_forwarding(host, families, veth->bridge.ifindex ? &veth->bridge : &veth->link,
 				 err);
 }
 
-static enum walk add_port(const void *key, const void *value, void *context, struct cni_error *err)
-{
-	const struct portmap_key *port = key;
-	const struct portmap *portmap = value;
-	struct families *families = context;
-
-	if (!cni_address_is_loopback(port->host_address))
-		add_family(families, portmap->container_address);
-	return families->ipv4 && families->ipv6 ? WALK_ENOUGH : WALK_ON;
-}
-
-static enum walk add_endpoint(const void *key, const void *value, void *context,
-			      struct cni_error *err)
-{
-	const struct endpoint_key *address = key;
-	const struct endpoint *endpoint = value;
-	struct families *families = context;
-
-	if (endpoint->masquerade)
-		add_family(families, address->address);
-	return families->ipv4 && families->ipv6 ? WALK_ENOUGH : WALK_ON;
-}
-
 int prerequisites_verify_host(const struct host *host, struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
+	cleanup_walk struct map_walk ports = {.objects = objects, .map = MAP_PORTMAPS};
+	cleanup_walk struct map_walk endpoints = {.objects = objects, .map = MAP_ENDPOINTS};
 	struct families families = {false, false};
 
-	if (map_walk(objects, MAP_PORTMAPS, add_port, &families, err) ||
-	    map_walk(objects, MAP_ENDPOINTS, add_endpoint, &families, err))
-		return -1;
-	return verify_forwarding(host, families, NULL, err);
+	while (!(families.ipv4 && families.ipv6) && map_next(&ports, err)) {
+		const struct portmap_key *port = ports.key;
+
+		if (!cni_address_is_loopback(port->host_address))
+			add_family(&families,
+				   ((const struct portmap *)ports.value)->container_address);
+	}
+	while (!(families.ipv4 && families.ipv6) && !ports.failed && map_next(&endpoints, err)) {
+		const struct endpoint_key *key = endpoints.key;
+
+		if (((const struct endpoint *)endpoints.value)->masquerade)
+			add_family(&families, key->address);
+	}
+	return ports.failed || endpoints.failed ? -1 : verify_forwarding(host, families, NULL, err);
 }
 
 static void warn_of_sources(const struct host *host, const __u8 (*addresses)[CNI_ADDRESS_SIZE],

@@ -6,8 +6,7 @@
  * an uplink; programs are at an interface that "uplinks" names; it has the addresses that
  * "snatAddresses" and "hostIP" name. All of that may change without us.
  */
-#ifndef HOST_PREREQUISITES_H
-#define HOST_PREREQUISITES_H
+#pragma once
 
 #include "host/container.h"
 #include "host/host.h"
@@ -23,5 +22,3 @@ int prerequisites_verify(const struct host *host, const struct container *contai
 /* For STATUS: checks forwarding, of the families that any container has ports or masquerade in.
  * CNI_ERROR_KERNEL_REFUSED. */
 int prerequisites_verify_host(const struct host *host, struct cni_error *err);
-
-#endif

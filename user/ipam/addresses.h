@@ -6,8 +6,7 @@
  * what a killed run has left: an address is lost only if the kill comes after the last write and
  * before Docker has the answer, which reconcile finds.
  */
-#ifndef IPAM_ADDRESSES_H
-#define IPAM_ADDRESSES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -43,5 +42,3 @@ bool address_adopt(struct state *state, const char *pool_id, const char *address
 
 /* Returns the pool, or NULL and CNI_ERROR_INVALID_CONFIGURATION. */
 json_t *address_find_pool(const struct state *state, const char *pool_id, struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * api.h - Docker's remote IPAM API: which call is answered by what.
  */
-#ifndef IPAM_API_H
-#define IPAM_API_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ unsigned int api_answer(const struct settings *settings, const char *path, const
 
 /* Returns {"Err": "..."}, malloc'ed. */
 char *api_error_text(const char *message);
-
-#endif

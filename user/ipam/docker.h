@@ -2,8 +2,7 @@
 /*
  * docker.h - asks Docker's API which addresses its networks have.
  */
-#ifndef IPAM_DOCKER_H
-#define IPAM_DOCKER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@
  * is the network's own. A new reference, or NULL and CNI_ERROR_IO or CNI_ERROR_DECODE.
  * Waits for no answer longer than 20 s. */
 json_t *docker_pools(const char *socket, const char *driver, struct cni_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * one store for the containers of both. Any other pool gets the object of --ipam and a name of its
  * own. The plan is kept with the pool, and does not follow later changes of the conflist.
  */
-#ifndef IPAM_PLAN_H
-#define IPAM_PLAN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -52,5 +51,3 @@ struct prefix plan_prefix(const json_t *pool);
 char *plan_default_gateway(const json_t *pool, char text[CNI_ADDRESS_TEXT_SIZE]);
 /* Returns the gateway that the plugin never gives, because the conflist has it; "" for none. */
 const char *plan_own_gateway(const json_t *pool);
-
-#endif

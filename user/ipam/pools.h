@@ -2,8 +2,7 @@
 /*
  * pools.h - pools that Docker asks for, one for each network and family, and gives back.
  */
-#ifndef IPAM_POOLS_H
-#define IPAM_POOLS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -41,5 +40,3 @@ char *pool_format_id(const char *pool, const char *sub_pool, struct cni_error *e
 /* Counts one less. The last one takes all addresses back that are left; after an error a later
  * request does. */
 int pool_release(struct state *state, const char *pool_id, struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * reconcile.h - reconcile: compares with what Docker has.
  */
-#ifndef IPAM_RECONCILE_H
-#define IPAM_RECONCILE_H
+#pragma once
 
 #include <time.h>
 
@@ -19,5 +18,3 @@ int reconcile(const struct settings *settings, struct cni_error *err);
  * `rounds` times, with a second between them, until it answers. Prints what it gives back. */
 int reconcile_lost(const struct settings *settings, time_t before, unsigned int rounds,
 		   struct cni_error *err);
-
-#endif

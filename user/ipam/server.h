@@ -2,8 +2,7 @@
 /*
  * server.h - the daemon: HTTP over a UNIX socket.
  */
-#ifndef IPAM_SERVER_H
-#define IPAM_SERVER_H
+#pragma once
 
 #include "lib/error.h"
 #include "ipam/settings.h"
@@ -12,5 +11,3 @@
  * then. The driver is named after the socket. CNI_ERROR_IO, and what making
  * the socket sets. */
 int server_run(struct settings *settings, struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * settings.h - the command line of cni-ipam.
  */
-#ifndef IPAM_SETTINGS_H
-#define IPAM_SETTINGS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ int settings_name_driver(struct settings *settings, const char *socket, struct c
 void settings_release(struct settings *settings);
 
 void settings_print_help(unsigned int set);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * socket.h - the UNIX socket that Docker finds the driver by: systemd's, or one that is made here.
  */
-#ifndef IPAM_SOCKET_H
-#define IPAM_SOCKET_H
+#pragma once
 
 #include "lib/error.h"
 
@@ -17,5 +16,3 @@ int socket_listen(const char *path, struct cni_error *err);
 
 /* Returns a socket that is connected to the path, or -1 and CNI_ERROR_IO. */
 int socket_connect(const char *path, struct cni_error *err);
-
-#endif

@@ -17,8 +17,7 @@
  *   "changing":  [id]: those that a plugin was going to be run for. What is found there was left by
  *                a run that was killed or by a plugin that failed: the plugin gets a DEL
  */
-#ifndef IPAM_STATE_H
-#define IPAM_STATE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -61,5 +60,3 @@ int state_write(const struct state *state, struct cni_error *err);
 void state_close(struct state *state);
 
 #define cleanup_state __attribute__((cleanup(state_close)))
-
-#endif

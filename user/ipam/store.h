@@ -2,8 +2,7 @@
 /*
  * store.h - which addresses host-local has given, from its own files.
  */
-#ifndef IPAM_STORE_H
-#define IPAM_STORE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  * records of state.h are; empty if the pool's plugin is another one. A new reference, or NULL and
  * CNI_ERROR_IO. */
 json_t *store_read(const json_t *pool, struct cni_error *err);
-
-#endif

@@ -51,6 +51,22 @@ bool cni_address_has_prefix(const uint8_t address[CNI_ADDRESS_SIZE],
 	return !rest || !((address[bytes] ^ prefix[bytes]) >> (8 - rest));
 }
 
+void cni_address_make(uint8_t address[CNI_ADDRESS_SIZE], const void *bytes, size_t size)
+{
+	memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	if (size <= CNI_ADDRESS_SIZE)
+		memcpy(address + CNI_ADDRESS_SIZE - size, bytes, size);
+}
+
+void cni_address_fill(uint8_t address[CNI_ADDRESS_SIZE], unsigned int length, bool ones)
+{
+	for (unsigned int bit = length; bit < 8 * CNI_ADDRESS_SIZE; bit++) {
+		uint8_t mask = (uint8_t)(0x80 >> bit % 8), *byte = &address[bit / 8];
+
+		*byte = (uint8_t)(ones ? *byte | mask : *byte & ~mask);
+	}
+}
+
 int cni_address_parse(const char *text, uint8_t address[CNI_ADDRESS_SIZE])
 {
 	uint8_t parsed[CNI_ADDRESS_SIZE];

@@ -5,11 +5,11 @@
  * 16 bytes in network order, an IPv4 address as ::ffff:a.b.c.d (RFC 4291 2.5.5.2),
  * as in the maps. Names are never resolved.
  */
-#ifndef LIB_ADDRESS_H
-#define LIB_ADDRESS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define CNI_ADDRESS_SIZE 16
@@ -30,6 +30,12 @@ bool cni_address_is_link_local(const uint8_t address[CNI_ADDRESS_SIZE]);
 bool cni_address_has_prefix(const uint8_t address[CNI_ADDRESS_SIZE],
 			    const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int length);
 
+/* Makes it of 4 or 16 bytes, as they stand in packets. */
+void cni_address_make(uint8_t address[CNI_ADDRESS_SIZE], const void *bytes, size_t size);
+
+/* Sets or clears all bits behind the first `length` of the 128. */
+void cni_address_fill(uint8_t address[CNI_ADDRESS_SIZE], unsigned int length, bool ones);
+
 /* Reads "1.2.3.4", "fd00::1" or "::ffff:1.2.3.4" (which is the IPv4 address), without brackets,
  * zone, prefix or blanks. 0, or -1 without an error, as the caller knows which key the address was
  * in. */
@@ -43,5 +49,3 @@ int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
 /* Writes "1.2.3.4" or "fd00::1"; returns text. */
 const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
 			       char text[CNI_ADDRESS_TEXT_SIZE]);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * array.h - arrays that grow by one element at a time.
  */
-#ifndef LIB_ARRAY_H
-#define LIB_ARRAY_H
+#pragma once
 
 #include "lib/memory.h"
 
@@ -17,5 +16,3 @@ static inline void *array_grow(void *array, size_t count, size_t size)
 /* A pointer to a new last element, which holds anything. An array without elements is NULL. */
 #define ARRAY_ADD(array, count) \
 	((array) = array_grow((array), (count), sizeof(*(array))), &(array)[(count)++])
-
-#endif

@@ -5,10 +5,11 @@
  * Such a variable must be set at its declaration (NULL, -1). TAKE() hands its value over and leaves
  * it empty.
  */
-#ifndef LIB_CLEANUP_H
-#define LIB_CLEANUP_H
+#pragma once
 
+#include <dirent.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,11 +27,26 @@ static inline void cleanup_close_pointer(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
+}
+
+static inline void cleanup_stream_pointer(FILE **stream)
+{
+	if (*stream)
+		fclose(*stream);
+}
+
+static inline void cleanup_listing_pointer(DIR **listing)
+{
+	if (*listing)
+		closedir(*listing);
 }
 
 #define cleanup_free __attribute__((cleanup(cleanup_free_pointer)))
 #define cleanup_json __attribute__((cleanup(cleanup_json_pointer)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_pointer)))
+#define cleanup_stream __attribute__((cleanup(cleanup_stream_pointer)))
+#define cleanup_listing __attribute__((cleanup(cleanup_listing_pointer)))
 
 #define TAKE(pointer) \
 	__extension__({ \
@@ -38,5 +54,3 @@ static inline void cleanup_close_pointer(int *fd)
 		(pointer) = NULL; \
 		taken; \
 	})
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * command_line.h - the options of a command line, by a table of them.
  */
-#ifndef LIB_COMMAND_LINE_H
-#define LIB_COMMAND_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ bool command_line_parse_number(const char *text, uint32_t most, uint32_t *number
 void command_line_print_help(const struct command_line *line, FILE *file);
 /* Prints the text behind that many blanks, in lines of up to 95 characters. */
 void command_line_print_indented(const char *text, int blanks, FILE *file);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * digest.h - the digest FNV-1a of 64 bits, which is not cryptographic.
  */
-#ifndef LIB_DIGEST_H
-#define LIB_DIGEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ static inline uint64_t digest_add(uint64_t digest, const void *data, size_t size
 		digest = (digest ^ bytes[i]) * 0x100000001b3;
 	return digest;
 }
-
-#endif

@@ -13,6 +13,8 @@ int cni_error_set(struct cni_error *err, int code, const char *format, ...)
 	va_list arguments;
 	char *message;
 
+	if (!err)
+		return -1;
 	/* Formatted before the release: the arguments may quote the old message. */
 	va_start(arguments, format);
 	message = cni_format_list(format, arguments);
@@ -29,6 +31,8 @@ int cni_error_set_details(struct cni_error *err, const char *format, ...)
 	va_list arguments;
 	char *details;
 
+	if (!err)
+		return -1;
 	va_start(arguments, format);
 	details = cni_format_list(format, arguments);
 	va_end(arguments);
@@ -44,6 +48,8 @@ int cni_error_wrap(struct cni_error *err, const char *format, ...)
 	va_list arguments;
 	char *message;
 
+	if (!err)
+		return -1;
 	va_start(arguments, format);
 	prefix = cni_format_list(format, arguments);
 	va_end(arguments);
@@ -84,7 +90,9 @@ void cni_error_join(struct cni_error *all, struct cni_error *one)
 
 int cni_error_chain(struct cni_error *all, struct cni_error *one)
 {
-	join_errors(all, one, "; ");
+	if (all)
+		join_errors(all, one, "; ");
+	cni_error_release(one);
 	return -1;
 }
 

@@ -3,11 +3,10 @@
  * error.h - the error of a run: what CNI prints as {code, msg, details}.
  *
  * A function that can fail takes a struct cni_error as its last argument, leaves it untouched on
- * success, and sets it where the cause is known. Its callers may add context with
- * cni_error_wrap(). main() prints the error, once.
+ * success, and sets it where the cause is known; NULL: nobody wants it. Its callers may add context
+ * with cni_error_wrap(). main() prints the error, once.
  */
-#ifndef LIB_ERROR_H
-#define LIB_ERROR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -62,5 +61,3 @@ const char *cni_error_whole(struct cni_error *err);
 void cni_error_release(struct cni_error *err);
 
 #define cleanup_error __attribute__((cleanup(cni_error_release)))
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * io.h - reads and writes whole texts; makes closed standard streams harmless.
  */
-#ifndef LIB_IO_H
-#define LIB_IO_H
+#pragma once
 
 #include <stddef.h>
 
@@ -25,5 +24,3 @@ int cni_write_all(int fd, const char *text, size_t length);
  * error. A reader that has gone is an error of write(2), too, and does not end the process. How
  * children end can be waited for, even if the caller has left SIGCHLD ignored. */
 void standard_streams_guard(void);
-
-#endif

@@ -13,12 +13,7 @@
 static void fill_host(const struct prefix *prefix, bool ones, uint8_t address[CNI_ADDRESS_SIZE])
 {
 	memcpy(address, prefix->address, CNI_ADDRESS_SIZE);
-	for (int bit = prefix->length; bit < CNI_ADDRESS_SIZE * 8; bit++) {
-		uint8_t mask = (uint8_t)(0x80 >> (bit % 8));
-
-		address[bit / 8] =
-			(uint8_t)(ones ? address[bit / 8] | mask : address[bit / 8] & ~mask);
-	}
+	cni_address_fill(address, prefix->length, ones);
 }
 
 int prefix_parse(const char *text, struct prefix *prefix)
@@ -29,7 +24,7 @@ int prefix_parse(const char *text, struct prefix *prefix)
 		return -1;
 	if (cni_address_is_ipv4(parsed.address))
 		parsed.length = (uint8_t)(parsed.length + PREFIX_IPV4_BITS);
-	fill_host(&parsed, false, parsed.address);
+	cni_address_fill(parsed.address, parsed.length, false);
 	*prefix = parsed;
 	return 0;
 }

@@ -2,8 +2,7 @@
 /*
  * prefix.h - subnets, written as ADDRESS/LENGTH.
  */
-#ifndef LIB_PREFIX_H
-#define LIB_PREFIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ bool prefix_equals(const struct prefix *one, const struct prefix *other);
  * `whole` and, for IPv4, its last one, unless it has but one or two. */
 void prefix_usable(const struct prefix *whole, const struct prefix *part,
 		   uint8_t first[CNI_ADDRESS_SIZE], uint8_t last[CNI_ADDRESS_SIZE]);
-
-#endif

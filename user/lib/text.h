@@ -2,8 +2,7 @@
 /*
  * text.h - formats text, and makes text from untrusted sources safe for a terminal or for JSON.
  */
-#ifndef LIB_TEXT_H
-#define LIB_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -18,5 +17,3 @@ void cni_printable(char *text, const char *kept);
 
 /* Puts a '?' in place of each byte that is not UTF-8. */
 void cni_make_utf8(char *text);
-
-#endif

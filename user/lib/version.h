@@ -2,13 +2,10 @@
 /*
  * version.h - which of two versions is older.
  */
-#ifndef LIB_VERSION_H
-#define LIB_VERSION_H
+#pragma once
 
 #include <stdbool.h>
 
 /* Compares up to three numbers; text that is no number counts as 0. As packages have it, "0.2~rc1"
  * is older than "0.2". */
 bool version_is_older(const char *a, const char *b);
-
-#endif

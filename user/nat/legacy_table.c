@@ -43,8 +43,8 @@ static int read_entries(struct legacy_table *table, int socket)
 	entries->size = info.size;
 	if (getsockopt(socket, level, IPT_SO_GET_ENTRIES, entries, &length))
 		return -1;
-	memcpy(table->hooks.begin, info.hook_entry, sizeof(table->hooks.begin));
-	table->hooks.valid = info.valid_hooks;
+	memcpy(table->hook_begin, info.hook_entry, sizeof(table->hook_begin));
+	table->valid_hooks = info.valid_hooks;
 	table->size = info.size;
 	memmove(entries, entries->entrytable, info.size);
 	table->entries = (const uint8_t *)TAKE(entries);
@@ -174,7 +174,7 @@ static const char *hook_name(const struct legacy_table *table, size_t offset)
 							"POSTROUTING"};
 
 	for (unsigned int i = 0; i < LEGACY_HOOKS; i++)
-		if (table->hooks.valid & 1U << i && table->hooks.begin[i] == offset)
+		if (table->valid_hooks & 1U << i && table->hook_begin[i] == offset)
 			return names[i];
 	return NULL;
 }

@@ -2,23 +2,17 @@
 /*
  * legacy_table.h - a table of iptables-legacy, which the kernel hands out whole.
  */
-#ifndef NAT_LEGACY_TABLE_H
-#define NAT_LEGACY_TABLE_H
+#pragma once
 
 #include "nat/nat_rule.h"
 
 #define LEGACY_HOOKS 5
 
-/* Where the kernel says that each hook's chain begins. */
-struct legacy_hooks {
-	uint32_t begin[LEGACY_HOOKS];
-	uint32_t valid; /* a bit for each hook that has one */
-};
-
 struct legacy_table {
 	const char *name;
 	bool ipv4;
-	struct legacy_hooks hooks;
+	uint32_t hook_begin[LEGACY_HOOKS]; /* where each hook's chain begins */
+	uint32_t valid_hooks;              /* a bit for each that has one */
 	const uint8_t *entries;
 	size_t size;
 };
@@ -38,5 +32,3 @@ bool legacy_chain_find(const struct legacy_table *table, const char *name, size_
 /* Calls `take` for each rule of the chain that begins there. */
 void legacy_chain_parse(const struct legacy_table *table, size_t offset,
 			void (*take)(void *context, const struct nat_rule *rule), void *context);
-
-#endif

@@ -74,15 +74,6 @@ void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *byt
 	}
 }
 
-void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size)
-{
-	memcpy(rule->new_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	if (size == 4)
-		memcpy(rule->new_address + 12, address, size);
-	else if (size == CNI_ADDRESS_SIZE)
-		memcpy(rule->new_address, address, size);
-}
-
 bool bytes_copy_front(void *to, size_t size, struct bytes bytes)
 {
 	if (bytes.size < size)

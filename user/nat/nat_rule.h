@@ -5,8 +5,7 @@
  * Filled from iptables' and nftables' binary forms, which may hold anything: whatever is not
  * understood is no condition. Ports in host byte order. Without any I/O.
  */
-#ifndef NAT_NAT_RULE_H
-#define NAT_NAT_RULE_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -35,7 +34,7 @@ struct nat_lookup {
 };
 
 struct nat_rule {
-	bool legacy;    /* of iptables-legacy */
+	bool legacy;    /* of iptables-legacy, whose tables cannot be changed rule by rule */
 	uint8_t family; /* of its table, by NFPROTO_ */
 	char table[NAT_NAME_SIZE];
 	uint64_t handle; /* 0 in iptables-legacy */
@@ -70,9 +69,6 @@ void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *rang
 void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,
 			    const uint8_t *mask, size_t size);
 
-/* Sets the new destination; 4 or 16 bytes. */
-void nat_rule_set_destination(struct nat_rule *rule, const uint8_t *address, size_t size);
-
 /* Copies the front of what has at least this size. */
 bool bytes_copy_front(void *to, size_t size, struct bytes bytes);
 /* Copies as text of one line that any terminal may get. */
@@ -83,5 +79,3 @@ bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
 bool nat_rule_has_any_address(const struct nat_rule *rule);
-
-#endif

@@ -346,7 +346,7 @@ static void find_legacy_starts(struct search *search, const struct legacy_table 
 {
 	struct chain *chain = search->starts;
 
-	*chain = (struct chain){.offset = table->hooks.begin[NF_INET_PRE_ROUTING]};
+	*chain = (struct chain){.offset = table->hook_begin[NF_INET_PRE_ROUTING]};
 	if (search->question->place == NAT_AT_PREROUTING)
 		chain++;
 	else

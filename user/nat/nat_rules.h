@@ -3,8 +3,7 @@
  * nat_rules.h - the rules of this network namespace that give packets another destination before
  * they are routed: those of nftables, iptables-nft and iptables-legacy.
  */
-#ifndef NAT_NAT_RULES_H
-#define NAT_NAT_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ int nat_rules_find(struct nat_rule_list *found, const struct nat_question *quest
 void nat_rule_list_release(struct nat_rule_list *list);
 
 #define cleanup_nat_rules __attribute__((cleanup(nat_rule_list_release)))
-
-#endif

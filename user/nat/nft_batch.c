@@ -22,12 +22,14 @@ struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
 	return netlink_begin(NFNL_SUBSYS_NFTABLES << 8 | type, flags, &fixed, sizeof(fixed));
 }
 
+/* No number is used twice: an answer to an earlier batch may still arrive at the same socket. */
 static void put(struct nft_batch *batch, struct nl_msg *request)
 {
+	static uint32_t numbers;
 	static const char padding[NLMSG_ALIGNTO] = {0};
 	struct nlmsghdr *header = nlmsg_hdr(request);
 
-	header->nlmsg_seq = ++batch->number;
+	header->nlmsg_seq = batch->last = ++numbers;
 	fwrite(header, header->nlmsg_len, 1, batch->stream);
 	fwrite(padding, 1, NLMSG_ALIGN(header->nlmsg_len) - header->nlmsg_len, batch->stream);
 	nlmsg_free(request);
@@ -45,12 +47,13 @@ void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
 	if (!batch->stream) {
 		batch->stream = or_exit(open_memstream(&batch->text, &batch->size));
 		put_mark(batch, NFNL_MSG_BATCH_BEGIN);
+		batch->first = batch->last;
 	}
 	put(batch, request);
 }
 
 /* Each request is answered, or the batch, by the number of its first one. */
-static int read_answers(const struct netlink *socket, uint32_t last)
+static int read_answers(const struct netlink *socket, uint32_t first, uint32_t last)
 {
 	_Alignas(struct nlmsghdr) char text[ANSWER_SIZE];
 	int error = 0;
@@ -65,11 +68,12 @@ static int read_answers(const struct netlink *socket, uint32_t last)
 		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
 			const struct nlmsgerr *said = nlmsg_data(header);
 
-			if (header->nlmsg_type != NLMSG_ERROR)
+			if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_seq < first)
 				continue;
 			if (!error)
 				error = -said->error;
-			if (header->nlmsg_seq == last || (header->nlmsg_seq == 1 && said->error))
+			if (header->nlmsg_seq == last ||
+			    (header->nlmsg_seq == first && said->error))
 				return error;
 		}
 	}
@@ -87,7 +91,7 @@ int nft_batch_send(struct nft_batch *batch, struct netlink *socket)
 	if (!socket || send(socket->fd, batch->text, batch->size, 0) < 0)
 		result = errno;
 	else
-		result = read_answers(socket, batch->number - 1);
+		result = read_answers(socket, batch->first, batch->last - 1);
 	free(batch->text);
 	*batch = (struct nft_batch){0};
 	return result;

@@ -2,8 +2,7 @@
 /*
  * nft_batch.h - requests that change nf_tables, and that the kernel carries out all or none.
  */
-#ifndef NAT_NFT_BATCH_H
-#define NAT_NFT_BATCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +16,7 @@ struct nft_batch {
 	char *text;
 	size_t size;
 	FILE *stream;
-	uint32_t number; /* of its last request */
+	uint32_t first, last; /* numbers of its requests; 0: it has none */
 };
 
 /* Begins a request to nf_tables, of nft's family. */
@@ -28,5 +27,3 @@ void nft_batch_add(struct nft_batch *batch, struct nl_msg *request);
 /* Ends the batch. 0, or the errno of the first request that fails. The socket speaks
  * NETLINK_NETFILTER; NULL: it could not be opened, which errno says. */
 int nft_batch_send(struct nft_batch *batch, struct netlink *socket);
-
-#endif

@@ -315,7 +315,8 @@ static void take_new_address(struct reader *reader, struct bytes expression, int
 
 	if (address + (size - 1) / 4 < REGISTERS && reader->known[address] &&
 	    reader->known[address + (size - 1) / 4])
-		nat_rule_set_destination(reader->rule, reader->values + (size_t)address * 4, size);
+		cni_address_make(reader->rule->new_address, reader->values + (size_t)address * 4,
+				 size);
 }
 
 static void take_nat(struct reader *reader, struct bytes expression)

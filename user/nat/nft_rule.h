@@ -2,8 +2,7 @@
 /*
  * nft_rule.h - rules as nf_tables tells them, and what stands in its messages. Without any I/O.
  */
-#ifndef NAT_NFT_RULE_H
-#define NAT_NFT_RULE_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <linux/netfilter/nf_tables.h>
@@ -59,5 +58,3 @@ static inline uint16_t nft_port_in(const uint8_t *bytes)
 {
 	return (uint16_t)(bytes[0] << 8 | bytes[1]);
 }
-
-#endif

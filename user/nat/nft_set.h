@@ -2,8 +2,7 @@
 /*
  * nft_set.h - the elements of sets and maps, as nf_tables tells them. Without any I/O.
  */
-#ifndef NAT_NFT_SET_H
-#define NAT_NFT_SET_H
+#pragma once
 
 #include <linux/netfilter/nf_tables.h>
 
@@ -31,5 +30,3 @@ size_t nft_elements_close(struct nft_element *elements, size_t count);
  * False: the key has no port, or the element no chain. */
 bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
 			 struct nat_rule *narrowed);
-
-#endif

@@ -83,7 +83,6 @@ static void add_entry(struct reading *reading, const struct nat_rule *rule,
 	static const uint8_t none[CNI_ADDRESS_SIZE];
 
 	entry.rule = *rule;
-	entry.legacy = rule->legacy;
 	entry.is_address = memcmp(rule->new_address, none, sizeof(none)) != 0;
 	entry.is_port = rule->verdict && !rule->jumps;
 	entry.changed |= entry.is_port && !is_as_written(rule);
@@ -185,7 +184,7 @@ static bool is_last_to_chain(const struct portmap_entries *entries, size_t numbe
 	if (!is_containers_chain(entry->rule.target))
 		return false;
 	for (size_t i = number + 1; i < entries->count; i++)
-		if (!entries->list[i].legacy &&
+		if (!entries->list[i].rule.legacy &&
 		    entries->list[i].rule.family == entry->rule.family &&
 		    !strcmp(entries->list[i].rule.target, entry->rule.target))
 			return false;
@@ -198,11 +197,11 @@ static void write_batch(struct nft_batch *batch, const struct portmap_entries *e
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct portmap_entry *entry = &entries->list[i];
 
-		if (entry->legacy || is_containers_chain(entry->rule.chain_name) ||
+		if (entry->rule.legacy || is_containers_chain(entry->rule.chain_name) ||
 		    !portmap_entry_is_of(entry, network, id))
 			continue;
 		/* Of a rule with a set of ports each port is an entry. */
-		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].legacy &&
+		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].rule.legacy &&
 		    entry[-1].rule.family == entry->rule.family)
 			continue;
 		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
@@ -215,14 +214,13 @@ int portmap_entries_remove(const struct portmap_entries *entries, const char *ne
 			   const char *id, struct cni_error *err)
 {
 	cleanup_netlink struct netlink *socket = NULL;
-	cleanup_error struct cni_error ignored = {0};
 	struct nft_batch batch = {0};
 	int error;
 
 	write_batch(&batch, entries, network, id);
-	if (!batch.number)
+	if (!batch.last)
 		return 0;
-	socket = netlink_open(NETLINK_NETFILTER, &ignored);
+	socket = netlink_open(NETLINK_NETFILTER, NULL);
 	error = nft_batch_send(&batch, socket);
 	return error ? cni_error_set(err,
 				     error == ENOENT ? CNI_ERROR_TRY_AGAIN

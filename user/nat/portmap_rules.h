@@ -4,8 +4,7 @@
  * in the table nat of iptables (CNI-HOSTPORT-DNAT), in both its forms, and in the table
  * cni_hostport of nftables.
  */
-#ifndef NAT_PORTMAP_RULES_H
-#define NAT_PORTMAP_RULES_H
+#pragma once
 
 #include "lib/error.h"
 #include "nat/nat_rules.h"
@@ -13,7 +12,6 @@
 /* A rule of one container, in one family. In iptables one jumps to the container's chain for the
  * ports of a protocol, and those there come before it. */
 struct portmap_entry {
-	bool legacy;     /* of iptables-legacy, whose table cannot be changed rule by rule */
 	bool is_address; /* the rule, or the chain that it jumps to, leads to an address */
 	bool is_port;    /* it maps a port */
 	bool changed;    /* portmap would not write it so, or another rule comes before it */
@@ -41,5 +39,3 @@ int portmap_entries_remove(const struct portmap_entries *entries, const char *ne
 bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network, const char *id);
 
 #define cleanup_portmap_entries __attribute__((cleanup(portmap_entries_release)))
-
-#endif

@@ -84,8 +84,7 @@ static void take_tproxy(struct nat_rule *rule, unsigned int revision, struct byt
 	rule->verdict = "tproxy";
 	if (!revision || !bytes_copy_front(&proxy, sizeof(proxy), info))
 		return;
-	nat_rule_set_destination(rule, (const uint8_t *)&proxy.laddr,
-				 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	cni_address_make(rule->new_address, &proxy.laddr, rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
 	rule->new_port = ntohs(proxy.lport);
 }
 
@@ -103,11 +102,11 @@ void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int r
 		return;
 	rule->verdict = "dnat";
 	if (!revision && rule->ipv4 && bytes_copy_front(&old, sizeof(old), info)) {
-		nat_rule_set_destination(rule, (const uint8_t *)&old.range[0].min_ip, 4);
+		cni_address_make(rule->new_address, &old.range[0].min_ip, 4);
 		rule->new_port = ntohs(old.range[0].min.all);
 	} else if (revision && bytes_copy_front(&range, sizeof(range), info)) {
-		nat_rule_set_destination(rule, (const uint8_t *)&range.min_addr,
-					 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
+		cni_address_make(rule->new_address, &range.min_addr,
+				 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
 		rule->new_port = ntohs(range.min_proto.all);
 	}
 }

@@ -2,8 +2,7 @@
 /*
  * xt_rule.h - matches and targets of iptables, as they stand in the kernel. Without any I/O.
  */
-#ifndef NAT_XT_RULE_H
-#define NAT_XT_RULE_H
+#pragma once
 
 #include "nat/nat_rule.h"
 
@@ -12,5 +11,3 @@ void xt_rule_take_match(struct nat_rule *rule, const char *name, unsigned int re
 			struct bytes info);
 void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
 			 struct bytes info);
-
-#endif

@@ -55,8 +55,7 @@ static void take_address(struct nlmsghdr *message, void *context)
 	local = attributes[attributes[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS];
 	if (!local || nla_len(local) != size)
 		return;
-	memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	nla_memcpy(address + CNI_ADDRESS_SIZE - size, local, size);
+	cni_address_make(address, nla_data(local), (size_t)size);
 	if ((!ipv4 && cni_address_is_link_local(address)) || cni_address_is_loopback(address))
 		return;
 	nla_memcpy(&flags, attributes[IFA_FLAGS], sizeof(flags));
@@ -80,12 +79,11 @@ static void take_address(struct nlmsghdr *message, void *context)
 	 * has been set. */
 	if (!ipv4 || header->ifa_prefixlen >= 31)
 		return;
-	for (unsigned int bit = 96U + header->ifa_prefixlen; bit < 128; bit++)
-		address[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	cni_address_fill(address, 96U + header->ifa_prefixlen, true);
 	append_address(list, index, address, true);
 }
 
-int address_list_read(struct address_list *list, struct netlink *socket, struct cni_error *err)
+int address_list_read(struct address_list *list, struct cni_error *err)
 {
 	struct ifaddrmsg header = {.ifa_family = AF_UNSPEC};
 	cleanup_request struct nl_msg *request =
@@ -94,7 +92,7 @@ int address_list_read(struct address_list *list, struct netlink *socket, struct 
 	/* Other containers come and go while we read: as often as it takes, but not for ever. */
 	for (int i = 0; i < DUMP_TRIES; i++) {
 		address_list_release(list);
-		if (!netlink_ask(socket, request, take_address, list))
+		if (!netlink_ask(netlink_route(NULL), request, take_address, list))
 			return 0;
 		if (errno != EAGAIN)
 			break;

@@ -2,8 +2,7 @@
 /*
  * address_list.h - the addresses of the host, and the interfaces that have them.
  */
-#ifndef NET_ADDRESS_LIST_H
-#define NET_ADDRESS_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,7 +41,7 @@ struct address_list {
 
 /* Reads what the host has now, in place of what the list has. Release the list also after a
  * failure. CNI_ERROR_IO. */
-int address_list_read(struct address_list *list, struct netlink *socket, struct cni_error *err);
+int address_list_read(struct address_list *list, struct cni_error *err);
 void address_list_release(struct address_list *list);
 
 const struct addressed_interface *address_list_find(const struct address_list *list,
@@ -51,5 +50,3 @@ const struct addressed_interface *address_list_find(const struct address_list *l
 /* Returns whether routing takes the address for one of this host's: of an interface, or of a local
  * route ("ip route add local"). False also where rtnetlink can't say. */
 bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
-
-#endif

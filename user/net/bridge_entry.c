@@ -22,8 +22,7 @@ static bool is_meant(const uint8_t mac[LINK_MAC_SIZE])
 }
 
 /* Sticky: another container that sends with this MAC does not take the entry to its own port. */
-static int ask(struct netlink *socket, int type, int flags, uint32_t port,
-	       const uint8_t mac[LINK_MAC_SIZE])
+static int ask(int type, int flags, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
 	struct ndmsg header = {
 		.ndm_family = AF_BRIDGE,
@@ -37,17 +36,17 @@ static int ask(struct netlink *socket, int type, int flags, uint32_t port,
 	if (!is_meant(mac))
 		return 0;
 	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
-	return netlink_ask(socket, request, NULL, NULL);
+	return netlink_ask(netlink_route(NULL), request, NULL, NULL);
 }
 
-int bridge_entry_add(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+int bridge_entry_add(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
+	return ask(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
 }
 
-int bridge_entry_add_new(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+int bridge_entry_add_new(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	return ask(socket, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
+	return ask(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
 }
 
 struct wanted {
@@ -65,8 +64,7 @@ static void take_entry(struct nlmsghdr *message, void *context)
 }
 
 /* What is no bridge's port has none, and needs none: the kernel refuses the question then. */
-bool bridge_entry_is_missing(struct netlink *socket, uint32_t port,
-			     const uint8_t mac[LINK_MAC_SIZE])
+bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
 	struct ndmsg header = {
 		.ndm_family = AF_BRIDGE, .ndm_ifindex = (int)port, .ndm_flags = NTF_MASTER};
@@ -77,15 +75,12 @@ bool bridge_entry_is_missing(struct netlink *socket, uint32_t port,
 	if (!is_meant(mac))
 		return false;
 	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
-	if (netlink_ask(socket, request, take_entry, &wanted))
+	if (netlink_ask(netlink_route(NULL), request, take_entry, &wanted))
 		return errno == ENOENT;
 	return !wanted.found;
 }
 
-void bridge_entry_delete(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+void bridge_entry_delete(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	cleanup_error struct cni_error ignored = {0};
-
-	if (is_meant(mac))
-		ask(socket ?: netlink_route(&ignored), RTM_DELNEIGH, 0, port, mac);
+	ask(RTM_DELNEIGH, 0, port, mac);
 }

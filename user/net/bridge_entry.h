@@ -6,8 +6,7 @@
  * after its ageing time it would send to all of its ports what is for that container. A static
  * entry does not age. It goes with the port.
  */
-#ifndef NET_BRIDGE_ENTRY_H
-#define NET_BRIDGE_ENTRY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,15 +16,11 @@
 
 /* Makes it, in each VLAN of the port, or makes it static, whoever had it: only for the MAC that a
  * container had when it was added. 0, or -1 and errno. */
-int bridge_entry_add(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+int bridge_entry_add(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
 /* The same for a MAC that a running container may have chosen, the bridge's own, for example: only
  * where there is no entry with it. */
-int bridge_entry_add_new(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+int bridge_entry_add_new(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
 /* Whether a port of a bridge lacks its static entry. */
-bool bridge_entry_is_missing(struct netlink *socket, uint32_t port,
-			     const uint8_t mac[LINK_MAC_SIZE]);
-/* socket NULL: opens one. An entry that does not exist, or is another port's by now, is no error.
- */
-void bridge_entry_delete(struct netlink *socket, uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
-
-#endif
+bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* An entry that does not exist, or is another port's by now, is no error. */
+void bridge_entry_delete(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);

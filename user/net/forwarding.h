@@ -2,8 +2,7 @@
 /*
  * forwarding.h - what the host does with packets that are not its own.
  */
-#ifndef NET_FORWARDING_H
-#define NET_FORWARDING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool forwarding_is_on(bool ipv4, const char *interface);
 /* Returns whether there are IPsec policies for packets that leave or are forwarded (`ip xfrm
  * policy`); those of single sockets do not count. What cannot be asked is not there. */
 bool forwarding_has_ipsec_policies(void);
-
-#endif

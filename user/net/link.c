@@ -107,10 +107,9 @@ int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct 
 }
 
 /* Of the port; its ifindex is 0 where there is none. */
-static int get_bridge(struct netlink *socket, const struct link *port, struct link *bridge,
-		      struct cni_error *err)
+static int get_bridge(const struct link *port, struct link *bridge, struct cni_error *err)
 {
-	if (link_get(socket, port->master, NULL, bridge, err))
+	if (link_get(netlink_route(NULL), port->master, NULL, bridge, err))
 		return -1;
 	/* A VRF's member routes as ptp's veth does. */
 	if (!link_is_kind(bridge, "bridge"))
@@ -118,21 +117,17 @@ static int get_bridge(struct netlink *socket, const struct link *port, struct li
 	return 0;
 }
 
-/* Any socket serves, and rtnetlink would wait for whoever changes interfaces just now. */
-bool link_name(struct netlink *socket, uint32_t ifindex, char name[IF_NAMESIZE])
+/* Any socket serves; rtnetlink would wait for whoever changes interfaces just now. */
+bool link_name(uint32_t ifindex, char name[IF_NAMESIZE])
 {
 	struct ifreq request = {.ifr_ifindex = (int)ifindex};
+	const struct netlink *socket = netlink_route(NULL);
 
-	if (ioctl(socket->fd, SIOCGIFNAME, &request))
+	if (!socket || ioctl(socket->fd, SIOCGIFNAME, &request))
 		return false;
 	memcpy(name, request.ifr_name, IF_NAMESIZE);
 	name[IF_NAMESIZE - 1] = '\0';
 	return true;
-}
-
-uint32_t link_index(const char *name)
-{
-	return if_nametoindex(name);
 }
 
 static void take_name(struct nlmsghdr *message, void *context)
@@ -147,12 +142,12 @@ static void take_name(struct nlmsghdr *message, void *context)
 		nla_strlcpy(added->name, name, sizeof(added->name));
 }
 
-int link_names_read(struct netlink *socket, struct link_names *names, struct cni_error *err)
+int link_names_read(struct link_names *names, struct cni_error *err)
 {
 	cleanup_request struct nl_msg *request = begin(NLM_F_DUMP, 0, NULL);
 
 	/* The next command sees what comes or goes meanwhile. */
-	if (netlink_ask(socket, request, take_name, names) && errno != EAGAIN)
+	if (netlink_ask(netlink_route(NULL), request, take_name, names) && errno != EAGAIN)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the host's interfaces: %s",
 				     strerror(errno));
 	return 0;
@@ -186,9 +181,9 @@ static void take_netns_id(struct nlmsghdr *message, void *context)
 		   sizeof(int));
 }
 
-int veth_find_host_end(struct netlink *socket, int netns, const char *ifname,
-		       struct host_veth *veth, struct cni_error *err)
+int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, struct cni_error *err)
 {
+	struct netlink *socket = netlink_route(NULL);
 	struct rtgenmsg header = {0};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
@@ -212,5 +207,5 @@ int veth_find_host_end(struct netlink *socket, int netns, const char *ifname,
 			"the other end of the container's veth %s is not in the network"
 			" namespace that bpf-portmap runs in; run it on the host",
 			ifname);
-	return get_bridge(socket, link, &veth->bridge, err);
+	return get_bridge(link, &veth->bridge, err);
 }

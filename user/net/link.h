@@ -2,8 +2,7 @@
 /*
  * link.h - network interfaces, as the kernel tells them; the host's end of a container's veth.
  */
-#ifndef NET_LINK_H
-#define NET_LINK_H
+#pragma once
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -49,9 +48,7 @@ static inline bool link_is_kind(const struct link *link, const char *kind)
 }
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
-bool link_name(struct netlink *socket, uint32_t ifindex, char name[IF_NAMESIZE]);
-/* Returns 0 where there is none. */
-uint32_t link_index(const char *name);
+bool link_name(uint32_t ifindex, char name[IF_NAMESIZE]);
 
 struct link_name {
 	uint32_t ifindex;
@@ -73,7 +70,7 @@ struct link_names {
 };
 
 /* Lists all interfaces. CNI_ERROR_IO. */
-int link_names_read(struct netlink *socket, struct link_names *names, struct cni_error *err);
+int link_names_read(struct link_names *names, struct cni_error *err);
 
 struct host_veth {
 	struct link link;
@@ -85,7 +82,5 @@ struct host_veth {
  * again: names in results are hints. CNI_ERROR_INVALID_CONFIGURATION when there is no such
  * veth, naming what there is instead; CNI_ERROR_INVALID_NETNS when the namespace cannot be entered.
  */
-int veth_find_host_end(struct netlink *socket, int netns, const char *ifname,
-		       struct host_veth *veth, struct cni_error *err);
-
-#endif
+int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth,
+		       struct cni_error *err);

@@ -2,8 +2,7 @@
 /*
  * netlink.h - requests to the kernel by netlink, and its answers.
  */
-#ifndef NET_NETLINK_H
-#define NET_NETLINK_H
+#pragma once
 
 #include <linux/netlink.h>
 #include <netlink/attr.h>
@@ -66,5 +65,3 @@ static inline void netlink_cleanup_request(struct nl_msg **request)
 
 #define cleanup_netlink __attribute__((cleanup(netlink_close)))
 #define cleanup_request __attribute__((cleanup(netlink_cleanup_request)))
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * netns.h - network namespaces: opening, telling apart, entering for a moment.
  */
-#ifndef NET_NETNS_H
-#define NET_NETNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ bool netns_is_own(const char *path);
  * aborts: nothing that follows may run in a container's namespace. */
 int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,
 	       struct cni_error *err);
-
-#endif

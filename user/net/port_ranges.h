@@ -6,8 +6,7 @@
  * port we hold would lose its replies, and whoever else masquerades with the host's
  * address shares it unseen.
  */
-#ifndef NET_PORT_RANGES_H
-#define NET_PORT_RANGES_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
  * that lives keeps its port. A program that finds a range half new may at worst try a port of the
  * host's own range; it asks for a socket there, as at every port. */
 bool port_ranges_follow(struct meta *meta);
-
-#endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 
@@ -107,9 +108,9 @@ static pid_t next_process(DIR *proc)
 static void search_process(struct search *search, pid_t pid)
 {
 	static const char prefix[] = "socket:[";
+	cleanup_listing DIR *files = NULL;
 	struct dirent *entry;
 	char path[32], target[64];
-	DIR *files;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	files = opendir(path);
@@ -122,8 +123,6 @@ static void search_process(struct search *search, pid_t pid)
 			note_holder(search, (uint32_t)strtoul(target + strlen(prefix), NULL, 10),
 				    pid);
 	}
-	if (files)
-		closedir(files);
 }
 
 void processes_find(struct socket_process *holders, size_t count, const char *argument)
@@ -135,14 +134,12 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 		.end = time_used() + MAX_SECONDS,
 		.argument = argument,
 	};
-	DIR *proc = opendir("/proc");
+	cleanup_listing DIR *proc = opendir("/proc");
 	pid_t pid;
 
 	qsort(holders, count, sizeof(*holders), compare_inodes);
 	while (proc && goes_on(&search) && (pid = next_process(proc)))
 		search_process(&search, pid);
-	if (proc)
-		closedir(proc);
 }
 
 static bool is_in_cgroup(pid_t pid, const char *name)
@@ -157,14 +154,12 @@ bool processes_are_in_container(const char *container_id)
 {
 	double end = time_used() + MAX_SECONDS;
 	bool found = false;
-	DIR *proc = NULL;
+	cleanup_listing DIR *proc = NULL;
 	pid_t pid;
 
 	if (strlen(container_id) >= MIN_UNIQUE_ID)
 		proc = opendir("/proc");
 	while (proc && !found && time_used() < end && (pid = next_process(proc)))
 		found = is_in_cgroup(pid, container_id);
-	if (proc)
-		closedir(proc);
 	return found;
 }

@@ -2,8 +2,7 @@
 /*
  * processes.h - which process has a socket open, what it is called, and in which container one is.
  */
-#ifndef NET_PROCESSES_H
-#define NET_PROCESSES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void processes_find(struct socket_process *holders, size_t count, const char *ar
 /* Whether a process is in a cgroup with this in its name, as engines name those of a container or a
  * sandbox. False also where the ID is too short to be told from other words. */
 bool processes_are_in_container(const char *container_id);
-
-#endif

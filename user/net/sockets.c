@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/request.h"
 #include "lib/array.h"
 #include "net/netlink.h"
 
@@ -22,21 +23,12 @@ struct reading {
 	enum protocol protocol;
 };
 
-static void read_address(uint8_t address[CNI_ADDRESS_SIZE], uint8_t family, const __be32 words[4])
-{
-	if (family == AF_INET6) {
-		memcpy(address, words, CNI_ADDRESS_SIZE);
-		return;
-	}
-	memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	memcpy(address + 12, words, 4);
-}
-
 static void take_socket(struct nlmsghdr *message, void *context)
 {
 	const struct inet_diag_msg *said = nlmsg_data(message);
 	struct reading *reading = context;
 	struct host_socket *socket = ARRAY_ADD(reading->list->sockets, reading->list->count);
+	size_t size = said->idiag_family == AF_INET6 ? CNI_ADDRESS_SIZE : 4;
 	uint8_t only_ipv6 = 0;
 
 	nla_memcpy(&only_ipv6, nlmsg_find_attr(message, sizeof(*said), INET_DIAG_SKV6ONLY), 1);
@@ -50,8 +42,8 @@ static void take_socket(struct nlmsghdr *message, void *context)
 		.backlog = said->idiag_wqueue,
 		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
-	read_address(socket->address, said->idiag_family, said->id.idiag_src);
-	read_address(socket->peer, said->idiag_family, said->id.idiag_dst);
+	cni_address_make(socket->address, said->id.idiag_src, size);
+	cni_address_make(socket->peer, said->id.idiag_dst, size);
 	socket->both_families =
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
 }
@@ -91,10 +83,7 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the kernel does not tell which sockets the host has: %s (it needs"
 			     " %s_diag, CONFIG_INET_DIAG)",
-			     strerror(errno),
-			     protocol == PROTOCOL_UDP   ? "udp"
-			     : protocol == PROTOCOL_TCP ? "tcp"
-							: "sctp");
+			     strerror(errno), conf_protocol_name(protocol));
 }
 
 /* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */

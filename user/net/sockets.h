@@ -2,8 +2,7 @@
 /*
  * sockets.h - sockets of the host: those that have a port, and those that are connected.
  */
-#ifndef NET_SOCKETS_H
-#define NET_SOCKETS_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ int sockets_end(struct netlink *socket, const struct host_socket *ended);
 void sockets_release(struct socket_list *list);
 
 #define cleanup_sockets __attribute__((cleanup(sockets_release)))
-
-#endif

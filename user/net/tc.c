@@ -14,12 +14,10 @@
 #include "net/netlink.h"
 
 /* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.
- * NULL: there is none, so all that is asked fails. */
-static struct netlink *own_socket(void)
+ * Without a socket all that is asked fails. */
+static int ask(struct nl_msg *request, netlink_take take, void *context)
 {
-	cleanup_error struct cni_error ignored = {0};
-
-	return netlink_route(&ignored);
+	return netlink_ask(netlink_route(NULL), request, take, context);
 }
 
 static struct nlattr *find(struct nlmsghdr *message, int type)
@@ -62,7 +60,7 @@ enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
 	cleanup_request struct nl_msg *request =
 		begin(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, header, NULL);
 
-	netlink_ask(own_socket(), request, take_kind, &found);
+	ask(request, take_kind, &found);
 	return found;
 }
 
@@ -81,7 +79,7 @@ bool qdiscs_at_ingress(struct qdisc_list *qdiscs)
 	cleanup_request struct nl_msg *request =
 		begin(RTM_GETQDISC, NLM_F_DUMP, (struct tcmsg){0}, NULL);
 
-	return !netlink_ask(own_socket(), request, take_qdisc, qdiscs);
+	return !ask(request, take_qdisc, qdiscs);
 }
 
 static int change_clsact(int type, int flags, uint32_t ifindex)
@@ -93,17 +91,12 @@ static int change_clsact(int type, int flags, uint32_t ifindex)
 	};
 	cleanup_request struct nl_msg *request = begin(type, NLM_F_ACK | flags, header, "clsact");
 
-	return netlink_ask(own_socket(), request, NULL, NULL);
+	return ask(request, NULL, NULL);
 }
 
 int qdisc_add_clsact(uint32_t ifindex)
 {
 	return change_clsact(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex);
-}
-
-int qdisc_delete_clsact(uint32_t ifindex)
-{
-	return change_clsact(RTM_DELQDISC, 0, ifindex);
 }
 
 /* The interface that the first of the actions redirects packets to, or 0. */
@@ -149,37 +142,38 @@ static void take_filter(struct nlmsghdr *message, void *context)
 		filter->redirect = find_redirect(netlink_find(options, TCA_U32_ACT));
 }
 
+static uint32_t parent_at(bool ingress)
+{
+	return TC_H_MAKE(TC_H_CLSACT, ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+}
+
 bool filters_read(uint32_t ifindex, bool ingress, struct filter_list *filters)
+{
+	struct tcmsg header = {.tcm_ifindex = (int)ifindex, .tcm_parent = parent_at(ingress)};
+	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
+
+	return !ask(request, take_filter, filters);
+}
+
+void qdisc_delete_empty_clsact(uint32_t ifindex)
+{
+	struct filter_list filters = {0};
+
+	/* What cannot be read may be there. */
+	if (qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
+	    filters_read(ifindex, true, &filters) && filters_read(ifindex, false, &filters) &&
+	    !filters.count)
+		change_clsact(RTM_DELQDISC, 0, ifindex);
+	free(filters.list);
+}
+
+static struct nl_msg *begin_at(int type, int flags, uint32_t ifindex, bool ingress)
 {
 	struct tcmsg header = {
 		.tcm_ifindex = (int)ifindex,
-		.tcm_parent = TC_H_MAKE(TC_H_CLSACT, ingress ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS),
-	};
-	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
-
-	return !netlink_ask(own_socket(), request, take_filter, filters);
-}
-
-bool qdisc_is_empty_clsact(uint32_t ifindex)
-{
-	struct filter_list filters = {0};
-	/* What cannot be read may be there. */
-	bool is_empty = qdisc_at_ingress(ifindex) == INGRESS_QDISC_CLSACT &&
-			filters_read(ifindex, true, &filters) &&
-			filters_read(ifindex, false, &filters) && !filters.count;
-
-	free(filters.list);
-	return is_empty;
-}
-
-static struct nl_msg *begin_at(int type, int flags, const struct filter_place *place)
-{
-	struct tcmsg header = {
-		.tcm_ifindex = (int)place->ifindex,
-		.tcm_handle = place->handle,
-		.tcm_parent =
-			TC_H_MAKE(TC_H_CLSACT, place->egress ? TC_H_MIN_EGRESS : TC_H_MIN_INGRESS),
-		.tcm_info = TC_H_MAKE((uint32_t)place->priority << 16, htons(ETH_P_ALL)),
+		.tcm_handle = FILTER_HANDLE,
+		.tcm_parent = parent_at(ingress),
+		.tcm_info = TC_H_MAKE(FILTER_PRIORITY << 16, htons(ETH_P_ALL)),
 	};
 
 	return begin(type, flags, header, "bpf");
@@ -190,18 +184,18 @@ static void take_program(struct nlmsghdr *message, void *context)
 	nla_memcpy(context, netlink_find(find(message, TCA_OPTIONS), TCA_BPF_ID), sizeof(uint32_t));
 }
 
-uint32_t filter_program(const struct filter_place *place)
+uint32_t filter_program(uint32_t ifindex, bool ingress)
 {
-	cleanup_request struct nl_msg *request = begin_at(RTM_GETTFILTER, 0, place);
+	cleanup_request struct nl_msg *request = begin_at(RTM_GETTFILTER, 0, ifindex, ingress);
 	uint32_t id = 0;
 
-	return netlink_ask(own_socket(), request, take_program, &id) ? 0 : id;
+	return ask(request, take_program, &id) ? 0 : id;
 }
 
-int filter_add(const struct filter_place *place, int program_fd, const char *name, bool replace)
+int filter_add(uint32_t ifindex, bool ingress, int program_fd, const char *name, bool replace)
 {
 	int flags = NLM_F_CREATE | NLM_F_ECHO | NLM_F_ACK | (replace ? NLM_F_REPLACE : NLM_F_EXCL);
-	cleanup_request struct nl_msg *request = begin_at(RTM_NEWTFILTER, flags, place);
+	cleanup_request struct nl_msg *request = begin_at(RTM_NEWTFILTER, flags, ifindex, ingress);
 	struct nlattr *options = nla_nest_start(request, TCA_OPTIONS);
 	uint32_t id = 0;
 
@@ -209,15 +203,16 @@ int filter_add(const struct filter_place *place, int program_fd, const char *nam
 	nla_put_string(request, TCA_BPF_NAME, name);
 	nla_put_u32(request, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
 	nla_nest_end(request, options);
-	if (netlink_ask(own_socket(), request, take_program, &id))
+	if (ask(request, take_program, &id))
 		return -1;
 	errno = ENOENT;
 	return id ? 0 : -1;
 }
 
-int filter_delete(const struct filter_place *place)
+int filter_delete(uint32_t ifindex, bool ingress)
 {
-	cleanup_request struct nl_msg *request = begin_at(RTM_DELTFILTER, NLM_F_ACK, place);
+	cleanup_request struct nl_msg *request =
+		begin_at(RTM_DELTFILTER, NLM_F_ACK, ifindex, ingress);
 
-	return netlink_ask(own_socket(), request, NULL, NULL);
+	return ask(request, NULL, NULL);
 }

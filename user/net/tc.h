@@ -3,8 +3,7 @@
  * tc.h - an interface's qdisc for hooks (clsact or ingress, which exclude each other), and the
  * filters on it.
  */
-#ifndef NET_TC_H
-#define NET_TC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,10 +36,8 @@ bool qdiscs_at_ingress(struct qdisc_list *qdiscs);
 
 /* Adds it. 0, or -1 and errno; EEXIST: a qdisc is there, this or `ingress`. */
 int qdisc_add_clsact(uint32_t ifindex);
-/* Deletes it with all filters on it: only for the caller that has just made it. */
-int qdisc_delete_clsact(uint32_t ifindex);
-/* Returns whether it is clsact, without any filter. */
-bool qdisc_is_empty_clsact(uint32_t ifindex);
+/* Deletes it where no filter is on it. */
+void qdisc_delete_empty_clsact(uint32_t ifindex);
 
 /* Filters run in the order of their priorities. A handle of 0 is the kernel's announcement of all
  * of one priority. */
@@ -63,19 +60,15 @@ struct filter_list {
  * `ingress` qdisc is, both mean ingress. Returns false where the kernel does not say all. */
 bool filters_read(uint32_t ifindex, bool ingress, struct filter_list *filters);
 
-/* BPF programs as direct-action filters. */
-struct filter_place {
-	uint32_t ifindex;
-	bool egress;
-	uint16_t priority;
-	uint32_t handle;
-};
+/* Our programs as direct-action filters, at ingress or at egress: all with the same priority and
+ * handle, so that a second attach meets the first. Early, but after priority 1, which other plugins
+ * rely on. */
+#define FILTER_PRIORITY 2
+#define FILTER_HANDLE 0x706d
 
 /* Returns the id of the program there, or 0. */
-uint32_t filter_program(const struct filter_place *place);
+uint32_t filter_program(uint32_t ifindex, bool ingress);
 /* Adds it. Where a filter is there already, EEXIST unless it is to be replaced. ENOENT: the kernel
  * does not say afterwards that a program is there. 0, or -1 and errno. */
-int filter_add(const struct filter_place *place, int program_fd, const char *name, bool replace);
-int filter_delete(const struct filter_place *place);
-
-#endif
+int filter_add(uint32_t ifindex, bool ingress, int program_fd, const char *name, bool replace);
+int filter_delete(uint32_t ifindex, bool ingress);

@@ -2,8 +2,7 @@
 /*
  * text_file.h - small files as texts, as those in /proc.
  */
-#ifndef NET_TEXT_FILE_H
-#define NET_TEXT_FILE_H
+#pragma once
 
 #include <fcntl.h>
 #include <sys/types.h>
@@ -25,5 +24,3 @@ static inline size_t text_file_read(const char *path, char *text, size_t size)
 	text[length] = '\0';
 	return length;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * What a setup is about to do is written down before it begins. So whatever a run that was killed
  * has left is undone by the next setup or teardown of that container.
  */
-#ifndef NETAVARK_ATTACH_H
-#define NETAVARK_ATTACH_H
+#pragma once
 
 #include <jansson.h>
 
@@ -23,5 +22,3 @@ int attach_setup(const json_t *root, const char *netns, attach_reply *reply, str
  * incomplete. Removes the bridge with the last container, and containers of the network whose
  * namespace has gone without a teardown. */
 int attach_teardown(const json_t *root, const char *netns, struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * bridge.h - a network's interface on the host.
  */
-#ifndef NETAVARK_BRIDGE_H
-#define NETAVARK_BRIDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ void bridge_remove(const char *name);
  * for each bridge and family, and removes them never. No container uses the bridge any more: a
  * network of that name that comes later would have them. Rules that are not there are no error. */
 void bridge_remove_rules(const char *bridge);
-
-#endif

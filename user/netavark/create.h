@@ -2,8 +2,7 @@
 /*
  * create.h - create: what `podman network create` asks of the driver.
  */
-#ifndef NETAVARK_CREATE_H
-#define NETAVARK_CREATE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  * Refuses what setup would refuse. Changes nothing on the host. CNI_ERROR_DECODE,
  * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_INVALID_ENVIRONMENT. */
 int create_network(json_t *root, struct cni_error *err);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * detach.h - undoes a setup, also one that was killed, failed, or was forgotten.
  */
-#ifndef NETAVARK_DETACH_H
-#define NETAVARK_DETACH_H
+#pragma once
 
 #include "lib/error.h"
 #include "cnirun/cache.h"
@@ -29,5 +28,3 @@ void detach_forgotten(struct conflist *list, struct request request, const char 
  * by. Does nothing, and gives the lock up, where another call is at work in the network, which may
  * need the bridge. */
 void leave_network(int lock, const struct request *request, const struct conflist *list);
-
-#endif

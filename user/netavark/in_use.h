@@ -3,8 +3,7 @@
  * in_use.h - which subnets and bridges networks and interfaces have, and subnets that nobody has.
  * Podman looks after those of its own drivers alone.
  */
-#ifndef NETAVARK_IN_USE_H
-#define NETAVARK_IN_USE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ const char *in_use_bridge(const struct in_use *used, const char *name);
  * CNI_ERROR_INVALID_CONFIGURATION. */
 char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const char *id,
 			   struct cni_error *err);
-
-#endif

@@ -8,8 +8,7 @@
  * always written whole, from what setup has written down of the network's containers, so that each
  * call also removes whatever a killed one has left.
  */
-#ifndef NETAVARK_NAMES_H
-#define NETAVARK_NAMES_H
+#pragma once
 
 #include "lib/error.h"
 #include "netavark/request.h"
@@ -28,5 +27,3 @@ int names_add(const struct request *request, struct cni_error *err);
 /* Removes the container, before it is detached. Warns of a failure: its other traces go
  * nevertheless. */
 void names_remove(const struct request *request);
-
-#endif

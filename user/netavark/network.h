@@ -2,8 +2,7 @@
 /*
  * network.h - a network as Podman describes it: `podman network inspect` shows the same JSON.
  */
-#ifndef NETAVARK_NETWORK_H
-#define NETAVARK_NETWORK_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ json_t *network_servers(const struct network *network);
 
 /* Reads an element of network->subnets. The same errors. */
 int subnet_read(struct subnet *subnet, const json_t *element, size_t index, struct cni_error *err);
-
-#endif

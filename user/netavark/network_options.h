@@ -3,8 +3,7 @@
  * network_options.h - what `podman network create -o name=value` says: options of the plugin
  * bpf-portmap, and those that Podman's own bridge networks have.
  */
-#ifndef NETAVARK_NETWORK_OPTIONS_H
-#define NETAVARK_NETWORK_OPTIONS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ void network_options_print_help(void);
 const char *network_options_cni_path(const json_t *given);
 
 #define cleanup_network_options __attribute__((cleanup(network_options_release)))
-
-#endif

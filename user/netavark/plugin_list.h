@@ -2,8 +2,7 @@
 /*
  * plugin_list.h - the CNI plugins that make a network of Podman's, as a conflist.
  */
-#ifndef NETAVARK_PLUGIN_LIST_H
-#define NETAVARK_PLUGIN_LIST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -28,5 +27,3 @@ json_t *plugin_list_foresee(const struct conflist *list);
 /* Checks whether every plugin has a file. CNI_ERROR_INVALID_CONFIGURATION. */
 int plugin_list_find(const struct network *network, const struct network_options *options,
 		     struct cni_error *err);
-
-#endif

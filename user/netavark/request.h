@@ -2,8 +2,7 @@
 /*
  * request.h - what netavark asks of setup and teardown, as CNI says it.
  */
-#ifndef NETAVARK_REQUEST_H
-#define NETAVARK_REQUEST_H
+#pragma once
 
 #include <jansson.h>
 
@@ -45,5 +44,3 @@ int request_make_list_for_del(struct conflist *list, const json_t *root, struct 
 void request_release(struct request *request);
 
 #define cleanup_request __attribute__((cleanup(request_release)))
-
-#endif

@@ -2,10 +2,11 @@
 /* conflists.c - the files that runtimes take for conflists. */
 #include "operator/conflists.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cni/json.h"
 
 static const struct {
 	const char *path, *engine;
@@ -16,17 +17,14 @@ static const struct {
 	{"/var/snap/microk8s/current/args/cni-network", "-microk8s"},
 };
 
-/* One plugin alone stands in those that are no ".conflist". */
-static int is_read(const struct dirent *entry)
+/* One plugin alone stands in those that are no ".conflist". As Go's filepath.Ext() has it: from the
+ * last dot on. */
+int conflist_is_read(const struct dirent *entry)
 {
 	const char *dot = strrchr(entry->d_name, '.');
 
-	return dot && (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
-}
-
-static int by_bytes(const struct dirent **one, const struct dirent **other)
-{
-	return strcmp((*one)->d_name, (*other)->d_name);
+	return entry->d_type != DT_DIR && dot &&
+	       (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
 }
 
 void conflists_visit(conflist_take *take, void *context)
@@ -35,7 +33,7 @@ void conflists_visit(conflist_take *take, void *context)
 
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
 		struct dirent **entries = NULL;
-		int count = scandir(directories[i].path, &entries, is_read, by_bytes);
+		int count = scandir(directories[i].path, &entries, conflist_is_read, alphasort);
 
 		for (int j = 0; j < count; j++) {
 			const struct conflist_file file = {path, entries[j]->d_name,
@@ -47,4 +45,22 @@ void conflists_visit(conflist_take *take, void *context)
 		}
 		free(entries);
 	}
+}
+
+const char *plugin_type(const json_t *plugin)
+{
+	const char *type = json_string_value(cni_json_get(plugin, "type"));
+
+	return type ? type : "";
+}
+
+json_t *conflist_plugin(const json_t *list, const char *type)
+{
+	json_t *plugin;
+	size_t i;
+
+	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+		if (!strcmp(plugin_type(plugin), type))
+			return plugin;
+	return NULL;
 }

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "net/address_list.h"
-#include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/view/mappings.h"
@@ -27,8 +26,8 @@ static const struct table_column columns[] = {
 
 struct row {
 	const struct mapping *mapping;
-	const struct container_info *container; /* NULL: it has gone */
-	const char *remark;                     /* NULL: nothing is unusual */
+	struct container_info *container; /* NULL: it has gone */
+	const char *remark;               /* NULL: nothing is unusual */
 	char interface[IF_NAMESIZE];
 };
 
@@ -61,7 +60,10 @@ static void add_since(struct output *output, uint64_t since)
 		format_duration(now - since, age);
 	if (since)
 		format_time(since, begin);
-	output_cell(output, age, *begin ? json_string(begin) : json_null());
+	if (output->options->json)
+		output_text(output, *begin ? begin : NULL);
+	else
+		output_text(output, age);
 }
 
 /* A container that has no port and is masqueraded has a row, too. */
@@ -69,29 +71,29 @@ static void add_row(struct output *output, const struct view *view, const struct
 {
 	const struct portmap_key *key = &row->mapping->key;
 	const struct portmap *portmap = &row->mapping->portmap;
-	const struct container_info *container = row->container;
-	char text[ENDPOINT_TEXT_SIZE], number[NUMBER_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	struct container_info *container = row->container;
+	char text[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 	bool has_port = key->host_port;
 
 	output_text(output, has_port ? "mapping" : "masquerade");
 	if (has_port) {
-		output_cell(output, format_host_port(key->host_address, key->host_port, text),
-			    json_endpoint(key->host_address, key->host_port));
+		output_endpoint(output, format_host_port(key->host_address, key->host_port, text),
+				key->host_address, key->host_port);
 		output_text(output, protocol_word(key->protocol, word));
 	} else {
-		output_cell(output, "(masquerade)", json_null());
-		output_cell(output, "-", json_null());
+		output_cell(output, "(masquerade)", NULL);
+		output_cell(output, "-", NULL);
 	}
-	output_cell(output, container ? container->text : "-", json_container(view, container));
-	output_cell(output,
-		    has_port ? format_endpoint(portmap->container_address, portmap->container_port,
-					       text)
-			     : cni_address_format(portmap->container_address, text),
-		    json_endpoint(portmap->container_address, portmap->container_port));
+	output_container(output, NULL, view, container);
+	output_endpoint(output,
+			has_port ? NULL : cni_address_format(portmap->container_address, text),
+			portmap->container_address, portmap->container_port);
 	output_number(output, row->mapping->flows);
 	output_number(output, row->mapping->half_open);
-	output_cell(output, has_port ? format_number(portmap->flows, number) : "-",
-		    json_integer((json_int_t)portmap->flows));
+	if (has_port)
+		output_number(output, portmap->flows);
+	else
+		output_cell(output, "-", "0");
 	add_since(output, container ? container->record.since : 0);
 	output_text(output, container ? container->name.network : NULL);
 	output_text(output, row->interface);

@@ -2,8 +2,7 @@
 /*
  * options.h - the options of all verbs.
  */
-#ifndef OPERATOR_OPTIONS_H
-#define OPERATOR_OPTIONS_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ struct command_line options_of(unsigned int set);
 
 /* "8080", "53/udp". False: it is neither. */
 bool options_parse_port(const char *text, struct port_option *port);
-
-#endif

@@ -7,7 +7,6 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/owners.h"
 #include "lib/cleanup.h"
 #include "operator/view/add_cache.h"
 #include "operator/view/engine_names.h"
@@ -39,8 +38,7 @@ static bool is_of_another_of_ours(const struct host *host, const struct portmap_
 	    !owner_read(objects, endpoint.owner, &slot))
 		return false;
 	slot_get_key(&slot, &key);
-	return attachment_read(objects, &key, &record) &&
-	       attachment_has_veth(objects, host->socket, &record) &&
+	return attachment_read(objects, &key, &record) && attachment_has_veth(objects, &record) &&
 	       attachment_name_split(key.name, &name) && strcmp(name.container_id, entry->id) != 0;
 }
 

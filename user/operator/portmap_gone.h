@@ -10,8 +10,7 @@
  *   and no ADD of the rule's own container is kept whose namespace still exists.
  * Where one of these cannot be read, or a rule does not say whose it is, the rule stays.
  */
-#ifndef OPERATOR_PORTMAP_GONE_H
-#define OPERATOR_PORTMAP_GONE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -47,5 +46,3 @@ int portmap_gone_remove(const struct host *host, bool dry_run,
 #define PORTMAP_GONE_SIZE 900
 /* Writes "portmap's rules of a container that is gone: ID, network NETWORK" */
 void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE]);
-
-#endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,8 @@
 
 #define SEARCH_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 #define OUTPUT_LIMIT ((off_t)64 << 20)
-#define LOOK_EVERY 5 /* milliseconds */
+#define LOOK_EVERY 5     /* milliseconds */
+#define EXIT_NOT_RUN 127 /* as shells say it */
 
 /* Standard input, output and error: files in memory, so that nobody waits for anybody. */
 struct streams {
@@ -36,46 +36,32 @@ static void cleanup_streams(struct streams *streams)
 		cleanup_close_pointer(&streams->fds[i]);
 }
 
-static bool open_streams(struct streams *streams, const char *input)
+static bool open_streams(struct streams *streams)
 {
 	for (int i = 0; i < 3; i++)
 		streams->fds[i] = memfd_create("stream", MFD_CLOEXEC);
-	return streams->fds[0] >= 0 && streams->fds[1] >= 0 && streams->fds[2] >= 0 &&
-	       (!input || (!cni_write_all(streams->fds[0], input, strlen(input)) &&
-			   !lseek(streams->fds[0], 0, SEEK_SET)));
+	return streams->fds[0] >= 0 && streams->fds[1] >= 0 && streams->fds[2] >= 0;
 }
 
-static int spawn(const struct command_run *run, const struct streams *streams, pid_t *pid)
+/* -1 and errno. */
+static pid_t start(const struct command_run *run, const struct streams *streams)
 {
 	char *environment[] = {"PATH=" SEARCH_PATH, "LC_ALL=C", NULL};
-	cleanup_free char *own_path = NULL;
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, defaults;
-	int error;
+	pid_t pid = fork();
+	sigset_t none;
 
+	if (pid)
+		return pid;
+	setpgid(0, 0);
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-						      POSIX_SPAWN_SETSIGDEF);
-	posix_spawnattr_setpgroup(&attributes, 0);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &defaults);
-	posix_spawn_file_actions_init(&actions);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	for (int i = 0; i < 3; i++)
-		posix_spawn_file_actions_adddup2(&actions, streams->fds[i], i);
-	own_path = cni_format("%s", getenv("PATH") ?: SEARCH_PATH);
-	setenv("PATH", SEARCH_PATH, 1); /* which posix_spawnp() goes by */
-	signal(SIGCHLD, SIG_DFL);       /* where it is ignored, nobody learns the exit status */
-	error = posix_spawnp(pid, run->arguments[0], &actions, &attributes,
-			     (char *const *)run->arguments, environment);
-	if (own_path)
-		setenv("PATH", own_path, 1);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attributes);
-	return error;
+		dup2(streams->fds[i], i);
+	environ = environment; /* by whose PATH the program is looked for, too */
+	execvp(run->arguments[0], (char *const *)run->arguments);
+	perror(run->arguments[0]);
+	_exit(EXIT_NOT_RUN);
 }
 
 static int64_t milliseconds(void)
@@ -156,16 +142,15 @@ bool command_run(struct command_run *run)
 {
 	__attribute__((cleanup(cleanup_streams))) struct streams streams = {{-1, -1, -1}};
 	int64_t deadline = milliseconds() + (int64_t)run->seconds * 1000;
-	int status = 0, error;
+	int status = 0;
 	pid_t pid;
 
 	run->status = -1;
-	if (!open_streams(&streams, run->input))
+	if (!open_streams(&streams))
 		return false;
-	error = spawn(run, &streams, &pid);
-	if (error) {
-		run->missing = error == ENOENT;
-		snprintf(run->errors, sizeof(run->errors), "%s", strerror(error));
+	pid = start(run, &streams);
+	if (pid < 0) {
+		snprintf(run->errors, sizeof(run->errors), "%s", strerror(errno));
 		return false;
 	}
 	run->timed_out = !wait_for(pid, &streams, deadline, &status);
@@ -173,6 +158,7 @@ bool command_run(struct command_run *run)
 		kill_all(pid);
 	else if (WIFEXITED(status))
 		run->status = WEXITSTATUS(status);
+	run->missing = run->status == EXIT_NOT_RUN;
 	take_streams(run, &streams);
 	return run->status == 0;
 }
@@ -181,11 +167,4 @@ void command_run_release(struct command_run *run)
 {
 	free(run->output);
 	run->output = NULL;
-}
-
-const char *command_run_why(const struct command_run *run, char why[COMMAND_FAILURE_SIZE])
-{
-	snprintf(why, COMMAND_FAILURE_SIZE, "%.60s fails%s%s", run->arguments[0],
-		 *run->errors ? ": " : "", run->errors);
-	return why;
 }

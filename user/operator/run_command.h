@@ -2,8 +2,7 @@
 /*
  * run_command.h - runs a program of the host, for a limited time, and keeps what it prints.
  */
-#ifndef OPERATOR_RUN_COMMAND_H
-#define OPERATOR_RUN_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,15 +10,14 @@
 struct command_run {
 	/* What to do. */
 	const char *const *arguments; /* the program and its arguments, NULL at the end */
-	const char *input;            /* on its standard input; NULL: nothing */
 	int seconds;                  /* until it is killed, with the processes that it started */
 	/* What came of it. */
 	char *output; /* malloc'ed, with a NUL behind it; who prints more than 64 MiB is killed */
 	size_t length;
 	char errors[256]; /* the last line of standard error, printable */
-	bool missing;     /* there is no such program */
+	bool missing;     /* there is no such program, or it cannot be run */
 	bool timed_out;   /* it was killed */
-	int status;       /* its exit status; -1: it did not start, was killed, or took too long */
+	int status;       /* its exit status; -1: it was killed, or took too long */
 };
 
 /* Its environment has PATH, with the directories of administrators' programs, and LC_ALL, and
@@ -27,10 +25,4 @@ struct command_run {
 bool command_run(struct command_run *run);
 void command_run_release(struct command_run *run);
 
-/* Writes why it failed, for messages: "iptables-save fails: ..." */
-#define COMMAND_FAILURE_SIZE 400
-const char *command_run_why(const struct command_run *run, char why[COMMAND_FAILURE_SIZE]);
-
 #define cleanup_command __attribute__((cleanup(command_run_release)))
-
-#endif

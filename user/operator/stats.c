@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "operator/print/format.h"
-#include "operator/doctor/statuses.h"
+#include "operator/doctor/doctor.h"
 #include "operator/print/output.h"
 #include "operator/print/prometheus.h"
 #include "operator/view/statistics.h"

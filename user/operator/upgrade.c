@@ -9,7 +9,7 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "host/host.h"
-#include "host/ready.h"
+#include "host/host.h"
 #include "lib/cleanup.h"
 #include "operator/print/items.h"
 #include "operator/verbs.h"
@@ -104,7 +104,7 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 {
 	struct datapath *datapath = &upgrade->host.datapath;
 
-	if (host_open_to_read(&upgrade->host, err))
+	if (host_open(&upgrade->host, DATAPATH_READ, err))
 		return -1;
 	if (datapath->state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(datapath, err);
@@ -127,8 +127,7 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 	struct host *host = &upgrade->host;
 	bool ignored[SOCKET_PURPOSES];
 
-	if (datapath_upgrade(&host->datapath, &host->addresses, err) ||
-	    socket_hooks_repair(&host->datapath, false, ignored, err))
+	if (host_upgrade(host, err) || socket_hooks_repair(&host->datapath, false, ignored, err))
 		return -1;
 	return survey_host(&upgrade->survey, &host->datapath, err);
 }

@@ -2,8 +2,7 @@
 /*
  * verbs.h - the commands for people: their table, and running one.
  */
-#ifndef OPERATOR_VERBS_H
-#define OPERATOR_VERBS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -38,5 +37,3 @@ verb_run verb_list, verb_flows, verb_stats, verb_doctor, verb_trace, verb_who, v
  * verb, option or operand that does not exist. */
 int operator_run(int count, char **words);
 void operator_print_help(FILE *file);
-
-#endif

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "conf/addresses.h"
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/array.h"
+#include "lib/cleanup.h"
 #include "operator/view/mappings.h"
 #include "operator/verbs.h"
 #include "operator/who.h"
@@ -25,29 +27,18 @@ static const uint8_t loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
 /* "8080", "53/udp", "443@192.0.2.1", "443/tcp@[2001:db8::1]" */
 static bool parse_operand(struct who *who, const char *operand)
 {
-	const char *at = strchrnul(operand, '@');
-	char port[32] = "", address[CNI_ADDRESS_TEXT_SIZE + 2] = "";
-	size_t length = (size_t)(at - operand);
-	char *begin = address;
+	cleanup_free char *copy = or_exit(strdup(operand));
+	char *address = copy, *port = strsep(&address, "@");
 
-	if (length >= sizeof(port))
-		return false;
-	memcpy(port, operand, length);
 	if (!options_parse_port(port, &who->port) || who->port.protocol == PROTOCOL_ICMP ||
 	    who->port.protocol == PROTOCOL_ICMPV6 || who->port.protocol == PROTOCOL_UDPLITE)
 		return false;
-	if (!*at)
+	if (!address)
 		return true;
-	length = strlen(++at);
-	if (length >= sizeof(address))
-		return false;
-	memcpy(address, at, length);
-	if (*begin == '[' && begin[length - 1] == ']') {
-		begin[length - 1] = '\0';
-		begin++;
-	}
+	if (*address == '[' && address[strlen(address) - 1] == ']')
+		*strrchr(++address, ']') = '\0';
 	who->has_address = true;
-	return !cni_address_parse(begin, who->address);
+	return !cni_address_parse(address, who->address);
 }
 
 static bool is_asked_for(const struct who *who, const uint8_t address[CNI_ADDRESS_SIZE])
@@ -59,24 +50,27 @@ static bool is_asked_for(const struct who *who, const uint8_t address[CNI_ADDRES
 	return !memcmp(who->address, address, CNI_ADDRESS_SIZE);
 }
 
-static struct contestant *add_contestant(struct who *who, enum contestant_kind kind)
+static struct contestant *add_contestant(struct who *who, const struct contestant *contestant)
 {
 	struct contestant *added = ARRAY_ADD(who->contestants, who->count);
 
-	*added = (struct contestant){.kind = kind};
+	*added = *contestant;
 	return added;
 }
 
 static void add_mapping(struct who *who, const struct mapping *mapping)
 {
 	const struct container_info *container = view_container(&who->view, mapping->portmap.owner);
-	struct contestant *added = add_contestant(who, CONTESTANT_MAPPING);
+	struct contestant *added =
+		add_contestant(who, &(struct contestant){.kind = CONTESTANT_MAPPING,
+							 .by = "bpf-portmap",
+							 .address = mapping->key.host_address,
+							 .protocol = mapping->key.protocol,
+							 .mapping = mapping});
 	struct policy *policy = or_exit(calloc(1, sizeof(*policy)));
 
-	added->key = &mapping->key;
 	added->alive = container && container->has_record && container->live &&
-		       attachment_has_veth(&who->host.datapath.objects, who->host.socket,
-					   &container->record);
+		       attachment_has_veth(&who->host.datapath.objects, &container->record);
 	added->serves_host = mapping->portmap.localhost && mapping->key.protocol != PROTOCOL_SCTP &&
 			     socket_hooks_are_used(&who->host.datapath, SOCKETS_REACH_PORTS);
 	if (policy_read(&who->host.datapath.objects, mapping->portmap.owner, policy))
@@ -115,12 +109,12 @@ static void make_question(struct who *who)
 {
 	const uint8_t *const addresses[] = {who->has_address ? who->address : cni_address_any_ipv4,
 					    cni_address_any_ipv6};
-	struct port_question *question = &who->question;
+	struct claimants *claimants = &who->claimants;
 
-	question->addresses = &who->host.addresses;
-	question->keys = or_exit(calloc(6, sizeof(*question->keys)));
+	claimants->addresses = &who->host.addresses;
+	claimants->keys = or_exit(calloc(6, sizeof(*claimants->keys)));
 	for (size_t i = 0; i < 6; i++) {
-		struct portmap_key *key = &question->keys[question->count];
+		struct portmap_key *key = &claimants->keys[claimants->key_count];
 		enum protocol protocol = all_protocols[i / 2];
 
 		if ((who->port.protocol && who->port.protocol != protocol) ||
@@ -129,7 +123,7 @@ static void make_question(struct who *who)
 		key->protocol = protocol;
 		key->host_port = who->port.port;
 		memcpy(key->host_address, addresses[i % 2], CNI_ADDRESS_SIZE);
-		question->count++;
+		claimants->key_count++;
 	}
 }
 
@@ -171,34 +165,153 @@ static void note_blindness(struct who *who, struct cni_error *err)
 	who->blind = true;
 }
 
+static void add_rule(struct who *who, const struct nat_rule *rule)
+{
+	const uint8_t *any = rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
+
+	add_contestant(who, &(struct contestant){
+				    .kind = CONTESTANT_RULE,
+				    .by = claimant_engine(rule),
+				    .address = nat_rule_has_any_address(rule) ? any : rule->address,
+				    .protocol = (enum protocol)rule->protocol,
+				    .rule = rule});
+}
+
+static void add_socket(struct who *who, const struct host_socket *socket)
+{
+	add_contestant(who, &(struct contestant){.kind = CONTESTANT_SOCKET,
+						 .by = "process",
+						 .address = socket->address,
+						 .protocol = socket->protocol,
+						 .socket = socket});
+}
+
 static void read_claimants(struct who *who)
 {
 	struct claimants *claimants = &who->claimants;
 	struct cni_error err = {0};
 
-	if (claimants_find_rules(claimants, &who->question, &err))
+	if (claimants_find_rules(claimants, &err))
 		note_blindness(who, &err);
 	merge_rules(&claimants->rules);
 	for (size_t i = 0; i < claimants->rules.count; i++)
-		add_contestant(who, CONTESTANT_RULE)->rule = &claimants->rules.rules[i];
-	if (claimants_find_sockets(claimants, &who->question, &err))
+		add_rule(who, &claimants->rules.rules[i]);
+	if (claimants_find_sockets(claimants, &err))
 		note_blindness(who, &err);
 	for (size_t i = 0; i < claimants->sockets.count; i++)
-		add_contestant(who, CONTESTANT_SOCKET)->socket = &claimants->sockets.sockets[i];
+		add_socket(who, &claimants->sockets.sockets[i]);
+}
+
+/* --- who gets it --------------------------------------------------------------------------- */
+
+/* Smaller is first; those of the same rank share what comes. */
+enum rank {
+	RANK_MAPPING_EXACT,
+	RANK_MAPPING_ANY,
+	RANK_RULE,
+	RANK_SOCKET_EXACT,
+	RANK_SOCKET_ANY,
+	RANK_NONE,
+};
+
+/* What comes to a port at an address of the host. */
+struct arrival {
+	struct portmap_key to;
+	bool is_mapped; /* bpf-portmap maps ports at the address, unless a policy says otherwise */
+	enum origin origin;
+};
+
+static bool mapping_claims(const struct contestant *contestant, const struct arrival *arrival)
+{
+	const struct portmap_key *key = &contestant->mapping->key, *to = &arrival->to;
+	const struct policy *policy = contestant->policy;
+
+	if (!contestant->alive || !arrival->is_mapped || key->protocol != to->protocol ||
+	    key->host_port != to->host_port ||
+	    (arrival->origin == ORIGIN_HOST && !contestant->serves_host) ||
+	    (policy &&
+	     conf_ranges_hold(policy->excluded, policy->excluded_count, to->host_address)))
+		return false;
+	if (cni_address_is_any(key->host_address))
+		return cni_address_is_ipv4(key->host_address) ==
+		       cni_address_is_ipv4(to->host_address);
+	return !memcmp(key->host_address, to->host_address, CNI_ADDRESS_SIZE);
+}
+
+static enum rank rank_of(const struct contestant *contestant, const struct arrival *arrival)
+{
+	const struct portmap_key *to = &arrival->to;
+	const struct nat_rule *rule = contestant->rule;
+
+	switch (contestant->kind) {
+	case CONTESTANT_MAPPING:
+		if (!mapping_claims(contestant, arrival))
+			return RANK_NONE;
+		return cni_address_is_any(contestant->mapping->key.host_address)
+			       ? RANK_MAPPING_ANY
+			       : RANK_MAPPING_EXACT;
+	case CONTESTANT_RULE:
+		return arrival->origin == ORIGIN_OUTSIDE &&
+				       nat_rule_may_match(rule, to->protocol, to->host_address,
+							  to->host_port) &&
+				       nat_rule_holds_address(rule, to->host_address)
+			       ? RANK_RULE
+			       : RANK_NONE;
+	default:
+		if (!claimant_socket_has(contestant->socket, to))
+			return RANK_NONE;
+		return cni_address_is_any(contestant->socket->address) ? RANK_SOCKET_ANY
+								       : RANK_SOCKET_EXACT;
+	}
+}
+
+/* Rules stand in the order in which packets meet them. */
+static void judge_arrival(struct who *who, const struct arrival *arrival)
+{
+	const struct contestant *winner = NULL;
+	enum rank best = RANK_NONE;
+
+	for (size_t i = 0; i < who->count; i++) {
+		enum rank rank = rank_of(&who->contestants[i], arrival);
+
+		if (rank < best) {
+			best = rank;
+			winner = &who->contestants[i];
+		}
+	}
+	for (size_t i = 0; i < who->count; i++) {
+		struct contestant *contestant = &who->contestants[i];
+		struct contest_score *score = &contestant->scores[arrival->origin];
+		enum rank rank = rank_of(contestant, arrival);
+
+		if (rank == RANK_NONE)
+			continue;
+		/* Of several rules the first one translates, and no other is asked. */
+		if (rank == best && (rank != RANK_RULE || contestant == winner))
+			score->won++;
+		else if (score->claimed == score->won)
+			memcpy(score->lost_at, arrival->to.host_address, CNI_ADDRESS_SIZE);
+		score->claimed++;
+	}
 }
 
 static void judge_place(struct who *who, const uint8_t address[CNI_ADDRESS_SIZE], bool is_mapped)
 {
-	struct contest_place place = {.is_mapped = is_mapped};
+	struct arrival arrival = {.to.host_port = who->port.port, .is_mapped = is_mapped};
 
 	if (!is_asked_for(who, address))
 		return;
-	memcpy(place.address, address, CNI_ADDRESS_SIZE);
+	memcpy(arrival.to.host_address, address, CNI_ADDRESS_SIZE);
 	who->places++;
-	for (size_t i = 0; i < 3; i++)
-		if (!who->port.protocol || who->port.protocol == all_protocols[i])
-			contest_judge(who->contestants, who->count, &place, all_protocols[i],
-				      who->port.port);
+	for (size_t i = 0; i < 3; i++) {
+		if (who->port.protocol && who->port.protocol != all_protocols[i])
+			continue;
+		arrival.to.protocol = all_protocols[i];
+		/* Nothing comes to a loopback address from outside. */
+		arrival.origin = cni_address_is_loopback(address) ? ORIGIN_HOST : ORIGIN_OUTSIDE;
+		for (; arrival.origin < ORIGIN_COUNT; arrival.origin++)
+			judge_arrival(who, &arrival);
+	}
 }
 
 /* The rest of 127.0.0.0/8, and of ::1, is asked for by name, or claimed by a socket. */
@@ -241,7 +354,7 @@ static int look(struct who *who, struct cni_error *err)
 {
 	struct cni_error blind = {0};
 
-	if (host_open_to_read(&who->host, err))
+	if (host_open(&who->host, DATAPATH_READ, err))
 		return -1;
 	if (read_mappings(who, &blind))
 		note_blindness(who, &blind);
@@ -258,7 +371,6 @@ static void release(struct who *who)
 	free(who->contestants);
 	mappings_release(&who->mappings);
 	claimants_release(&who->claimants);
-	port_question_release(&who->question);
 	view_close(&who->view);
 	host_close(&who->host);
 }

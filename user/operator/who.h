@@ -1,15 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * who.h - what `bpf-portmap who` has found, and printing it.
+ *
+ * Packets from outside meet our programs first, then the rules of NAT before routing, then sockets.
+ * Connections of the host's own processes meet the programs at sockets ("localhost") first, then
+ * sockets; rules of NAT for them (OUTPUT) are not known. Our mapping of an address goes before that
+ * of any address, and so does a socket's.
  */
-#ifndef OPERATOR_WHO_H
-#define OPERATOR_WHO_H
+#pragma once
 
 #include "host/host.h"
-#include "operator/view/claimants.h"
-#include "operator/view/contest.h"
-#include "operator/view/mappings.h"
 #include "operator/options.h"
+#include "operator/view/claimants.h"
+#include "operator/view/mappings.h"
+
+enum contestant_kind {
+	CONTESTANT_MAPPING,
+	CONTESTANT_RULE,
+	CONTESTANT_SOCKET,
+};
+
+/* From where packets come. */
+enum origin {
+	ORIGIN_OUTSIDE,
+	ORIGIN_HOST, /* its own processes */
+	ORIGIN_COUNT,
+};
+
+/* How many addresses of the host it claims, and at how many of these it gets what comes. */
+struct contest_score {
+	unsigned int claimed, won;
+	uint8_t lost_at[CNI_ADDRESS_SIZE]; /* the first */
+};
+
+struct contestant {
+	enum contestant_kind kind;
+	const char *by;                   /* "bpf-portmap", "process", or claimant_engine() */
+	const uint8_t *address;           /* any: of its family */
+	enum protocol protocol;           /* 0: any */
+	const struct mapping *mapping;    /* CONTESTANT_MAPPING */
+	const struct policy *policy;      /* of its container; NULL: none */
+	bool alive;                       /* its container is */
+	bool serves_host;                 /* processes of the host reach it */
+	const struct nat_rule *rule;      /* CONTESTANT_RULE */
+	const struct host_socket *socket; /* CONTESTANT_SOCKET */
+	struct contest_score scores[ORIGIN_COUNT];
+};
 
 struct who {
 	const struct options *options;
@@ -19,7 +55,6 @@ struct who {
 	struct host host;
 	struct view view; /* of the host's datapath */
 	struct mappings mappings;
-	struct port_question question;
 	struct claimants claimants;
 	struct contestant *contestants; /* mappings, then rules, then sockets */
 	size_t count;
@@ -32,5 +67,3 @@ bool who_counts(const struct contestant *contestant);
 
 /* CNI_ERROR_IO. */
 int who_print(struct who *who, bool taken, struct cni_error *err);
-
-#endif

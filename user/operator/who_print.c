@@ -28,65 +28,22 @@ bool who_counts(const struct contestant *contestant)
 	return contestant->kind != CONTESTANT_MAPPING || contestant->alive;
 }
 
-static const struct mapping *mapping_of(const struct contestant *contestant)
-{
-	/* The key is its first member. */
-	return (const struct mapping *)contestant->key;
-}
-
 static struct container_info *container_of(struct who *who, const struct contestant *contestant)
 {
-	return view_container(&who->view, mapping_of(contestant)->portmap.owner);
-}
-
-static const char *by_word(const struct contestant *contestant)
-{
-	switch (contestant->kind) {
-	case CONTESTANT_MAPPING:
-		return "bpf-portmap";
-	case CONTESTANT_RULE:
-		return claimant_engine(contestant->rule);
-	default:
-		return "process";
-	}
-}
-
-/* Of a rule: the family where it is for any address. */
-static const uint8_t *address_of(const struct contestant *contestant)
-{
-	const struct nat_rule *rule = contestant->rule;
-
-	if (contestant->kind == CONTESTANT_MAPPING)
-		return contestant->key->host_address;
-	if (contestant->kind == CONTESTANT_SOCKET)
-		return contestant->socket->address;
-	if (!nat_rule_has_any_address(rule))
-		return rule->address;
-	return rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
-}
-
-/* 0: any */
-static enum protocol protocol_of(const struct contestant *contestant)
-{
-	if (contestant->kind == CONTESTANT_MAPPING)
-		return contestant->key->protocol;
-	if (contestant->kind == CONTESTANT_SOCKET)
-		return contestant->socket->protocol;
-	return (enum protocol)contestant->rule->protocol;
+	return view_container(&who->view, contestant->mapping->portmap.owner);
 }
 
 static void write_port(const struct who *who, const struct contestant *contestant,
 		       char text[PORT_TEXT_SIZE])
 {
 	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
-	enum protocol protocol = protocol_of(contestant);
 
 	if (contestant->kind == CONTESTANT_SOCKET)
-		format_endpoint(address_of(contestant), who->port.port, endpoint);
+		format_endpoint(contestant->address, who->port.port, endpoint);
 	else
-		format_host_port(address_of(contestant), who->port.port, endpoint);
+		format_host_port(contestant->address, who->port.port, endpoint);
 	snprintf(text, PORT_TEXT_SIZE, "%s/%s", endpoint,
-		 protocol ? protocol_word(protocol, word) : "any");
+		 contestant->protocol ? protocol_word(contestant->protocol, word) : "any");
 }
 
 static void write_mapping(struct who *who, const struct contestant *contestant, char *text)
@@ -109,15 +66,19 @@ static void write_mapping(struct who *who, const struct contestant *contestant, 
 		 container->text, named ? what : "", named ? id : "", since);
 }
 
+static bool is_known(const uint8_t new_address[CNI_ADDRESS_SIZE])
+{
+	return memcmp(new_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) != 0;
+}
+
 static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 {
-	static const uint8_t unknown[CNI_ADDRESS_SIZE];
 	char to[ENDPOINT_TEXT_SIZE] = "", id[NAT_COMMENT_SIZE];
 	bool is_dnat = rule->verdict && !strcmp(rule->verdict, "dnat");
 	char name[ENGINE_TEXT_SIZE];
 	int length = 0;
 
-	if (memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0)
+	if (is_known(rule->new_address))
 		format_endpoint(rule->new_address, rule->new_port ? rule->new_port : who->port.port,
 				to);
 	else if (rule->new_port)
@@ -222,16 +183,15 @@ static const char *score_word(const struct contest_score *score)
 
 static json_t *json_rule(const struct who *who, const struct nat_rule *rule)
 {
-	static const uint8_t unknown[CNI_ADDRESS_SIZE];
-	bool is_known = memcmp(rule->new_address, unknown, CNI_ADDRESS_SIZE) != 0;
 	char id[NAT_COMMENT_SIZE];
 
 	claimant_container_id(rule, id);
 	return json_pack("{s:s, s:s, s:s?, s:o, s:s?, s:s?}", "table", rule->table, "chain",
 			 rule->chain_name, "verdict", rule->verdict, "to",
-			 is_known ? json_endpoint(rule->new_address,
-						  rule->new_port ? rule->new_port : who->port.port)
-				  : json_null(),
+			 is_known(rule->new_address)
+				 ? json_endpoint(rule->new_address,
+						 rule->new_port ? rule->new_port : who->port.port)
+				 : json_null(),
 			 "comment", *rule->comment ? rule->comment : NULL, "container_id",
 			 *id ? id : NULL);
 }
@@ -249,11 +209,11 @@ static void add_row(struct output *output, struct who *who, const struct contest
 {
 	bool is_rule = contestant->kind == CONTESTANT_RULE;
 	bool is_socket = contestant->kind == CONTESTANT_SOCKET;
-	const struct container_info *container =
+	struct container_info *container =
 		is_rule || is_socket ? NULL : container_of(who, contestant);
 	char text[WHO_TEXT_SIZE], port[PORT_TEXT_SIZE], remark[REMARK_SIZE];
 	char since[TIME_TEXT_SIZE] = "", word[PROTOCOL_WORD_SIZE];
-	enum protocol protocol = protocol_of(contestant);
+	enum protocol protocol = contestant->protocol;
 
 	write_port(who, contestant, port);
 	write_who(who, contestant, text);
@@ -262,16 +222,19 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	if (container && container->has_record)
 		format_time(container->record.since, since);
 	output_text(output, state_word(contestant));
-	output_text(output, by_word(contestant));
-	output_cell(output, port, json_endpoint(address_of(contestant), who->port.port));
+	output_text(output, contestant->by);
+	output_endpoint(output, port, contestant->address, who->port.port);
 	output_text(output, protocol ? protocol_word(protocol, word) : NULL);
-	output_cell(output, text, json_container(&who->view, container));
+	output_container(output, text, &who->view, container);
 	output_text(output, *since ? since : NULL);
-	output_cell(output, "", is_rule ? json_rule(who, contestant->rule) : json_null());
-	output_cell(output, "", is_socket ? json_process(who, contestant->socket) : json_null());
+	output_json(output, "", is_rule ? json_rule(who, contestant->rule) : json_null());
+	output_json(output, "", is_socket ? json_process(who, contestant->socket) : json_null());
 	output_text(output, score_word(&contestant->scores[ORIGIN_OUTSIDE]));
 	output_text(output, score_word(&contestant->scores[ORIGIN_HOST]));
-	output_cell(output, remark, *remark ? json_string(strchr(remark, ' ') + 1) : json_null());
+	if (*remark && output->options->json)
+		output_text(output, strchr(remark, ' ') + 1);
+	else
+		output_text(output, *remark ? remark : NULL);
 }
 
 static void print_head(const struct who *who, bool taken)

@@ -2,11 +2,10 @@
 /*
  * look.h - what one look at the host found. host/look.c fills it; plan/ decides by it alone.
  */
-#ifndef PLAN_LOOK_H
-#define PLAN_LOOK_H
+#pragma once
 
 #include "conf/conf.h"
-#include "datapath/attach/hooks_look.h"
+#include "datapath/attach/hooks.h"
 #include "net/address_list.h"
 #include "net/link.h"
 
@@ -15,7 +14,7 @@
 struct network_wish {
 	char name[ATTACHMENT_KEY_SIZE];
 	bool is_of_request;
-	struct interface_names uplinks, excluded_interfaces;
+	const char *uplinks, *excluded_interfaces; /* lists of names (conf/option.h) */
 	enum attach_mode attach;
 };
 
@@ -52,5 +51,3 @@ struct look {
 };
 
 const struct interface_look *look_find(const struct look *look, uint32_t ifindex);
-
-#endif

@@ -11,7 +11,6 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "plan/hooks.h"
-#include "plan/others.h"
 #include "plan/uplinks.h"
 
 const struct interface_look *look_find(const struct look *look, uint32_t ifindex)
@@ -242,20 +241,18 @@ static const struct interface_look *find_bridge(const struct look *look,
 	return bridge && bridge->is_read && link_is_kind(&bridge->link, "bridge") ? bridge : NULL;
 }
 
-/* Finds what keeps a container's flows in the IP stack. */
-static void find_bar(const struct look *look, const struct interface_look *veth,
-		     const struct interface_look *bridge, struct bar *bar)
+/* Keeps a container's flows in the IP stack where they would skip something of others. */
+static struct bar bar_fast_path(struct plan *plan, const struct look *look,
+				const struct interface_look *veth,
+				const struct interface_look *bridge, struct interface *entry)
 {
-	others_bar_by_policies(look, bar);
-	others_bar(look, veth, bar);
-	if (bridge)
-		others_bar(look, bridge, bar);
-}
+	struct bar bar = others_bar(look, veth, bridge);
 
-static void warn_of_bar(struct plan *plan, const struct interface_look *veth, const struct bar *bar)
-{
-	if (bar->surprises)
-		warn(plan, "%s without the fast path: %s", veth->link.name, bar->what);
+	entry->without_fast_path = bar.program;
+	entry->watched = bar.watched;
+	if (bar.surprises && veth->link.ifindex == look->veth.link.ifindex)
+		warn(plan, "%s without the fast path: %s", veth->link.name, bar.what);
+	return bar;
 }
 
 /* A container's veth, whose ADD has been made. */
@@ -274,13 +271,8 @@ static int plan_containers(struct plan *plan, const struct look *look,
 		entry.bridge_ifindex = bridge->link.ifindex;
 		memcpy(entry.bridge_mac, bridge->link.mac, sizeof(entry.bridge_mac));
 	}
-	if (veth->has_hooks && !(is_at_hand && look->fast_path == FAST_PATH_OFF)) {
-		find_bar(look, veth, bridge, &bar);
-		entry.without_fast_path = bar.program;
-		entry.watched = bar.watched;
-		if (is_at_hand)
-			warn_of_bar(plan, veth, &bar);
-	}
+	if (veth->has_hooks && !(is_at_hand && look->fast_path == FAST_PATH_OFF))
+		bar = bar_fast_path(plan, look, veth, bridge, &entry);
 	change = change_to(plan, look, veth, &entry, err);
 	if (!change)
 		return err->code ? -1 : 0;
@@ -288,17 +280,11 @@ static int plan_containers(struct plan *plan, const struct look *look,
 	return 0;
 }
 
-static int plan_loopback(struct plan *plan, const struct look *look,
-			 const struct interface_look *interface, struct cni_error *err)
-{
-	struct interface entry = interface->entry;
-
-	return change_to(plan, look, interface, &entry, err) || !err->code ? 0 : -1;
-}
-
 static int plan_one(struct plan *plan, const struct look *look,
 		    const struct interface_look *interface, struct cni_error *err)
 {
+	struct interface entry = interface->entry;
+
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
 		if (!interface_is_containers(&interface->entry))
@@ -309,8 +295,8 @@ static int plan_one(struct plan *plan, const struct look *look,
 		return 0;
 	if (interface_is_containers(&interface->entry))
 		return plan_containers(plan, look, interface, err);
-	if (interface->entry.role == ROLE_LOOPBACK)
-		return plan_loopback(plan, look, interface, err);
+	if (entry.role == ROLE_LOOPBACK)
+		return change_to(plan, look, interface, &entry, err) || !err->code ? 0 : -1;
 	return plan_own(plan, look, interface, err);
 }
 
@@ -322,19 +308,14 @@ static int plan_veth(struct plan *plan, const struct look *look, struct cni_erro
 	struct hooks_wanted wanted = {&veth->hooks, look->program_ids, &plan->veth,
 				      veth->link.name};
 	char missing[MISSING_SIZE];
-	struct bar bar = {0};
 
 	plan->veth = look->veth_entry;
 	set_addresses(&plan->veth, veth->addressed);
 	if (plan_hooks(&plan->veth_hooks, &wanted, missing, err))
 		return -1;
 	warn_of_others_ahead(plan, veth, &plan->veth, &plan->veth_hooks);
-	if (look->fast_path == FAST_PATH_OFF)
-		return 0;
-	find_bar(look, veth, bridge, &bar);
-	plan->veth.without_fast_path = bar.program;
-	plan->veth.watched = bar.watched;
-	warn_of_bar(plan, veth, &bar);
+	if (look->fast_path != FAST_PATH_OFF)
+		bar_fast_path(plan, look, veth, bridge, &plan->veth);
 	return 0;
 }
 

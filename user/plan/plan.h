@@ -6,8 +6,7 @@
  * ADD, CHECK, STATUS, `repair` and doctor make the same plan: ADD and `repair` carry it out, CHECK
  * and STATUS fail where it says that something is damaged.
  */
-#ifndef PLAN_PLAN_H
-#define PLAN_PLAN_H
+#pragma once
 
 #include "datapath/attach/attach.h"
 #include "plan/look.h"
@@ -59,5 +58,3 @@ void plan_release(struct plan *plan);
 const struct change *plan_find_damage(const struct plan *plan);
 
 #define cleanup_plan __attribute__((cleanup(plan_release)))
-
-#endif

@@ -11,11 +11,11 @@
 enum wish uplink_wish(const struct network_wish *network, const char *interface)
 {
 	/* "eth*" but not "eth1": what the same conflist excludes is an exception. */
-	if (conf_names_interface(&network->excluded_interfaces, interface))
+	if (conf_names_interface(network->excluded_interfaces, interface))
 		return WISH_EXCLUDED;
-	if (!network->uplinks.count)
+	if (!*network->uplinks)
 		return WISH_ANY;
-	return conf_names_interface(&network->uplinks, interface) ? WISH_NAMED : WISH_NOT;
+	return conf_names_interface(network->uplinks, interface) ? WISH_NAMED : WISH_NOT;
 }
 
 /* The most explicit one: TCX fails where the kernel has none, and then a filter would do. */
@@ -171,14 +171,14 @@ char *uplink_unmatched(const struct look *look)
 	const struct network_wish *request = find_request(look);
 	char *named = NULL, *possible = NULL, *text;
 
-	if (!request || !request->uplinks.count)
+	if (!request || !*request->uplinks)
 		return NULL;
 	for (size_t i = 0; i < look->count; i++)
 		if (uplink_wish(request, look->interfaces[i].link.name) == WISH_NAMED &&
 		    can_be_one(&look->interfaces[i]))
 			return NULL;
-	for (size_t i = 0; i < request->uplinks.count; i++)
-		append(&named, "\"", request->uplinks.patterns[i]);
+	for_each_name (name, request->uplinks)
+		append(&named, "\"", name);
 	for (size_t i = 0; i < look->count; i++)
 		if (look->interfaces[i].addressed && can_be_one(&look->interfaces[i]))
 			append(&possible, "", look->interfaces[i].link.name);

@@ -10,8 +10,7 @@
  *
  * While no network has a container, nobody says anything, and all stays as it is.
  */
-#ifndef PLAN_UPLINKS_H
-#define PLAN_UPLINKS_H
+#pragma once
 
 #include "plan/look.h"
 
@@ -51,5 +50,3 @@ char *uplink_conflict(const struct look *look);
 /* Returns a sentence where "uplinks" of the request's network match no interface that can be one;
  * malloc'ed, else NULL. */
 char *uplink_unmatched(const struct look *look);
-
-#endif

@@ -14,19 +14,17 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "host/ready.h"
 #include "net/bridge_entry.h"
 #include "plugin/commands.h"
 
 /* One run. */
 struct add {
-	const char *network, *container_id, *netns, *ifname;
 	struct container container;
 	struct host host;
 	struct attach_undo undo;
@@ -39,9 +37,8 @@ static int find_and_load(struct add *add, struct cni_error *err)
 	struct host *host = &add->host;
 	struct container *container = &add->container;
 
-	if (container_find_veth(container, add->netns, add->ifname, host, err) ||
-	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
-				err))
+	if (container_find_veth(container, host, err) ||
+	    host_make_ready(host, container->conf.flow_entries, err))
 		return -1;
 	container_choose_fast_path(container, &host->datapath.objects);
 	return 0;
@@ -64,7 +61,7 @@ static int attach_programs(struct add *add, struct cni_error *err)
 {
 	struct host *host = &add->host;
 	struct container *container = &add->container;
-	const struct look_at at = {.container = container, .network = add->network, .adds = true};
+	const struct look_at at = {.container = container, .adds = true};
 	const struct link_name veth = link_name_of(&container->veth.link);
 	cleanup_plan struct plan plan = {0};
 
@@ -82,12 +79,11 @@ static int attach_programs(struct add *add, struct cni_error *err)
 }
 
 /* Fails for ports that processes or rules of this host have, where the options say so. */
-static int refuse_ports_of_others(const struct add *add, enum claim_phase phase,
-				  struct cni_error *err)
+static int refuse_ports_of_others(const struct add *add, bool is_claimed, struct cni_error *err)
 {
-	if (host_sockets_refuse(&add->host, &add->container, add->container_id, err))
+	if (host_sockets_refuse(&add->host, &add->container, err))
 		return -1;
-	return foreign_nat_check(&add->host, &add->container, phase, err);
+	return foreign_nat_check(&add->host, &add->container, is_claimed, err);
 }
 
 /*
@@ -104,23 +100,18 @@ static bool pod_has_a_port(const struct host *host, const struct container *cont
 {
 	const struct objects *objects = &host->datapath.objects;
 	const struct attachment_claims *claims = &container->claims;
-	struct attachment_key key;
 	struct attachment record;
 	struct portmap portmap;
 	struct slot slot;
 
-	for (size_t i = 0; i < claims->port_count; i++) {
-		if (!portmap_read(objects, &claims->ports[i].key, &portmap) ||
-		    !owner_read(objects, portmap.owner, &slot))
-			continue;
-		slot_get_key(&slot, &key);
+	for (size_t i = 0; i < claims->port_count; i++)
 		/* Not this container on another network. */
-		if (!attachments_are_of_one_container(key.name, claims->key.name) &&
-		    attachment_read(objects, &key, &record) &&
-		    record.workload.kind == WORKLOAD_POD &&
-		    attachment_has_veth(objects, host->socket, &record))
+		if (portmap_read(objects, &claims->ports[i].key, &portmap) &&
+		    owner_read(objects, portmap.owner, &slot) &&
+		    slot.container != claims->container &&
+		    slot_read_record(objects, portmap.owner.slot, &slot, &record) &&
+		    record.workload.kind == WORKLOAD_POD && attachment_has_veth(objects, &record))
 			return true;
-	}
 	return false;
 }
 
@@ -145,12 +136,12 @@ static int claim(struct add *add, struct cni_error *err)
 	const struct host *host = &add->host;
 	const struct attachment_claims *claims = &add->container.claims;
 
-	if (!attachment_add(&host->datapath.objects, host->socket, claims, err))
+	if (!attachment_add(&host->datapath.objects, claims, err))
 		return 0;
 	if (err->code != CNI_ERROR_PORT_TAKEN || !pod_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
-	return attachment_add(&host->datapath.objects, host->socket, claims, err);
+	return attachment_add(&host->datapath.objects, claims, err);
 }
 
 /* Between our look and the claim another command may have taken a ptp container's veth, which has
@@ -159,23 +150,18 @@ static void take_veth_back(const struct add *add)
 {
 	const struct host_veth *veth = &add->container.veth;
 	const struct link_name at = link_name_of(&veth->link);
-	cleanup_error struct cni_error ignored = {0};
 
 	if (!veth->bridge.ifindex)
-		host_settle_hooks(&add->host, &at, &add->container.claims.interface, &ignored);
+		host_settle_hooks(&add->host, &at, &add->container.claims.interface, NULL);
 }
 
 /* The container's network lives from now on. Removes what others have left. */
 static void complete(const struct add *add)
 {
-	const struct host *host = &add->host;
-	const struct attachment_claims *claims = &add->container.claims;
-	struct attachment record;
-
 	take_veth_back(add);
-	if (add->needs_witness && attachment_read(&host->datapath.objects, &claims->key, &record))
-		network_has_container(host, add->network, &add->container.conf, record.owner);
-	abandoned_remove(&host->datapath, host->socket, ABANDONED_NOTICED);
+	if (add->needs_witness)
+		network_has_container(&add->host, &add->container);
+	abandoned_remove(&add->host.datapath);
 }
 
 /* Detaches what this ADD attached. A parallel ADD may have written an entry for the veth as an
@@ -184,13 +170,12 @@ static void detach_programs(const struct add *add)
 {
 	const struct objects *objects = &add->host.datapath.objects;
 	uint32_t ifindex = add->container.veth.link.ifindex;
-	cleanup_error struct cni_error ignored = {0};
 	struct interface now;
-	cleanup_lock int lock = lock_take_claims(&ignored);
+	cleanup_lock int lock = lock_take_claims(NULL);
 
 	attach_rollback(ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
-		map_delete(objects, MAP_INTERFACES, &ifindex, &ignored);
+		map_delete(objects, MAP_INTERFACES, &ifindex, NULL);
 }
 
 static void undo_all(const struct add *add)
@@ -200,7 +185,7 @@ static void undo_all(const struct add *add)
 
 	if (attachment_remove(&add->host.datapath.objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
-	bridge_entry_delete(add->host.socket, claims->ifindex, claims->container_mac);
+	bridge_entry_delete(claims->record.ifindex, claims->record.container_mac);
 	detach_programs(add);
 }
 
@@ -208,13 +193,13 @@ static int set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
-	if (attach_programs(add, err) || refuse_ports_of_others(add, BEFORE_CLAIM, err) ||
+	if (attach_programs(add, err) || refuse_ports_of_others(add, false, err) ||
 	    claim(add, err)) {
 		detach_programs(add);
 		return -1;
 	}
-	if (bridge_entry_add(add->host.socket, add->container.claims.ifindex,
-			     add->container.claims.container_mac))
+	if (bridge_entry_add(add->container.claims.record.ifindex,
+			     add->container.claims.record.container_mac))
 		warning("cannot make the container's MAC a static entry of its bridge, which may"
 			" send to all of its ports what is for the container: %s",
 			strerror(errno));
@@ -222,7 +207,7 @@ static int set_up(struct add *add, struct cni_error *err)
 	prerequisites_warn(&add->host, &add->container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final.
 	 * Without refuseForeign it is where the warnings come from. */
-	if (refuse_ports_of_others(add, AFTER_CLAIM, err)) {
+	if (refuse_ports_of_others(add, true, err)) {
 		undo_all(add);
 		return -1;
 	}
@@ -236,7 +221,7 @@ static bool set_up_if_loaded(struct add *add)
 {
 	cleanup_error struct cni_error ignored = {0};
 
-	return !host_open(&add->host, PINS_LISTED, &ignored) &&
+	return !host_open(&add->host, DATAPATH_WORK_LISTED, &ignored) &&
 	       datapath_is_usable(&add->host.datapath) && !set_up(add, &ignored);
 }
 
@@ -252,7 +237,7 @@ static int run(struct add *add, const struct cni_environment *environment,
 	reply = cni_result_relabel(add->container.prev_result, config->version);
 	if (container_wants_nothing(&add->container))
 		is_set_up = set_up_if_loaded(add);
-	else if (host_open(&add->host, PINS_LISTED, err) || set_up(add, err))
+	else if (host_open(&add->host, DATAPATH_WORK_LISTED, err) || set_up(add, err))
 		return -1;
 	if (!cni_reply_result(reply, err))
 		return 0;
@@ -264,12 +249,7 @@ static int run(struct add *add, const struct cni_environment *environment,
 int command_add(const struct cni_environment *environment, const struct cni_network_config *config,
 		struct cni_error *err)
 {
-	struct add add = {
-		.network = config->name,
-		.container_id = environment->container_id,
-		.netns = environment->netns,
-		.ifname = environment->ifname,
-	};
+	struct add add = {0};
 	int result = run(&add, environment, config, err);
 
 	container_release(&add.container);

@@ -2,8 +2,7 @@
 /*
  * commands.h - the commands, a file for each; their table is in main.c.
  */
-#ifndef PLUGIN_COMMANDS_H
-#define PLUGIN_COMMANDS_H
+#pragma once
 
 #include "cni/environment.h"
 #include "lib/error.h"
@@ -20,5 +19,3 @@ cni_command_function command_add, command_del, command_check, command_gc, comman
 typedef int verb_function(char *const *operands, struct cni_error *err);
 
 verb_function command_drop_offload;
-
-#endif

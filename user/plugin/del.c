@@ -20,13 +20,14 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 	cleanup_error struct cni_error too_long = {0};
 	struct attachment_key key;
 	struct attachment record = {0};
-	bool usable = false;
+	bool usable;
 
 	/* With names that are too long ADD failed, so there is nothing. */
 	if (!attachment_key_make(&key, config->name, environment->container_id, environment->ifname,
 				 &too_long) &&
-	    host_open_to_clean(&host, &usable, err))
+	    host_open_to_clean(&host, err))
 		return -1;
+	usable = datapath_is_usable(&host.datapath);
 	if (usable && attachment_read(&host.datapath.objects, &key, &record)) {
 		if (attachment_remove(&host.datapath.objects, &key,
 				      container_guess(&container, environment, config), err))
@@ -35,6 +36,6 @@ int command_del(const struct cni_environment *environment, const struct cni_netw
 		return map_refuse_read(MAP_ATTACHMENTS, err);
 	}
 	/* Mostly the veth goes next, and the entry with it. */
-	bridge_entry_delete(NULL, record.ifindex, record.container_mac);
+	bridge_entry_delete(record.ifindex, record.container_mac);
 	return container_refuse_own_netns(environment, err);
 }

@@ -33,7 +33,7 @@ int command_drop_offload(char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	if (host_open(&host, PINS_ALL, err) || host_recover(&host, err))
+	if (host_open(&host, DATAPATH_WORK, err) || host_recover(&host, err))
 		return -1;
 	if (!datapath_is_usable(&host.datapath)) {
 		puts("no container was ever added: there is nothing to drop");

@@ -7,7 +7,6 @@
 #include "lib/cleanup.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
-#include "host/ready.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces.h"
@@ -22,7 +21,7 @@ static bool is_stale(struct host *host, const json_t *valid, const char *network
 	if (valid)
 		return !cni_attachments_have(valid, name.container_id, name.ifname);
 	/* The runtime does not say which are valid. */
-	return attachment_is_abandoned(&host->datapath.objects, host->socket, entry);
+	return attachment_is_abandoned(&host->datapath.objects, entry);
 }
 
 static int collect(struct host *host, const json_t *valid, const char *network,
@@ -34,8 +33,7 @@ static int collect(struct host *host, const json_t *valid, const char *network,
 	int result = 0;
 	size_t count;
 
-	if (host_open(host, PINS_ALL, err) ||
-	    datapath_recover(&host->datapath, &host->addresses, err))
+	if (host_open(host, DATAPATH_WORK, err) || host_recover_any(host, err))
 		return -1;
 	if (!datapath_is_usable(&host->datapath))
 		return 0;

@@ -113,10 +113,9 @@ static bool has_rules(const struct cni_environment *environment,
 		      const struct cni_network_config *config)
 {
 	cleanup_portmap_entries struct portmap_entries entries = {0};
-	cleanup_error struct cni_error ignored = {0};
 
 	return has_conditions(config) ||
-	       portmap_entries_read(&entries, environment->container_id, &ignored) || entries.count;
+	       portmap_entries_read(&entries, environment->container_id, NULL) || entries.count;
 }
 
 /* --- under our own name ------------------------------------------------------------------ */
@@ -190,7 +189,8 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 static bool has_legacy(const struct portmap_entries *entries, const char *network, const char *id)
 {
 	for (size_t i = 0; i < entries->count; i++)
-		if (entries->list[i].legacy && portmap_entry_is_of(&entries->list[i], network, id))
+		if (entries->list[i].rule.legacy &&
+		    portmap_entry_is_of(&entries->list[i], network, id))
 			return true;
 	return false;
 }
@@ -224,15 +224,14 @@ static bool is_unknown(const struct cni_environment *environment,
 		       const struct cni_network_config *config)
 {
 	const json_t *runtime_config = cni_json_get(config->root, "runtimeConfig");
-	cleanup_error struct cni_error ignored = {0};
 	cleanup_host struct host host = {0};
 	struct attachment_key key;
 	struct attachment record;
 
 	if (!json_array_size(cni_json_get(runtime_config, "portMappings")) ||
 	    attachment_key_make(&key, config->name, environment->container_id, environment->ifname,
-				&ignored) ||
-	    host_open(&host, PINS_ALL, &ignored) || host_recover(&host, &ignored))
+				NULL) ||
+	    host_open(&host, DATAPATH_WORK, NULL) || host_recover(&host, NULL))
 		return false;
 	return !datapath_is_usable(&host.datapath) ||
 	       !attachment_read(&host.datapath.objects, &key, &record);

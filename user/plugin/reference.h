@@ -4,8 +4,7 @@
  * agents write, and the reference plugin lies beside it as `portmap.reference`. What that one has
  * mapped, it also removes and checks.
  */
-#ifndef PLUGIN_REFERENCE_H
-#define PLUGIN_REFERENCE_H
+#pragma once
 
 #include "plugin/commands.h"
 
@@ -23,5 +22,3 @@ int command_with_reference(cni_command_function *ours, const struct cni_environm
 /* Removes the rules by which portmap sends packets to this container, in iptables-legacy by running
  * the reference plugin's DEL. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int reference_remove_rules(const char *network, const char *id, struct cni_error *err);
-
-#endif

@@ -4,7 +4,6 @@
 
 #include "lib/cleanup.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/owners.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/host_sockets.h"
@@ -23,8 +22,7 @@ static int check_running(struct host *host, const struct plan *plan, struct cni_
 	if (attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (attachment_has_veth(&host->datapath.objects, host->socket,
-					&entries[i].attachment))
+		if (attachment_has_veth(&host->datapath.objects, &entries[i].attachment))
 			return cni_error_set(err, CNI_ERROR_LIMITED, "%s",
 					     cni_error_message(&missing));
 	return 0;
@@ -37,7 +35,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	cleanup_plan struct plan plan = {0};
 	cleanup_host struct host host = {0};
 
-	if (host_open_to_read(&host, err))
+	if (host_open(&host, DATAPATH_READ, err))
 		return -1;
 	if (host.datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host.datapath, err);

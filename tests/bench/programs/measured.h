@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* measured.h - a loaded object with the programs, with containers and mappings in its maps. */
-#ifndef BPF_PORTMAP_TESTS_MEASURED_H
-#define BPF_PORTMAP_TESTS_MEASURED_H
+#pragma once
 
 #include <bpf/libbpf.h>
 #include <linux/types.h>
@@ -48,5 +47,3 @@ struct bpf_object *measured_load(const char *path, const struct world *world, bo
 /* A variable of the loaded programs, mapped. */
 void *measured_variable(const struct bpf_object *object, const char *section, const char *name);
 int measured_program(const struct bpf_object *object, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* operations.h - the counters of counted.bpf.c; to be included after the kernel's headers. */
-#ifndef BPF_PORTMAP_TESTS_OPERATIONS_H
-#define BPF_PORTMAP_TESTS_OPERATIONS_H
+#pragma once
 
 #define OPERATIONS(X) \
 	X(hash)     /* look-ups */ \
@@ -16,5 +15,3 @@ struct operations {
 	OPERATIONS(X)
 #undef X
 };
-
-#endif

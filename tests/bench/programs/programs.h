@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* programs.h - settings of programs.bpf.c: the packets to be made. */
-#ifndef BPF_PORTMAP_TESTS_PROGRAMS_H
-#define BPF_PORTMAP_TESTS_PROGRAMS_H
+#pragma once
 
 #define HEADERS_SIZE 80
 #define MAX_MEASURED 64
@@ -31,5 +30,3 @@ struct traffic {
 	__u32 passes_on;    /* 1: keep it for the next one */
 	__u32 in_order;     /* 1: one flow after the other; 0: random */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* traffic.h - opens flows by packets, and runs programs on packets of many flows. */
-#ifndef BPF_PORTMAP_TESTS_TRAFFIC_H
-#define BPF_PORTMAP_TESTS_TRAFFIC_H
+#pragma once
 
 #include "measured.h"
 
@@ -39,5 +38,3 @@ bool traffic_is_stale(const struct subject *subject, const struct world *world);
 /* Nanoseconds for a packet of a random flow. program: NULL is `nothing`. verdict: the last one. */
 uint32_t traffic_measure(const struct subject *subject, const struct world *world,
 			 const struct hop *hop, const char *program, int *verdict);
-
-#endif

@@ -4,12 +4,11 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <string.h>
 
-#include "datapath/attach/hooks_look.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
-#include "net/tc.h"
 
 /* Another process may have been faster, or the interface may have gone: then nothing is left to do
  * here. */
@@ -69,12 +68,6 @@ static int make_clsact(const struct link_name *at, struct attach_undo *undo, str
 	return 0;
 }
 
-static void delete_empty_clsact(uint32_t ifindex)
-{
-	if (qdisc_is_empty_clsact(ifindex))
-		qdisc_delete_clsact(ifindex);
-}
-
 int attach_apply(const struct datapath *datapath, const struct link_name *at,
 		 const struct hook_changes *changes, struct attach_undo *undo,
 		 struct cni_error *err)
@@ -92,10 +85,10 @@ int attach_apply(const struct datapath *datapath, const struct link_name *at,
 		if (changes->list[i].action == HOOK_DETACH)
 			make_change(datapath, at, &changes->list[i], undo, err);
 	if (changes->deletes_clsact)
-		delete_empty_clsact(at->ifindex);
+		qdisc_delete_empty_clsact(at->ifindex);
 	if (!changes->shaper)
 		return 0;
-	result = shaper_attach(datapath, changes->shaper, &created, err);
+	result = shaper_attach(&datapath->objects, changes->shaper, &created, err);
 	if (created)
 		undo->shaper = changes->shaper;
 	return result;
@@ -111,41 +104,34 @@ void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
 			hook_detach(ifindex, hook, &undo->attached[hook]);
 	/* Others may have added filters meanwhile. */
 	if (undo->qdisc)
-		delete_empty_clsact(ifindex);
+		qdisc_delete_empty_clsact(ifindex);
 	if (undo->shaper) {
 		hook_detach(undo->shaper, HOOK_EGRESS, &from_container);
-		delete_empty_clsact(undo->shaper);
+		qdisc_delete_empty_clsact(undo->shaper);
 	}
 }
-
-struct refresh {
-	const struct datapath *datapath;
-	int result;
-};
 
 static int refresh_shaper(const struct datapath *datapath, const struct hooks_look *hooks,
 			  struct cni_error *err)
 {
 	bool created;
 
-	return hooks->shaper_program ? shaper_attach(datapath, hooks->shaper, &created, err) : 0;
+	return hooks->shaper_program
+		       ? shaper_attach(&datapath->objects, hooks->shaper, &created, err)
+		       : 0;
 }
 
-static enum walk refresh_interface(const void *key, const void *value, void *context,
-				   struct cni_error *err)
+static int refresh_interface(const struct datapath *datapath, const struct link_name *at,
+			     const struct interface *entry, struct cni_error *err)
 {
-	struct refresh *refresh = context;
-	const struct datapath *datapath = refresh->datapath;
-	struct link_name at = {.ifindex = *(const uint32_t *)key};
 	struct cni_error failure = {0};
 	struct attach_undo ignored = {0};
 	struct hooks_look hooks;
+	int result = 0;
 
-	if (!if_indextoname(at.ifindex, at.name))
-		return WALK_ON;
-	hooks_look(&hooks, at.ifindex, qdisc_at_ingress(at.ifindex), &datapath->objects);
+	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
 	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_at(value, hook);
+		enum program_number program = program_at(entry, hook);
 
 		for (size_t i = 0; i < hooks.hooks[hook].count; i++) {
 			const struct hung *hung = &hooks.hooks[hook].list[i];
@@ -154,23 +140,28 @@ static enum walk refresh_interface(const void *key, const void *value, void *con
 
 			if (program != PROGRAM_COUNT && hung->program != PROGRAM_COUNT &&
 			    hung->id != datapath->objects.program_ids[program] &&
-			    make_change(datapath, &at, &change, &ignored, &failure))
-				refresh->result = cni_error_chain(err, &failure);
+			    make_change(datapath, at, &change, &ignored, &failure))
+				result = cni_error_chain(err, &failure);
 		}
 	}
-	if (program_at(value, HOOK_INGRESS) == PROGRAM_FROM_CONTAINER &&
+	if (program_at(entry, HOOK_INGRESS) == PROGRAM_FROM_CONTAINER &&
 	    refresh_shaper(datapath, &hooks, &failure))
-		refresh->result = cni_error_chain(err, &failure);
+		result = cni_error_chain(err, &failure);
 	hooks_look_release(&hooks);
-	return WALK_ON;
+	return result;
 }
 
 int attach_refresh(const struct datapath *datapath, struct cni_error *err)
 {
-	struct refresh refresh = {datapath, 0};
+	cleanup_walk struct map_walk walk = {.objects = &datapath->objects, .map = MAP_INTERFACES};
+	struct link_name at;
+	int result = 0;
 
-	return map_walk(&datapath->objects, MAP_INTERFACES, refresh_interface, &refresh, err) ||
-			       refresh.result
-		       ? -1
-		       : 0;
+	while (map_next(&walk, err)) {
+		memcpy(&at.ifindex, walk.key, sizeof(at.ifindex));
+		if (if_indextoname(at.ifindex, at.name) &&
+		    refresh_interface(datapath, &at, walk.value, err))
+			result = -1;
+	}
+	return walk.failed ? -1 : result;
 }

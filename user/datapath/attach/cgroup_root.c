@@ -38,21 +38,19 @@ static void unescape(char *text)
  * in a container that shares the host's network namespace. */
 static bool is_outside_namespace(void)
 {
-	FILE *file = fopen("/proc/1/cgroup", "re");
+	cleanup_stream FILE *file = fopen("/proc/1/cgroup", "re");
 	char line[MOUNT_LINE_SIZE];
 	bool outside = false;
 
 	while (file && !outside && fgets(line, sizeof(line), file))
 		outside = !strncmp(line, "0::/..", strlen("0::/.."));
-	if (file)
-		fclose(file);
 	return outside;
 }
 
 int cgroup_root_open(struct cgroup_root *root, struct cni_error *err)
 {
 	char line[MOUNT_LINE_SIZE], tree[PATH_MAX], path[PATH_MAX];
-	FILE *mounts = fopen(MOUNTS, "re");
+	cleanup_stream FILE *mounts = fopen(MOUNTS, "re");
 	struct statfs file_system;
 	struct stat status;
 	ino_t best = 0;
@@ -84,7 +82,6 @@ int cgroup_root_open(struct cgroup_root *root, struct cni_error *err)
 				 (!strcmp(tree, "/") && !is_outside_namespace());
 		memcpy(root->path, path, sizeof(root->path));
 	}
-	fclose(mounts);
 	if (best)
 		return 0;
 	return cni_error_set(

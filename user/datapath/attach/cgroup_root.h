@@ -2,8 +2,7 @@
 /*
  * cgroup_root.h - the cgroup that all processes of the host are in.
  */
-#ifndef DATAPATH_ATTACH_CGROUP_ROOT_H
-#define DATAPATH_ATTACH_CGROUP_ROOT_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@ struct cgroup_root {
 /* Opens the highest cgroup of version 2 that is mounted, wherever that is: beside version 1 it
  * usually is /sys/fs/cgroup/unified. Close the fd. CNI_ERROR_KERNEL_REFUSED: none is mounted. */
 int cgroup_root_open(struct cgroup_root *root, struct cni_error *err);
-
-#endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hooks.c - which program belongs at which hook, and which of ours are there. */
+/* hooks.c - what hangs at the hooks of an interface. */
 #include "datapath/attach/hooks.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
-#include "net/tc.h"
 #include "datapath/load/bpf_error.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
 
 /* enum bpf_attach_type of Linux 6.6; older headers lack the names. */
 static const enum bpf_attach_type tcx_types[HOOK_COUNT] = {
@@ -17,7 +18,8 @@ static const enum bpf_attach_type tcx_types[HOOK_COUNT] = {
 	[HOOK_EGRESS] = 47,  /* BPF_TCX_EGRESS */
 };
 
-int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count)
+/* The ids in the order they run. 0, or -1 and errno; EINVAL: this kernel has no TCX. */
+static int tcx_list(uint32_t ifindex, enum hook hook, uint32_t ids[TCX_PROGRAMS], size_t *count)
 {
 	uint32_t found = TCX_PROGRAMS;
 	int result = bpf_prog_query((int)ifindex, tcx_types[hook], 0, NULL, ids, &found);
@@ -39,28 +41,9 @@ static int tcx_attach(uint32_t ifindex, enum hook hook, int program_fd, int repl
 	return bpf_prog_attach_opts(program_fd, (int)ifindex, tcx_types[hook], &options);
 }
 
-static struct filter_place place_at(uint32_t ifindex, enum hook hook)
-{
-	return (struct filter_place){
-		.ifindex = ifindex,
-		.egress = hook == HOOK_EGRESS,
-		.priority = FILTER_PRIORITY,
-		.handle = FILTER_HANDLE,
-	};
-}
-
-/* The id of the program there, or 0. */
-static uint32_t clsact_find(uint32_t ifindex, enum hook hook)
-{
-	struct filter_place place = place_at(ifindex, hook);
-
-	return filter_program(&place);
-}
-
 /* Where a program is there already, EEXIST unless it is to be replaced. */
 static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool replace)
 {
-	struct filter_place place = place_at(ifindex, hook);
 	struct bpf_prog_info info;
 	uint32_t size = sizeof(info);
 	char name[64];
@@ -69,13 +52,13 @@ static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool 
 	if (bpf_obj_get_info_by_fd(program_fd, &info, &size))
 		return -1;
 	snprintf(name, sizeof(name), "%s:[%u]", info.name, info.id);
-	return filter_add(&place, program_fd, name, replace);
+	return filter_add(ifindex, hook == HOOK_INGRESS, program_fd, name, replace);
 }
 
 /* Programs are told by name: a process that did not see the first set may have loaded a second. */
 void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found)
 {
-	uint32_t ids[TCX_PROGRAMS], filter = clsact_find(ifindex, hook);
+	uint32_t ids[TCX_PROGRAMS], filter = filter_program(ifindex, hook == HOOK_INGRESS);
 	enum program_number program;
 	size_t count;
 
@@ -141,11 +124,10 @@ int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program
 
 void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached)
 {
-	struct filter_place place = place_at(ifindex, hook);
 	cleanup_close int fd = -1;
 
 	if (attached->mechanism == MECHANISM_CLSACT) {
-		filter_delete(&place);
+		filter_delete(ifindex, hook == HOOK_INGRESS);
 		return;
 	}
 	fd = bpf_prog_get_fd_by_id(attached->id);
@@ -155,17 +137,17 @@ void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program
 
 uint32_t shaper_program(uint32_t shaper)
 {
-	uint32_t id = clsact_find(shaper, HOOK_EGRESS);
+	uint32_t id = filter_program(shaper, false);
 
 	return program_by_id(id) == PROGRAM_FROM_CONTAINER ? id : 0;
 }
 
-int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *created,
+int shaper_attach(const struct objects *objects, uint32_t shaper, bool *created,
 		  struct cni_error *err)
 {
-	cleanup_close int fd = program_open(&datapath->objects, PROGRAM_FROM_CONTAINER);
+	cleanup_close int fd = program_open(objects, PROGRAM_FROM_CONTAINER);
 
-	if (shaper_program(shaper) == datapath->objects.program_ids[PROGRAM_FROM_CONTAINER])
+	if (shaper_program(shaper) == objects->program_ids[PROGRAM_FROM_CONTAINER])
 		return 0;
 	*created = !qdisc_add_clsact(shaper);
 	if (!clsact_attach(shaper, HOOK_EGRESS, fd, true))
@@ -175,4 +157,135 @@ int shaper_attach(const struct datapath *datapath, uint32_t shaper, bool *create
 		"cannot attach from_container as a filter to egress of interface number"
 		" %u, through which the bandwidth plugin sends what the container sends",
 		shaper);
+}
+
+/* --- a look at all of it ------------------------------------------------------------------- */
+
+static void name_program(uint32_t id, const char *what, char name[HUNG_NAME_SIZE])
+{
+	cleanup_close int fd = bpf_prog_get_fd_by_id(id);
+	struct bpf_prog_info info;
+	uint32_t size = sizeof(info);
+
+	memset(&info, 0, sizeof(info));
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) || !info.name[0])
+		snprintf(name, HUNG_NAME_SIZE, "the %s with id %u", what, id);
+	else
+		snprintf(name, HUNG_NAME_SIZE, "the %s %.16s (id %u)", what, info.name, id);
+}
+
+/* The pinned ones are known by their ids; others cost a question. */
+static enum program_number which_program(const struct objects *objects, uint32_t id)
+{
+	for (int program = 0; program < PROGRAM_COUNT; program++)
+		if (objects->program_ids[program] == id)
+			return (enum program_number)program;
+	return program_by_id(id);
+}
+
+/* Without maps of ours nobody can say. */
+static bool is_on_other_maps(const struct objects *objects, const struct hung *hung)
+{
+	return objects->program_ids[hung->program] != hung->id && objects->maps[MAP_META] >= 0 &&
+	       !program_uses_maps(hung->id, objects);
+}
+
+static struct hung *add(struct hook_look *hook, enum mechanism mechanism, uint32_t id,
+			const struct objects *objects)
+{
+	struct hung *hung = ARRAY_ADD(hook->list, hook->count);
+
+	*hung = (struct hung){.mechanism = mechanism, .program = PROGRAM_COUNT, .id = id};
+	if (id)
+		hung->program = which_program(objects, id);
+	hung->on_other_maps = hung->program != PROGRAM_COUNT && is_on_other_maps(objects, hung);
+	return hung;
+}
+
+static void look_at_tcx(struct hooks_look *look, uint32_t ifindex, enum hook hook,
+			const struct objects *objects)
+{
+	uint32_t ids[TCX_PROGRAMS];
+	size_t count;
+
+	look->tcx = !tcx_list(ifindex, hook, ids, &count);
+	for (size_t i = 0; look->tcx && i < count; i++) {
+		struct hung *hung = add(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
+
+		if (hung->program == PROGRAM_COUNT)
+			name_program(ids[i], "TCX program", hung->name);
+	}
+}
+
+static bool filter_has_our_place(const struct filter *filter)
+{
+	return filter->priority == FILTER_PRIORITY &&
+	       (!filter->handle || filter->handle == FILTER_HANDLE);
+}
+
+static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook hook,
+			    const struct objects *objects)
+{
+	struct filter_list filters = {0};
+
+	filters_read(ifindex, hook == HOOK_INGRESS, &filters);
+	for (size_t i = 0; i < filters.count; i++) {
+		const struct filter *filter = &filters.list[i];
+		bool is_ours = filter_has_our_place(filter);
+		struct hung *hung;
+
+		if (is_ours && !filter->handle)
+			continue;
+		hung = add(&look->hooks[hook], MECHANISM_CLSACT, filter->program, objects);
+		hung->priority = filter->priority;
+		hung->is_announcement = !filter->handle;
+		hung->redirect = filter->redirect;
+		/* In another place it is as little ours as a copy that somebody else attached. */
+		if (!is_ours)
+			hung->program = PROGRAM_COUNT;
+		if (hung->program != PROGRAM_COUNT || hung->is_announcement)
+			continue;
+		if (filter->program)
+			name_program(filter->program, "tc program", hung->name);
+		else
+			snprintf(hung->name, sizeof(hung->name), "a tc filter (%s, priority %u)",
+				 filter->kind, filter->priority);
+	}
+	free(filters.list);
+}
+
+static void look_at_shaper(struct hooks_look *look, const struct objects *objects)
+{
+	const struct hook_look *ingress = &look->hooks[HOOK_INGRESS];
+	struct hung at_shaper = {.program = PROGRAM_FROM_CONTAINER};
+
+	for (size_t i = 0; i < ingress->count && !look->shaper; i++)
+		if (ingress->list[i].priority < FILTER_PRIORITY)
+			look->shaper = ingress->list[i].redirect;
+	if (!look->shaper)
+		return;
+	at_shaper.id = look->shaper_program = shaper_program(look->shaper);
+	look->shaper_on_other_maps = at_shaper.id && is_on_other_maps(objects, &at_shaper);
+}
+
+void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
+		const struct objects *objects)
+{
+	*look = (struct hooks_look){.qdisc = qdisc};
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		look_at_tcx(look, ifindex, (enum hook)hook, objects);
+	if (look->qdisc == INGRESS_QDISC_NONE)
+		return;
+	look_at_filters(look, ifindex, HOOK_INGRESS, objects);
+	/* An `ingress` qdisc answers for egress with what is at ingress. */
+	if (look->qdisc == INGRESS_QDISC_CLSACT)
+		look_at_filters(look, ifindex, HOOK_EGRESS, objects);
+	look_at_shaper(look, objects);
+}
+
+void hooks_look_release(struct hooks_look *look)
+{
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		free(look->hooks[hook].list);
+	*look = (struct hooks_look){0};
 }

@@ -2,8 +2,7 @@
 /*
  * roles.h - which of our programs belongs at which hook of an interface.
  */
-#ifndef DATAPATH_ATTACH_ROLES_H
-#define DATAPATH_ATTACH_ROLES_H
+#pragma once
 
 #include "datapath/load/objects.h"
 
@@ -33,5 +32,3 @@ enum hook program_hook(enum program_number program);
 
 /* "ingress", "egress" */
 const char *hook_name(enum hook hook);
-
-#endif

@@ -104,7 +104,7 @@ static int attach_one(const struct datapath *datapath, enum socket_program progr
 static int attach_locked(const struct datapath *datapath, enum socket_purpose purpose,
 			 const struct cgroup_root *root, struct cni_error *err)
 {
-	struct socket_programs programs;
+	int fds[SOCKET_PROGRAM_COUNT];
 	char path[LINK_PATH_SIZE];
 	uint32_t attached = 0;
 	int result = 0;
@@ -112,12 +112,12 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
 	/* Another process may have had the lock for the same. */
 	if (are_attached(datapath, purpose))
 		return 0;
-	if (loader_load_socket_programs(&datapath->objects, purpose, &programs, err))
+	if (loader_load_socket_programs(&datapath->objects, purpose, fds, err))
 		return -1;
 	for_each_socket_program (program, purpose) {
 		if (result || is_attached(datapath, program))
 			continue;
-		result = attach_one(datapath, program, programs.fds[program], root, err);
+		result = attach_one(datapath, program, fds[program], root, err);
 		attached |= (result ? 0 : 1U) << program;
 	}
 	for_each_socket_program (program, purpose) {
@@ -125,7 +125,7 @@ static int attach_locked(const struct datapath *datapath, enum socket_purpose pu
 		if (result && attached & 1U << program)
 			unlink(path);
 	}
-	socket_programs_close(&programs);
+	socket_programs_close(fds);
 	return result;
 }
 
@@ -229,31 +229,20 @@ bool socket_hooks_are_used(const struct datapath *datapath, enum socket_purpose 
 	return false;
 }
 
-struct wish {
-	enum socket_purpose purpose;
-	bool found;
-};
-
-static enum walk look_for_wish(const void *key, const void *value, void *context,
-			       struct cni_error *err)
+/* Whether one was attached, or a mapped port needs it: the pins of the links may be lost with all
+ * others. */
+static bool are_wanted(const struct datapath *datapath, enum socket_purpose purpose)
 {
-	const struct portmap *portmap = value;
-	struct wish *wish = context;
+	cleanup_walk struct map_walk walk = {.objects = &datapath->objects, .map = MAP_PORTMAPS};
+	bool wanted = socket_hooks_are_used(datapath, purpose);
 
-	wish->found = wish->purpose == SOCKETS_REACH_PORTS ? portmap->localhost
-							   : portmap->reserved_on_host;
-	return wish->found ? WALK_ENOUGH : WALK_ON;
-}
+	while (!wanted && map_next(&walk, NULL)) {
+		const struct portmap *portmap = walk.value;
 
-static bool need_repair(const struct datapath *datapath, enum socket_purpose purpose)
-{
-	cleanup_error struct cni_error ignored = {0};
-	struct wish wish = {purpose, socket_hooks_are_used(datapath, purpose)};
-
-	/* A mapped port may need it: the pins of the links may be lost with all others. */
-	if (!wish.found)
-		map_walk(&datapath->objects, MAP_PORTMAPS, look_for_wish, &wish, &ignored);
-	return wish.found && !are_attached(datapath, purpose);
+		wanted = purpose == SOCKETS_REACH_PORTS ? portmap->localhost
+							: portmap->reserved_on_host;
+	}
+	return wanted;
 }
 
 static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose, bool *repaired,
@@ -280,7 +269,8 @@ int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[S
 			struct cni_error *err)
 {
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
-		repaired[purpose] = need_repair(datapath, (enum socket_purpose)purpose);
+		repaired[purpose] =
+			are_wanted(datapath, purpose) && !are_attached(datapath, purpose);
 		if (repaired[purpose] && !dry_run &&
 		    repair_purpose(datapath, (enum socket_purpose)purpose, &repaired[purpose], err))
 			return -1;
@@ -298,7 +288,7 @@ static bool uses_our_maps(const struct datapath *datapath, int link)
 
 void socket_hooks_refresh(const struct datapath *datapath)
 {
-	struct socket_programs programs;
+	int fds[SOCKET_PROGRAM_COUNT];
 	char path[LINK_PATH_SIZE];
 
 	for (int purpose = 0; purpose < SOCKET_PURPOSES; purpose++) {
@@ -306,12 +296,12 @@ void socket_hooks_refresh(const struct datapath *datapath)
 
 		if (!socket_hooks_are_used(datapath, purpose))
 			continue;
-		if (loader_load_socket_programs(&datapath->objects, purpose, &programs, &why))
+		if (loader_load_socket_programs(&datapath->objects, purpose, fds, &why))
 			warning("the programs at the host's sockets are not replaced: %s",
 				cni_error_message(&why));
 		for_each_socket_program (program, purpose) {
 			cleanup_close int link = open_link(datapath, program);
-			int fd = programs.fds[program];
+			int fd = fds[program];
 
 			if (link < 0 || (fd < 0 ? uses_our_maps(datapath, link)
 						: !bpf_link_update(link, fd, NULL)))
@@ -319,6 +309,6 @@ void socket_hooks_refresh(const struct datapath *datapath)
 			link_path(datapath, program, path);
 			unlink(path);
 		}
-		socket_programs_close(&programs);
+		socket_programs_close(fds);
 	}
 }

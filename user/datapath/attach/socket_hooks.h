@@ -5,8 +5,7 @@
  * They are attached to the root of cgroup2 by bpf_links, which are pinned beside the maps: when the
  * pins are removed, so are the programs. Other programs at these hooks are not touched.
  */
-#ifndef DATAPATH_ATTACH_SOCKET_HOOKS_H
-#define DATAPATH_ATTACH_SOCKET_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[S
  * Where these do not load that is a warning, and those that work on our maps stay. One on other
  * maps is detached, for nobody uses those any more. */
 void socket_hooks_refresh(const struct datapath *datapath);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * bpf_error.h - what it means when the kernel refuses something about BPF.
  */
-#ifndef DATAPATH_LOAD_BPF_ERROR_H
-#define DATAPATH_LOAD_BPF_ERROR_H
+#pragma once
 
 #include "lib/error.h"
 
@@ -14,5 +13,3 @@ int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ..
 
 /* Returns what keeps root of this host from loading programs, in a sentence; NULL: nothing. */
 const char *bpf_error_obstacle(void);
-
-#endif

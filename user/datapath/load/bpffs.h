@@ -2,8 +2,7 @@
 /*
  * bpffs.h - the file system where maps and programs are pinned.
  */
-#ifndef DATAPATH_LOAD_BPFFS_H
-#define DATAPATH_LOAD_BPFFS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -35,5 +34,3 @@ enum bpffs_owner {
 /* Returns to which of these a directory in it belongs; -1 and CNI_ERROR_KERNEL_REFUSED where it
  * belongs to root, but other users can write to it. */
 int bpffs_owner(const char *path, struct cni_error *err);
-
-#endif

@@ -30,21 +30,21 @@ static enum datapath_state judge(struct datapath *datapath, const struct pins *p
 	}
 	if (found->foreign || (pins->has_head && datapath->layout != LAYOUT))
 		return DATAPATH_FOREIGN;
-	if (found->missing || !pins->has_head || !pins->head.complete)
+	if (found->count < OBJECT_COUNT || !pins->has_head || !pins->head.complete)
 		return DATAPATH_DAMAGED;
 	return version_is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
 									     : DATAPATH_READY;
 }
 
 /* 1: the set was replaced since its meta was found, and some objects of each are open. */
-static int open_found(struct datapath *datapath, struct pins *pins, enum pin_check check,
+static int open_found(struct datapath *datapath, struct pins *pins, enum datapath_use use,
 		      struct cni_error *err)
 {
 	struct pins_found found = {.count = OBJECT_COUNT};
 
 	objects_close(&datapath->objects);
-	if (check != PINS_ALL && datapath->lock >= 0 &&
-	    (check == PINS_BY_META || pins_list(pins->directory, &datapath->links)) &&
+	if ((use == DATAPATH_WORK_BY_META ||
+	     (use == DATAPATH_WORK_LISTED && pins_list(pins->directory, &datapath->links))) &&
 	    pins_open_by_ids(pins, &datapath->objects)) {
 		datapath->state = judge(datapath, pins, &found);
 		return 0;
@@ -65,28 +65,26 @@ static int take_lock(struct datapath *datapath, enum datapath_use use, const str
 		return 0;
 	if (pins->has_head && pins->head.netns_cookie == datapath->netns_cookie)
 		lock_expect_sysfs(pins->head.lo_inode);
-	datapath->lock = use == DATAPATH_WORK ? lock_take_shared(err) : lock_take_exclusive(err);
+	datapath->lock = use == DATAPATH_ALONE ? lock_take_exclusive(err) : lock_take_shared(err);
 	return datapath->lock < 0 ? -1 : 0;
 }
 
 /* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
  * are; who only reads may meet two replacements in a row. */
-static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_check check,
-		     struct cni_error *err)
+static int open_pins(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
 	int result = 1;
 
 	for (int round = 0; result == 1 && round < 2; round++) {
-		struct pins pins;
+		struct pins pins = {.meta = -1};
 
-		pins_clear(&pins);
 		result = pins_find(datapath->netns_cookie, &pins, err);
 		memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
 		if (!result)
 			result = take_lock(datapath, use, &pins, err);
 		if (!result)
-			result = open_found(datapath, &pins, check, err);
-		pins_close(&pins);
+			result = open_found(datapath, &pins, use, err);
+		cleanup_close_pointer(&pins.meta);
 	}
 	if (result != 1)
 		return result;
@@ -94,15 +92,14 @@ static int open_pins(struct datapath *datapath, enum datapath_use use, enum pin_
 			     "the maps in %s are being replaced; try again", datapath->directory);
 }
 
-int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_check check,
-		  struct cni_error *err)
+int datapath_open(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
 	*datapath = (struct datapath){.lock = -1};
 	objects_clear(&datapath->objects);
 	return netlink_get_netns_cookie(&datapath->netns_cookie, err) ||
-			       open_pins(datapath, use, check, err)
+			       open_pins(datapath, use, err)
 		       ? -1
 		       : 0;
 }
@@ -110,7 +107,7 @@ int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_che
 void datapath_close(struct datapath *datapath)
 {
 	objects_close(&datapath->objects);
-	lock_release(&datapath->lock);
+	cleanup_close_pointer(&datapath->lock);
 }
 
 bool datapath_is_usable(const struct datapath *datapath)

@@ -2,8 +2,7 @@
 /*
  * datapath.h - the maps and programs of the host we run on, as they are in the kernel.
  */
-#ifndef DATAPATH_LOAD_DATAPATH_H
-#define DATAPATH_LOAD_DATAPATH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,11 +19,15 @@ enum datapath_state {
 	DATAPATH_READY,
 };
 
-/* What a command does with them, and so how it has the lock of the set (lock.h). */
+/* What a command does with them, and so how it has the lock of the set (lock.h), and looks at the
+ * pins. It opens each, unless: */
 enum datapath_use {
-	DATAPATH_READ,  /* look, without the lock */
-	DATAPATH_WORK,  /* with what is there, beside others */
-	DATAPATH_ALONE, /* load, replace or remove it */
+	DATAPATH_READ, /* look, without the lock */
+	DATAPATH_WORK, /* with what is there, beside others */
+	/* The same, but it looks whether each is there, and opens maps by their ids in meta ... */
+	DATAPATH_WORK_LISTED,
+	DATAPATH_WORK_BY_META, /* ... or relies on meta alone */
+	DATAPATH_ALONE,        /* load, replace or remove it */
 };
 
 struct datapath {
@@ -33,7 +36,7 @@ struct datapath {
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
-	/* Of PINS_LISTED: a bit for each enum socket_program whose link is pinned. */
+	/* Of DATAPATH_WORK_LISTED: a bit for each enum socket_program whose link is pinned. */
 	uint32_t links;
 	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
@@ -43,8 +46,7 @@ struct datapath {
 /* Opens what is pinned and changes nothing, with the lock, which it has until it is closed. The
  * state says what was found. Close it also after a failure. CNI_ERROR_KERNEL_REFUSED,
  * CNI_ERROR_TRY_AGAIN. */
-int datapath_open(struct datapath *datapath, enum datapath_use use, enum pin_check check,
-		  struct cni_error *err);
+int datapath_open(struct datapath *datapath, enum datapath_use use, struct cni_error *err);
 void datapath_close(struct datapath *datapath);
 
 /* Returns whether the maps can be read and written: READY or OUTDATED. */
@@ -60,5 +62,3 @@ int probe_permission(struct cni_error *err);
 /* Checks whether it could run the programs. CNI_ERROR_NOT_AVAILABLE and why not: kernel too old, no
  * BPF, no permission, lockdown, user namespace. */
 int probe_kernel(struct cni_error *err);
-
-#endif

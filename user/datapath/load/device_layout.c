@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* device_layout.c - finds members of the kernel's types in its BTF. */
 #include "datapath/load/device_layout.h"
-#include "datapath/load/objects.h"
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "net/tc.h"
 
 struct member {
 	const char *type;

@@ -3,8 +3,7 @@
  * device_layout.h - finds in the kernel's BTF the members by which the programs see the qdiscs and
  * filters of a network device.
  */
-#ifndef DATAPATH_LOAD_DEVICE_LAYOUT_H
-#define DATAPATH_LOAD_DEVICE_LAYOUT_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -20,5 +19,3 @@ void device_layout_find(struct device_layout *layout);
 /* Before loading: lets the program read the kernel's skb in place, where `cast` is set. -1 with
  * errno set. */
 int device_layout_apply(struct bpf_program *program, const struct device_layout *layout);
-
-#endif

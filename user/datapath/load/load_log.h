@@ -2,8 +2,7 @@
 /*
  * load_log.h - what libbpf's warnings say of a load that the kernel refused.
  */
-#ifndef DATAPATH_LOAD_LOAD_LOG_H
-#define DATAPATH_LOAD_LOAD_LOG_H
+#pragma once
 
 struct load_log_reason {
 	char program[32];   /* "": they name none */
@@ -11,5 +10,3 @@ struct load_log_reason {
 };
 
 void load_log_read(const char *log, struct load_log_reason *reason);
-
-#endif

@@ -295,20 +295,20 @@ static int load_sockets(struct socket_bpf *skeleton, const struct objects *objec
 }
 
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
-				struct socket_programs *programs, struct cni_error *err)
+				int fds[SOCKET_PROGRAM_COUNT], struct cni_error *err)
 {
 	struct socket_bpf *skeleton = or_exit(socket_bpf__open());
 	int result = load_sockets(skeleton, objects, purpose, err);
 
-	socket_programs_clear(programs);
+	memset(fds, -1, SOCKET_PROGRAM_COUNT * sizeof(*fds));
 	for_each_socket_program (number, purpose) {
 		if (result)
 			break;
-		programs->fds[number] = keep_program(find_socket_program(skeleton, number), err);
-		result = programs->fds[number] < 0 ? -1 : 0;
+		fds[number] = keep_program(find_socket_program(skeleton, number), err);
+		result = fds[number] < 0 ? -1 : 0;
 	}
 	if (result)
-		socket_programs_close(programs);
+		socket_programs_close(fds);
 	socket_bpf__destroy(skeleton);
 	return result;
 }

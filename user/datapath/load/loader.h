@@ -2,8 +2,7 @@
 /*
  * loader.h - puts our programs into the kernel.
  */
-#ifndef DATAPATH_LOAD_LOADER_H
-#define DATAPATH_LOAD_LOADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,10 +19,10 @@
 int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		struct cni_error *err);
 
-/* Loads those for the host's sockets over the maps in `objects`, which are all open. Close the
- * programs. CNI_ERROR_KERNEL_REFUSED, with details as above. */
+/* Loads those for the host's sockets over the maps in `objects`, which are all open; -1 for those
+ * of other purposes. Close them. CNI_ERROR_KERNEL_REFUSED, with details as above. */
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
-				struct socket_programs *programs, struct cni_error *err);
+				int fds[SOCKET_PROGRAM_COUNT], struct cni_error *err);
 
 /* Loads the program that tells which packets the kernel drops, through `events`, and attaches it to
  * the tracepoint for as long as the file descriptor that it returns is open. *has_reason: whether
@@ -35,5 +34,3 @@ int loader_attach_drops(const struct objects *objects, int events,
  * maps in `objects`, which are all open. Close it. CNI_ERROR_KERNEL_REFUSED, with details as above.
  */
 int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err);
-
-#endif

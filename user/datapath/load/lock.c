@@ -87,7 +87,7 @@ static int wait_for_lock(int fd, int operation)
 /* 0: there is none, or it is in another PID namespace, which the kernel does not list. */
 static int find_holder(const struct stat *status)
 {
-	FILE *file = fopen("/proc/locks", "re");
+	cleanup_stream FILE *file = fopen("/proc/locks", "re");
 	unsigned int device_major, device_minor;
 	unsigned long inode;
 	char line[256];
@@ -98,12 +98,8 @@ static int find_holder(const struct stat *status)
 		if (sscanf(line, "%*d: FLOCK %*s %*s %d %x:%x:%lu", &pid, &device_major,
 			   &device_minor, &inode) == 4 &&
 		    inode == status->st_ino &&
-		    makedev(device_major, device_minor) == status->st_dev) {
-			fclose(file);
+		    makedev(device_major, device_minor) == status->st_dev)
 			return pid;
-		}
-	if (file)
-		fclose(file);
 	return 0;
 }
 
@@ -186,10 +182,8 @@ static int mounted_sysfs(void)
 
 	if (sysfs < 0 && expected_inode) {
 		sysfs = open("/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (sysfs < 0 || fstatat(sysfs, LOOPBACK, &lo, 0) || lo.st_ino != expected_inode) {
+		if (sysfs < 0 || fstatat(sysfs, LOOPBACK, &lo, 0) || lo.st_ino != expected_inode)
 			cleanup_close_pointer(&sysfs);
-			sysfs = -1;
-		}
 	}
 	return sysfs;
 }
@@ -264,7 +258,7 @@ static int take(enum lock lock, int operation, struct cni_error *err)
 		announce(fd);
 	if (fd < 0 || !wait_until_taken(fd, operation, locks[lock].what, err))
 		return fd;
-	if (err->code == CNI_ERROR_TRY_AGAIN && !stat("/proc/self/ns/net", &netns))
+	if (err && err->code == CNI_ERROR_TRY_AGAIN && !stat("/proc/self/ns/net", &netns))
 		cni_error_wrap(err, "network namespace %lu", (unsigned long)netns.st_ino);
 	close(fd);
 	return -1;
@@ -287,23 +281,14 @@ int lock_take_claims(struct cni_error *err)
 
 bool lock_is_held(char holder[LOCK_HOLDER_SIZE])
 {
-	struct cni_error ignored = {0};
 	bool held = false;
 
 	for (int lock = 0; !held && lock < LOCK_COUNT; lock++) {
-		cleanup_close int fd = open_lock((enum lock)lock, &ignored);
+		cleanup_close int fd = open_lock((enum lock)lock, NULL);
 
 		held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
 		if (held)
 			describe_holder(fd, holder);
 	}
-	cni_error_release(&ignored);
 	return held;
-}
-
-void lock_release(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
 }

@@ -11,11 +11,10 @@
  * file system for each network namespace, however often and wherever it is mounted; where /sys is
  * not known to be ours we mount it once more, where nobody sees it. Nothing is ever written.
  *
- * The directory of the pins would be the obvious file. flock holds across bind mounts of one BPF
- * file system, but not across two: there the directories are two files, and one network namespace
- * seen through both has one set of maps all the same, because a command that finds no pins adopts
- * the maps of the programs that run. `ip netns exec` gives each command such a file system. A file
- * in /run is another one in each container, and every process can open /proc/self/ns/net.
+ * The directory of the pins would not do: it is another file in each BPF file system, of which `ip
+ * netns exec` gives each command one, and a command that finds no pins adopts the maps of the
+ * programs that run. A file in /run is another one in each container, and every process can open
+ * /proc/self/ns/net.
  *
  * Users cannot open the files, nor can root of another user namespace, nor a container in the
  * host's network namespace, whose /sys is read-only. Root without any capability that sees a
@@ -30,24 +29,22 @@
  * cannot be opened. There directories of that sysfs are locked, which every process in the
  * container can open.
  */
-#ifndef DATAPATH_LOAD_LOCK_H
-#define DATAPATH_LOAD_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/cleanup.h"
 #include "lib/error.h"
 
-/* Each takes a lock and returns a file descriptor that holds it until lock_release(), or -1:
+/* Each takes a lock and returns a file descriptor that holds it until it is closed, or -1:
  * CNI_ERROR_TRY_AGAIN naming a holder when it could not be taken within ten seconds,
  * CNI_ERROR_KERNEL_REFUSED when there can be none. None takes a lock twice. */
 int lock_take_shared(struct cni_error *err);
 int lock_take_exclusive(struct cni_error *err);
 int lock_take_claims(struct cni_error *err);
 
-void lock_release(int *fd);
-
-#define cleanup_lock __attribute__((cleanup(lock_release)))
+#define cleanup_lock cleanup_close
 
 #define LOCK_HOLDER_SIZE 160
 
@@ -66,5 +63,3 @@ int lock_wait(int fd, const char *what, struct cni_error *err);
 void lock_expect_sysfs(uint64_t inode);
 /* What to expect from now on, with a lock. 0: it cannot be known. */
 uint64_t lock_sysfs_inode(void);
-
-#endif

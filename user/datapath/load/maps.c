@@ -18,64 +18,60 @@
 #define NEXT_BATCH 1024U
 #define MAX_BATCH (1U << 20)
 
-struct batch {
-	char *keys;
-	char *values;
-	uint32_t capacity;
-};
-
-static void batch_release(struct batch *batch)
+void map_walk_end(struct map_walk *walk)
 {
-	free(batch->keys);
-	free(batch->values);
+	free(walk->keys);
+	free(walk->values);
 }
 
-static void batch_allocate(struct batch *batch, enum map_number map)
+static void make_room(struct map_walk *walk, uint32_t capacity)
 {
-	batch_release(batch);
-	batch->keys = or_exit(calloc(batch->capacity, map_key_size(map)));
-	batch->values = or_exit(calloc(batch->capacity, map_value_size(map)));
+	if (capacity <= walk->capacity)
+		return;
+	map_walk_end(walk);
+	walk->capacity = capacity;
+	walk->keys = or_exit(calloc(capacity, map_key_size(walk->map)));
+	walk->values = or_exit(calloc(capacity, map_value_size(walk->map)));
 }
 
-int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
-	     struct cni_error *err)
+static int look_up_batch(struct map_walk *walk)
 {
-	struct batch batch = {.capacity = FIRST_BATCH_BYTES /
-					  (uint32_t)(map_key_size(map) + map_value_size(map))};
-	uint32_t position = 0, *from = NULL;
-	enum walk result = WALK_ON;
-	bool last = false;
+	walk->next = 0;
+	walk->count = walk->capacity;
+	return bpf_map_lookup_batch(map_fd(walk->objects, walk->map),
+				    walk->has_begun ? &walk->position : NULL, &walk->position,
+				    walk->keys, walk->values, &walk->count, NULL);
+}
 
-	batch_allocate(&batch, map);
-	while (result == WALK_ON && !last) {
-		uint32_t count = batch.capacity;
+static void read_batch(struct map_walk *walk, struct cni_error *err)
+{
+	size_t entry_size = map_key_size(walk->map) + map_value_size(walk->map);
+	int result;
 
-		if (bpf_map_lookup_batch(map_fd(objects, map), from, &position, batch.keys,
-					 batch.values, &count, NULL)) {
-			/* A bucket of the hash has more entries than there is room for. */
-			if (errno == ENOSPC && batch.capacity < MAX_BATCH) {
-				batch.capacity *= 2;
-				batch_allocate(&batch, map);
-				continue;
-			}
-			last = errno == ENOENT;
-			if (!last) {
-				map_refuse_read(map, err);
-				result = WALK_FAILED;
-				break;
-			}
-		}
-		from = &position;
-		for (uint32_t i = 0; i < count && result == WALK_ON; i++)
-			result = visit(batch.keys + i * map_key_size(map),
-				       batch.values + i * map_value_size(map), context, err);
-		if (!last && batch.capacity < NEXT_BATCH) {
-			batch.capacity = NEXT_BATCH;
-			batch_allocate(&batch, map);
-		}
+	make_room(walk, walk->has_begun ? NEXT_BATCH : FIRST_BATCH_BYTES / (uint32_t)entry_size);
+	/* A bucket of the hash may have more entries than there is room for. */
+	while ((result = look_up_batch(walk)) && errno == ENOSPC && walk->capacity < MAX_BATCH)
+		make_room(walk, 2 * walk->capacity);
+	walk->has_begun = true;
+	walk->is_last = result;
+	walk->failed = result && errno != ENOENT;
+	if (!walk->failed)
+		return;
+	walk->count = 0;
+	map_refuse_read(walk->map, err);
+}
+
+bool map_next(struct map_walk *walk, struct cni_error *err)
+{
+	while (walk->next == walk->count) {
+		if (walk->is_last)
+			return false;
+		read_batch(walk, err);
 	}
-	batch_release(&batch);
-	return result == WALK_FAILED ? -1 : 0;
+	walk->key = walk->keys + walk->next * map_key_size(walk->map);
+	walk->value = walk->values + walk->next * map_value_size(walk->map);
+	walk->next++;
+	return true;
 }
 
 int map_refuse_read(enum map_number map, struct cni_error *err)
@@ -183,6 +179,25 @@ bool policy_read(const struct objects *objects, struct owner owner, struct polic
 	limit_count(&policy->source_range_count, POLICY_RANGES);
 	limit_count(&policy->excluded_count, POLICY_RANGES);
 	return true;
+}
+
+bool policy_says_nothing(const struct policy *policy)
+{
+	static const struct policy defaults;
+
+	return !memcmp(policy, &defaults, sizeof(defaults));
+}
+
+int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		 struct cni_error *err)
+{
+	struct policy policy = *wanted;
+
+	/* There may be one of the slot's previous owner. */
+	if (policy_says_nothing(wanted))
+		return map_delete(objects, MAP_POLICIES, &owner.slot, err);
+	policy.owner = owner;
+	return map_write(objects, MAP_POLICIES, &owner.slot, &policy, err);
 }
 
 bool owner_is(struct owner a, struct owner b)

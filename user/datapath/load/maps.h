@@ -6,29 +6,31 @@
  * space changes one that is live only by one aligned word. A value in a hash is
  * replaced as a whole.
  */
-#ifndef DATAPATH_LOAD_MAPS_H
-#define DATAPATH_LOAD_MAPS_H
+#pragma once
 
 #include <stdbool.h>
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
 
-/* What a visitor returns; WALK_FAILED with an error set. */
-enum walk {
-	WALK_FAILED = -1,
-	WALK_ON,
-	WALK_ENOUGH,
+/* A walk through all entries of a map, in batches. Begins as {.objects, .map}. An entry may be
+ * deleted while it is at hand. Without the lock the walk may miss entries that change meanwhile. */
+struct map_walk {
+	const struct objects *objects;
+	enum map_number map;
+	const void *key, *value; /* of the entry at hand */
+	bool failed;
+
+	char *keys, *values; /* of one batch */
+	uint32_t capacity, count, next, position;
+	bool has_begun, is_last;
 };
 
-typedef enum walk map_visitor(const void *key, const void *value, void *context,
-			      struct cni_error *err);
+/* Goes on to the next entry. False: there is none, or `failed` is set: CNI_ERROR_KERNEL_REFUSED. */
+bool map_next(struct map_walk *walk, struct cni_error *err);
+void map_walk_end(struct map_walk *walk);
 
-/* Visits all entries, in batches. A visitor may delete the entry that it visits. Without the lock
- * the walk may miss entries that change meanwhile. 0, or -1 and the visitor's error, or
- * CNI_ERROR_KERNEL_REFUSED. */
-int map_walk(const struct objects *objects, enum map_number map, map_visitor *visit, void *context,
-	     struct cni_error *err);
+#define cleanup_walk __attribute__((cleanup(map_walk_end)))
 
 /* Returns how many entries there can be; 0 where the kernel does not say. */
 uint32_t map_capacity(const struct objects *objects, enum map_number map);
@@ -89,8 +91,17 @@ int meta_write(const struct objects *objects, const struct meta *meta, struct cn
 /* The sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
 int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err);
 
+/* What an attachment's configuration says about its flows goes by slot number: what a killed run
+ * left is replaced, or deleted, by the next user of the slot, and until then belongs to nobody. */
+
 /* Of the owner alone; false: it has none. */
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy);
-bool owner_is(struct owner a, struct owner b);
+/* Returns whether it has nothing but defaults: then it needs no entry. */
+bool policy_says_nothing(const struct policy *policy);
+/* Writes the wanted policy, which names no owner. Where it says nothing but defaults, the slot has
+ * no entry afterwards. Call it with the lock, before the slot is live; its `has_policy` must say
+ * the same. CNI_ERROR_KERNEL_REFUSED. */
+int policy_write(const struct objects *objects, struct owner owner, const struct policy *wanted,
+		 struct cni_error *err);
 
-#endif
+bool owner_is(struct owner a, struct owner b);

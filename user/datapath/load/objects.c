@@ -304,15 +304,8 @@ enum bpf_attach_type socket_program_hook(enum socket_program program)
 	return socket_programs[program].hook;
 }
 
-void socket_programs_clear(struct socket_programs *opened)
+void socket_programs_close(int fds[SOCKET_PROGRAM_COUNT])
 {
 	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		opened->fds[program] = -1;
-}
-
-void socket_programs_close(struct socket_programs *opened)
-{
-	for (int program = 0; program < SOCKET_PROGRAM_COUNT; program++)
-		cleanup_close_pointer(&opened->fds[program]);
-	socket_programs_clear(opened);
+		cleanup_close_pointer(&fds[program]);
 }

@@ -3,8 +3,7 @@
  * objects.h - the maps and programs of one host: which there are, and checking that
  * a file descriptor is one of them.
  */
-#ifndef DATAPATH_LOAD_OBJECTS_H
-#define DATAPATH_LOAD_OBJECTS_H
+#pragma once
 
 #include <linux/types.h>
 #include <bpf/bpf.h>
@@ -13,11 +12,6 @@
 #include <stdint.h>
 
 #include "abi.h"
-
-/* The same priority and handle for all our filters, so that a second attach meets the first. Early,
- * but after priority 1, which other plugins rely on. */
-#define FILTER_PRIORITY 2
-#define FILTER_HANDLE 0x706d
 
 /* meta comes last, in this list as in everything done by it: where meta is pinned, the others are.
  */
@@ -160,16 +154,8 @@ enum socket_program {
 	for (enum socket_program program = SOCKET_PROGRAMS_BEGIN(purpose); \
 	     program < SOCKET_PROGRAMS_END(purpose); program++)
 
-/* File descriptors of programs, or of their links; -1: none. Begins with socket_programs_clear().
- */
-struct socket_programs {
-	int fds[SOCKET_PROGRAM_COUNT];
-};
-
 const char *socket_program_name(enum socket_program program);
 enum bpf_attach_type socket_program_hook(enum socket_program program);
 
-void socket_programs_clear(struct socket_programs *programs);
-void socket_programs_close(struct socket_programs *programs);
-
-#endif
+/* Closes those that are not -1, and makes all -1. */
+void socket_programs_close(int fds[SOCKET_PROGRAM_COUNT]);

@@ -78,20 +78,9 @@ static int open_meta(const char *directory)
 	return fd;
 }
 
-void pins_clear(struct pins *pins)
-{
-	*pins = (struct pins){.meta = -1};
-}
-
-void pins_close(struct pins *pins)
-{
-	cleanup_close_pointer(&pins->meta);
-	pins->meta = -1;
-}
-
 static enum belongs whose_directory(const char *directory, uint64_t netns_cookie, struct pins *pins)
 {
-	pins_close(pins);
+	cleanup_close_pointer(&pins->meta);
 	pins->has_head = false;
 	pins->meta = open_meta(directory);
 	if (pins->meta < 0)
@@ -174,7 +163,7 @@ static void refuse_pin(const char *directory, const char *name, struct cni_error
 
 bool pins_list(const char *directory, uint32_t *links)
 {
-	DIR *listing = opendir(directory);
+	cleanup_listing DIR *listing = opendir(directory);
 	struct dirent *entry;
 	int count = 0;
 
@@ -186,8 +175,6 @@ bool pins_list(const char *directory, uint32_t *links)
 			if (!strcmp(entry->d_name, socket_program_name(link)))
 				*links |= 1U << link;
 	}
-	if (listing)
-		closedir(listing);
 	return count == OBJECT_COUNT;
 }
 
@@ -229,13 +216,12 @@ int pins_open(const struct pins *pins, struct objects *objects, struct pins_foun
 			objects_close(objects);
 			return -1;
 		}
-		if (fd >= 0 && keep_object(objects, object, fd)) {
+		if (fd < 0)
+			continue;
+		if (keep_object(objects, object, fd)) {
 			found->count++;
 			continue;
 		}
-		found->missing++;
-		if (fd < 0)
-			continue;
 		close(fd);
 		/* A program is overwritten; a map may have data that is needed. */
 		if (object >= PROGRAM_COUNT)
@@ -247,7 +233,7 @@ int pins_open(const struct pins *pins, struct objects *objects, struct pins_foun
 /* Returns whether it has removed something: what it reads meanwhile may not be all. */
 static bool remove_all_but_meta(const char *directory)
 {
-	DIR *listing = opendir(directory);
+	cleanup_listing DIR *listing = opendir(directory);
 	char path[PIN_PATH_SIZE];
 	struct dirent *entry;
 	bool removed = false;
@@ -257,8 +243,6 @@ static bool remove_all_but_meta(const char *directory)
 		    snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name) <
 			    (int)sizeof(path))
 			removed |= !unlink(path);
-	if (listing)
-		closedir(listing);
 	return removed;
 }
 
@@ -400,7 +384,7 @@ void pins_lock_release(int *lock)
 			rmdir(PINS_LOADING);
 		rmdir(PINS_ROOT); /* if nothing was loaded */
 	}
-	lock_release(lock);
+	cleanup_close_pointer(lock);
 }
 
 int pins_remove(const char *directory, struct cni_error *err)

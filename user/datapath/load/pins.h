@@ -2,8 +2,7 @@
 /*
  * pins.h - the directory in the BPF file system that holds one host's maps and programs.
  */
-#ifndef DATAPATH_LOAD_PINS_H
-#define DATAPATH_LOAD_PINS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,14 +18,8 @@
 /* No dot in it: the BPF file system refuses those. */
 #define PINS_LOADING PINS_ROOT "-loading"
 
-/* How a command looks at the pins. */
-enum pin_check {
-	PINS_ALL,     /* it opens each: for commands that repair, or that are rare */
-	PINS_LISTED,  /* it looks whether each is there, and opens maps by their ids in meta */
-	PINS_BY_META, /* the same, but it relies on meta alone */
-};
-
-/* Where a host's objects are, and its meta, which says so. Begins with pins_clear(). */
+/* Where a host's objects are, and its meta, which says so. Begins as {.meta = -1}, which is
+ * to be closed. */
 struct pins {
 	char directory[PIN_DIRECTORY_SIZE];
 	int meta; /* its file descriptor; -1: not pinned */
@@ -36,9 +29,6 @@ struct pins {
 	struct meta_head head;
 };
 
-void pins_clear(struct pins *pins);
-void pins_close(struct pins *pins);
-
 /* Finds the directory of the host with this netns cookie: the first host on a BPF file system has
  * PIN_DIRECTORY, each other one a directory below. It need not exist; one that belongs to another
  * user counts as none, with a warning. CNI_ERROR_KERNEL_REFUSED. */
@@ -46,7 +36,6 @@ int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
 struct pins_found {
 	size_t count;        /* objects that are pinned */
-	size_t missing;      /* and that are not */
 	const char *foreign; /* a map of another shape than ours, which is left out; or NULL */
 };
 
@@ -84,5 +73,3 @@ void pins_lock_release(int *lock);
 int pins_remove(const char *directory, struct cni_error *err);
 
 #define cleanup_pins_lock __attribute__((cleanup(pins_lock_release)))
-
-#endif

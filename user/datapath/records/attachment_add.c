@@ -6,12 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
-#include "datapath/records/owners.h"
-#include "datapath/records/policies.h"
 #include "datapath/records/describe.h"
 #include "lib/address.h"
 #include "lib/warning.h"
@@ -23,7 +22,6 @@
 /* What ADD works with while it has the lock. */
 struct adding {
 	struct release release; /* of what the attachment had before, and of dead owners */
-	struct netlink *socket;
 	const struct attachment_claims *claims;
 	struct attachment record; /* as they are written */
 	struct slot slot;
@@ -43,7 +41,7 @@ static void find_gateway(const struct objects *objects, const struct attachment_
 	struct interface bridge;
 
 	if (veth->role != ROLE_PORT)
-		memcpy(mac, claims->host_mac, sizeof(claims->host_mac));
+		memcpy(mac, claims->record.host_mac, sizeof(claims->record.host_mac));
 	else if (interface_read(objects, veth->bridge_ifindex, &bridge) &&
 		 bridge.role == ROLE_BRIDGE)
 		memcpy(mac, bridge.bridge_mac, sizeof(bridge.bridge_mac));
@@ -119,7 +117,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	struct slot owner;
 
 	if (portmap_read(objects, key, &old)) {
-		if (owner_is_live_with_veth(objects, adding->socket, old.owner, &owner)) {
+		if (owner_is_live_with_veth(objects, old.owner, &owner)) {
 			if (owner.container == adding->slot.container)
 				return wait_for_port(adding, key, portmap, err);
 			adding->taken = key;
@@ -139,8 +137,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 			return -1;
 	}
 	/* What the dead one had may have been handed over to the same container's other network. */
-	if (portmap_read(objects, key, &old) &&
-	    owner_is_live_with_veth(objects, adding->socket, old.owner, &owner))
+	if (portmap_read(objects, key, &old) && owner_is_live_with_veth(objects, old.owner, &owner))
 		return take_over_port(adding, key, portmap, err);
 	if (map_write(objects, MAP_PORTMAPS, key, portmap, err))
 		return -1;
@@ -151,8 +148,9 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct portmap portmap = claimed_portmap(claim, adding->record.owner);
+	struct portmap portmap = claim->portmap;
 
+	portmap.owner = adding->record.owner;
 	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &portmap,
 				BPF_NOEXIST)) {
 		if (errno == EEXIST)
@@ -163,40 +161,24 @@ static int claim_port(struct adding *adding, const struct port_claim *claim, str
 	return 0;
 }
 
-struct search {
-	const struct attachment_claims *claims;
-	size_t visited;
-	bool given_up;
-};
-
 static int compare_key(const void *key, const void *claim)
 {
 	return memcmp(key, &((const struct port_claim *)claim)->key, sizeof(struct portmap_key));
 }
 
-static enum walk search_entry(const void *key, const void *value, void *context,
-			      struct cni_error *err)
-{
-	struct search *search = context;
-	const struct attachment_claims *claims = search->claims;
-
-	/* To walk through more entries costs more than it saves. */
-	search->given_up = ++search->visited > claims->port_count ||
-			   bsearch(key, claims->ports, claims->port_count, sizeof(*claims->ports),
-				   compare_key);
-	return search->given_up ? WALK_ENOUGH : WALK_ON;
-}
-
-/* False: at least one is not, or it takes too long to find out. */
+/* False: at least one is not, or there are more entries to go through than it would save. */
 static bool ports_are_all_free(const struct objects *objects,
 			       const struct attachment_claims *claims)
 {
-	struct search search = {.claims = claims};
-	struct cni_error ignored = {0};
-	int result = map_walk(objects, MAP_PORTMAPS, search_entry, &search, &ignored);
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
+	size_t visited = 0;
 
-	cni_error_release(&ignored);
-	return !result && !search.given_up;
+	while (map_next(&walk, NULL))
+		if (++visited > claims->port_count ||
+		    bsearch(walk.key, claims->ports, claims->port_count, sizeof(*claims->ports),
+			    compare_key))
+			return false;
+	return !walk.failed;
 }
 
 static int write_batch(struct adding *adding, const struct port_claim *claims, uint32_t count,
@@ -208,7 +190,8 @@ static int write_batch(struct adding *adding, const struct port_claim *claims, u
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		portmaps[i] = claimed_portmap(&claims[i], adding->record.owner);
+		portmaps[i] = claims[i].portmap;
+		portmaps[i].owner = adding->record.owner;
 	}
 	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, portmaps, &count, NULL))
 		return map_refuse_write(objects, MAP_PORTMAPS, err);
@@ -244,13 +227,14 @@ static int claim_endpoint(struct adding *adding, const struct endpoint_claim *cl
 			  struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct endpoint endpoint = claimed_endpoint(claim, adding->record.owner);
+	struct endpoint endpoint = claim->endpoint;
 	char address[CNI_ADDRESS_TEXT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE];
 	struct endpoint old;
 	struct slot old_owner;
 
+	endpoint.owner = adding->record.owner;
 	if (endpoint_read(objects, &claim->key, &old) &&
-	    owner_is_live_with_veth(objects, adding->socket, old.owner, &old_owner)) {
+	    owner_is_live_with_veth(objects, old.owner, &old_owner)) {
 		describe_attachment(objects, old_owner.attachment, who);
 		warning("address %s belongs to %s too; the newest has it now",
 			cni_address_format(claim->key.address, address), who);
@@ -278,8 +262,28 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 			return -1;
 	interface.owner = adding->record.owner;
 	if (interface.role == ROLE_PORT)
-		find_gateway(objects, claims, interface.bridge_mac);
-	return interface_write(objects, claims->ifindex, &interface, err);
+		memcpy(interface.bridge_mac, adding->slot.gateway_mac, LINK_MAC_SIZE);
+	return interface_write(objects, claims->record.ifindex, &interface, err);
+}
+
+/* Not live yet. */
+static struct slot slot_of(const struct objects *objects, const struct attachment_claims *claims,
+			   struct owner owner)
+{
+	struct slot slot = {
+		.generation = owner.generation,
+		.ifindex = claims->record.ifindex,
+		.gateway = claims->interface.role == ROLE_PORT ? claims->interface.bridge_ifindex
+							       : claims->record.ifindex,
+		.fast_path = claims->fast_path,
+		.has_policy = !policy_says_nothing(claims->policy),
+		.container = claims->container,
+	};
+
+	find_gateway(objects, claims, slot.gateway_mac);
+	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
+	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
+	return slot;
 }
 
 static int add_locked(struct adding *adding, struct cni_error *err)
@@ -291,16 +295,17 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	struct slot *slot = &adding->slot;
 	struct meta meta;
 
-	*record = claimed_record(claims);
+	*record = claims->record;
+	record->since = (uint64_t)time(NULL);
+	record->state = ATTACHMENT_ADDING;
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);
 	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
 		return -1;
-	*slot = claimed_slot(claims, *owner);
-	find_gateway(objects, claims, slot->gateway_mac);
+	*slot = slot_of(objects, claims, *owner);
 	if (slot_write(objects, owner->slot, slot, err) ||
-	    map_write(objects, MAP_VETHS, &owner->slot, &claims->ifindex, err) ||
+	    map_write(objects, MAP_VETHS, &owner->slot, &claims->record.ifindex, err) ||
 	    attachment_write(objects, &claims->key, record, err) ||
 	    policy_write(objects, *owner, claims->policy, err) || claims_write(adding, err) ||
 	    container_add_homes(objects, claims, slot, owner->slot, err))
@@ -322,7 +327,7 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 		return -1;
 	if (!add_locked(adding, err)) {
 		for (size_t i = 0; i < claims->port_count; i++)
-			if (claims->ports[i].localhost)
+			if (claims->ports[i].portmap.localhost)
 				udp_ports_add(&adding->release.udp_ports, &claims->ports[i].key);
 		return 0;
 	}
@@ -333,12 +338,11 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 	return -1;
 }
 
-int attachment_add(const struct objects *objects, struct netlink *socket,
-		   const struct attachment_claims *claims, struct cni_error *err)
+int attachment_add(const struct objects *objects, const struct attachment_claims *claims,
+		   struct cni_error *err)
 {
 	struct adding adding = {
 		.release = {.objects = objects, .likely = claims},
-		.socket = socket,
 		.claims = claims,
 	};
 	cleanup_lock int lock = lock_take_claims(err);
@@ -348,11 +352,11 @@ int attachment_add(const struct objects *objects, struct netlink *socket,
 	if (lock < 0)
 		return -1;
 	/* Before it may claim anything: the container may have been deleted meanwhile. */
-	if (!link_name(socket, claims->ifindex, name))
+	if (!link_name(claims->record.ifindex, name))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the host's end of the container's veth (interface number %u)"
 				     " went away during ADD",
-				     claims->ifindex);
+				     claims->record.ifindex);
 	result = replace_locked(&adding, err);
 	release_finish(&adding.release, &lock);
 	return adding.taken ? refuse_taken_port(objects, adding.taken, &adding.taken_by, err)

@@ -11,18 +11,13 @@
  * UDP sockets of host processes that are connected to a port that changes hands are ended
  * (udp_clients.h).
  */
-#ifndef DATAPATH_RECORDS_ATTACHMENT_ADD_H
-#define DATAPATH_RECORDS_ATTACHMENT_ADD_H
+#pragma once
 
 #include "datapath/records/claims.h"
-
-struct netlink;
 
 /* Claims everything, under the lock, in place of whatever this attachment had before. A port whose
  * owner is gone is taken over, with a warning. All or nothing; what it had before is gone also
  * after a failure. CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_INVALID_CONFIGURATION (the veth
  * is gone), CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
-int attachment_add(const struct objects *objects, struct netlink *socket,
-		   const struct attachment_claims *claims, struct cni_error *err);
-
-#endif
+int attachment_add(const struct objects *objects, const struct attachment_claims *claims,
+		   struct cni_error *err);

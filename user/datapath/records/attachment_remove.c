@@ -10,7 +10,6 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
-#include "datapath/records/owners.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
 #include "lib/warning.h"
@@ -22,7 +21,8 @@
 struct search {
 	struct release *release;
 	enum map_number map;
-	map_visitor *visit;
+	int (*release_entry)(struct search *search, const void *key, const void *value,
+			     struct cni_error *err);
 	struct owner owner;
 	uint32_t left; /* to be found */
 	struct portmap_key ports[PORT_BATCH];
@@ -45,32 +45,28 @@ static int delete_ports(struct search *search, struct cni_error *err)
 	return 0;
 }
 
-static enum walk release_port(const void *key, const void *value, void *context,
-			      struct cni_error *err)
+static int release_port(struct search *search, const void *key, const void *value,
+			struct cni_error *err)
 {
 	const struct portmap *portmap = value;
-	struct search *search = context;
 
 	if (!owner_is(portmap->owner, search->owner))
-		return WALK_ON;
+		return 0;
 	udp_ports_add(&search->release->udp_ports, key);
 	memcpy(&search->ports[search->port_count++], key, sizeof(search->ports[0]));
-	if (search->port_count == PORT_BATCH && delete_ports(search, err))
-		return WALK_FAILED;
-	return --search->left ? WALK_ON : WALK_ENOUGH;
+	search->left--;
+	return search->port_count == PORT_BATCH ? delete_ports(search, err) : 0;
 }
 
-static enum walk release_endpoint(const void *key, const void *value, void *context,
-				  struct cni_error *err)
+static int release_endpoint(struct search *search, const void *key, const void *value,
+			    struct cni_error *err)
 {
 	const struct endpoint *endpoint = value;
-	struct search *search = context;
 
 	if (!owner_is(endpoint->owner, search->owner))
-		return WALK_ON;
-	if (container_return_address(search->release->objects, key, endpoint, err))
-		return WALK_FAILED;
-	return --search->left ? WALK_ON : WALK_ENOUGH;
+		return 0;
+	search->left--;
+	return container_return_address(search->release->objects, key, endpoint, err);
 }
 
 /* Looks at the keys that the owner probably has, each of which begins an element of an array, and
@@ -78,23 +74,25 @@ static enum walk release_endpoint(const void *key, const void *value, void *cont
 static int search_map(struct search *search, const void *likely, size_t count, size_t size,
 		      struct cni_error *err)
 {
-	const struct objects *objects = search->release->objects;
-	enum walk result = search->left ? WALK_ON : WALK_ENOUGH;
+	cleanup_walk struct map_walk walk = {.objects = search->release->objects,
+					     .map = search->map};
 	const char *key = likely;
 	union {
 		struct portmap portmap;
 		struct endpoint endpoint;
 	} value;
 
-	for (size_t i = 0; i < count && result == WALK_ON; i++, key += size)
-		if (map_read(objects, search->map, key, &value))
-			result = search->visit(key, &value, search, err);
+	for (size_t i = 0; i < count && search->left; i++, key += size)
+		if (map_read(walk.objects, search->map, key, &value) &&
+		    search->release_entry(search, key, &value, err))
+			return -1;
 	/* A walk would count them again. */
-	if (result == WALK_FAILED || delete_ports(search, err))
+	if (delete_ports(search, err))
 		return -1;
-	if (result == WALK_ON && map_walk(objects, search->map, search->visit, search, err))
-		return -1;
-	return delete_ports(search, err);
+	while (search->left && map_next(&walk, err))
+		if (search->release_entry(search, walk.key, walk.value, err))
+			return -1;
+	return walk.failed ? -1 : delete_ports(search, err);
 }
 
 static int release_entries(struct release *release, const struct attachment *record,
@@ -107,14 +105,14 @@ static int release_entries(struct release *release, const struct attachment *rec
 	struct search ports = {
 		.release = release,
 		.map = MAP_PORTMAPS,
-		.visit = release_port,
+		.release_entry = release_port,
 		.owner = record->owner,
 		.left = claimed_all ? record->host_ports : UINT32_MAX,
 	};
 	struct search endpoints = {
 		.release = release,
 		.map = MAP_ENDPOINTS,
-		.visit = release_endpoint,
+		.release_entry = release_endpoint,
 		.owner = record->owner,
 		.left = claimed_all ? record->endpoints : UINT32_MAX,
 	};
@@ -161,7 +159,7 @@ static int release_owned(struct release *release, const struct attachment *recor
 
 void release_finish(const struct release *release, int *lock)
 {
-	lock_release(lock);
+	cleanup_close_pointer(lock);
 	udp_clients_end(release->objects, &release->udp_ports);
 }
 
@@ -170,7 +168,6 @@ int attachment_remove_locked(struct release *release, const struct attachment_ke
 {
 	static const struct slot empty;
 	const struct objects *objects = release->objects;
-	cleanup_error struct cni_error ignored = {0};
 	struct attachment record;
 	struct slot slot;
 	bool has_slot;
@@ -184,7 +181,7 @@ int attachment_remove_locked(struct release *release, const struct attachment_ke
 		return -1;
 	/* A slot that no record points to is free anyway. */
 	if (has_slot)
-		slot_write(objects, record.owner.slot, &empty, &ignored);
+		slot_write(objects, record.owner.slot, &empty, NULL);
 	return 0;
 }
 
@@ -220,28 +217,24 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 	return result;
 }
 
-bool attachment_is_abandoned(const struct objects *objects, struct netlink *socket,
-			     const struct attachment_entry *entry)
+bool attachment_is_abandoned(const struct objects *objects, const struct attachment_entry *entry)
 {
-	cleanup_error struct cni_error ignored = {0};
-	cleanup_lock int lock = lock_take_claims(&ignored);
+	cleanup_lock int lock = lock_take_claims(NULL);
 	struct slot slot;
 
 	return lock >= 0 && (!owner_read(objects, entry->attachment.owner, &slot) ||
-			     !attachment_has_veth(objects, socket, &entry->attachment));
+			     !attachment_has_veth(objects, &entry->attachment));
 }
 
 /* Called before looking, because the programs note again what they meet from now on. */
-static int forget_notice(const struct datapath *datapath, enum abandoned_which which, bool *noticed,
-			 struct cni_error *err)
+static int forget_notice(const struct datapath *datapath, bool *noticed, struct cni_error *err)
 {
 	cleanup_lock int lock = -1;
 	struct meta meta;
 
-	*noticed = which == ABANDONED_ALL;
-	if (!meta_read(&datapath->objects, &meta) || !meta.owner_gone)
+	*noticed = meta_read(&datapath->objects, &meta) && meta.owner_gone;
+	if (!*noticed)
 		return 0;
-	*noticed = true;
 	lock = lock_take_claims(err);
 	if (lock < 0)
 		return -1;
@@ -251,8 +244,7 @@ static int forget_notice(const struct datapath *datapath, enum abandoned_which w
 	return meta_write(&datapath->objects, &meta, err);
 }
 
-void abandoned_remove(const struct datapath *datapath, struct netlink *socket,
-		      enum abandoned_which which)
+void abandoned_remove(const struct datapath *datapath)
 {
 	const struct objects *objects = &datapath->objects;
 	cleanup_free struct attachment_entry *entries = NULL;
@@ -260,13 +252,13 @@ void abandoned_remove(const struct datapath *datapath, struct netlink *socket,
 	char who[DESCRIBED_ATTACHMENT_SIZE];
 	bool noticed, was_there;
 	size_t count = 0;
-	int failed = forget_notice(datapath, which, &noticed, &failure);
+	int failed = forget_notice(datapath, &noticed, &failure);
 
 	if (!failed && noticed)
 		failed = attachment_list(datapath, &entries, &count, &failure);
 	for (size_t i = 0; !failed && i < count; i++) {
 		/* Without the lock: a veth that is gone does not come back for the same owner. */
-		if (attachment_has_veth(objects, socket, &entries[i].attachment))
+		if (attachment_has_veth(objects, &entries[i].attachment))
 			continue;
 		/* Before its record goes, which names the pod. */
 		describe_attachment(objects, entries[i].key.name, who);

@@ -2,14 +2,11 @@
 /*
  * attachment_remove.h - removing an attachment and what it owns in the maps.
  */
-#ifndef DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
-#define DATAPATH_RECORDS_ATTACHMENT_REMOVE_H
+#pragma once
 
 #include "datapath/records/attachments.h"
 #include "datapath/records/claims.h"
 #include "datapath/records/udp_clients.h"
-
-struct netlink;
 
 /* Ports in one system call: most of what thousands cost is entering the kernel. */
 #define PORT_BATCH 256U
@@ -21,7 +18,7 @@ struct release {
 	 * instead of walking through the maps makes a DEL a fifth shorter, and as long however much
 	 * other containers have. */
 	const struct attachment_claims *likely;
-	struct udp_ports udp_ports; /* that were released, or that somebody else has now */
+	struct port_set udp_ports; /* that were released, or that somebody else has now */
 };
 
 /* Removes all that the attachment has, if there is a record of it. What it owns goes before the
@@ -46,19 +43,11 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 
 /* Whether no container can use it any more: its slot or its veth is gone. Takes the lock, so that
  * an ADD that is making it has finished; false where it cannot. */
-bool attachment_is_abandoned(const struct objects *objects, struct netlink *socket,
-			     const struct attachment_entry *entry);
-
-enum abandoned_which {
-	ABANDONED_ALL,
-	ABANDONED_NOTICED, /* only if the programs have met one since the last time */
-};
+bool attachment_is_abandoned(const struct objects *objects, const struct attachment_entry *entry);
 
 /* Removes attachments whose veth is gone and for which DEL was not called: engines forget a
  * container that was killed with its namespace, or call DEL of another conflist. The programs see
- * that such an owner is gone and leave its ports alone. Warns of each. A failure is a warning, too:
- * callers have done their own job by then. Takes the lock. */
-void abandoned_remove(const struct datapath *datapath, struct netlink *socket,
-		      enum abandoned_which which);
-
-#endif
+ * that such an owner is gone and leave its ports alone; only if they have met one since the last
+ * time anything is looked for. Warns of each. A failure is a warning, too: callers have done their
+ * own job by then. Takes the lock. */
+void abandoned_remove(const struct datapath *datapath);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments.c - which attachments there are, and what they are called in the maps. */
+/* attachments.c - which attachments there are, by their names and by their slots. */
 #include "datapath/records/attachments.h"
 
 #include <stdio.h>
@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "lib/array.h"
+#include "lib/cleanup.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
+#include "net/link.h"
+#include "net/netlink.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)
@@ -41,40 +45,113 @@ bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachmen
 	return true;
 }
 
-bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
-				      const char other[ATTACHMENT_KEY_SIZE])
-{
-	struct attachment_name one_name, other_name;
-
-	return attachment_name_split(one, &one_name) && attachment_name_split(other, &other_name) &&
-	       !strcmp(one_name.container_id, other_name.container_id);
-}
-
-struct listing {
-	struct attachment_entry *entries;
-	size_t count;
-};
-
-static enum walk add_entry(const void *key, const void *value, void *context, struct cni_error *err)
-{
-	struct listing *listing = context;
-	struct attachment_entry *entry = ARRAY_ADD(listing->entries, listing->count);
-
-	memcpy(&entry->key, key, sizeof(entry->key));
-	memcpy(&entry->attachment, value, sizeof(entry->attachment));
-	return WALK_ON;
-}
-
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err)
 {
-	struct listing listing = {0};
+	cleanup_walk struct map_walk walk = {.objects = &datapath->objects, .map = MAP_ATTACHMENTS};
+	cleanup_free struct attachment_entry *list = NULL;
 
-	if (map_walk(&datapath->objects, MAP_ATTACHMENTS, add_entry, &listing, err)) {
-		free(listing.entries);
-		return -1;
+	*count = 0;
+	while (map_next(&walk, err)) {
+		struct attachment_entry *entry = ARRAY_ADD(list, *count);
+
+		memcpy(&entry->key, walk.key, sizeof(entry->key));
+		memcpy(&entry->attachment, walk.value, sizeof(entry->attachment));
 	}
-	*entries = listing.entries;
-	*count = listing.count;
+	if (walk.failed)
+		return -1;
+	*entries = TAKE(list);
 	return 0;
+}
+
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
+{
+	return owner.slot && slot_read(objects, owner.slot, slot) &&
+	       slot->generation == owner.generation;
+}
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	memcpy(key->name, slot->attachment, strnlen(slot->attachment, sizeof(key->name) - 1));
+}
+
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record)
+{
+	struct attachment_key key;
+
+	if (!slot->generation || !slot->attachment[0])
+		return false;
+	slot_get_key(slot, &key);
+	return attachment_read(objects, &key, record) &&
+	       owner_is(record->owner, (struct owner){number, slot->generation});
+}
+
+bool attachment_has_veth(const struct objects *objects, const struct attachment *record)
+{
+	struct interface interface;
+	struct link link;
+
+	if (link_get(netlink_route(NULL), record->ifindex, NULL, &link, NULL))
+		return true;
+	if (!link.ifindex)
+		return false;
+	return !memcmp(link.mac, record->host_mac, LINK_MAC_SIZE) ||
+	       (interface_read(objects, record->ifindex, &interface) &&
+		owner_is(interface.owner, record->owner) &&
+		hook_has_program(record->ifindex, HOOK_INGRESS, PROGRAM_FROM_CONTAINER));
+}
+
+bool owner_is_live_with_veth(const struct objects *objects, struct owner owner, struct slot *slot)
+{
+	struct attachment record;
+
+	if (!owner_read(objects, owner, slot)) {
+		memset(slot, 0, sizeof(*slot));
+		return false;
+	}
+	/* Under the lock no ADD or DEL is under way: one that is not live was killed. */
+	return slot->live && slot_read_record(objects, owner.slot, slot, &record) &&
+	       record.state == ATTACHMENT_READY && attachment_has_veth(objects, &record);
+}
+
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err)
+{
+	struct attachment record;
+	struct slot slot;
+
+	owner->slot = 0;
+	for (uint32_t tried = 1, hint = meta->next_slot; tried < MAX_SLOTS && !owner->slot;
+	     tried++, hint++) {
+		if (hint == 0 || hint >= MAX_SLOTS)
+			hint = 1;
+		if (slot_read(objects, hint, &slot) &&
+		    !slot_read_record(objects, hint, &slot, &record))
+			owner->slot = hint;
+	}
+	if (!owner->slot)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "there are %d attachments already, as many as bpf-portmap can "
+				     "hold; GC removes those whose containers are gone",
+				     MAX_SLOTS - 1);
+	meta->generation++;
+	/* Zero means no owner. */
+	meta->generation += meta->generation == 0;
+	meta->next_slot = owner->slot + 1;
+	owner->generation = meta->generation;
+	return 0;
+}
+
+int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
+		      const uint8_t mac[6], struct cni_error *err)
+{
+	struct slot slot;
+
+	if (!owner_read(objects, owner, &slot))
+		return 0;
+	slot.gateway = ifindex;
+	memcpy(slot.gateway_mac, mac, sizeof(slot.gateway_mac));
+	return slot_write(objects, owner.slot, &slot, err);
 }

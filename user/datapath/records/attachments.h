@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * attachments.h - which attachments there are, and what they are called in the maps:
- * "network/containerID/ifname".
+ * "network/containerID/ifname"; and which attachment an owner {slot, generation} is.
+ *
+ * A slot is free if the attachment that it names has no record that points back. So what a killed
+ * run left is free without being cleaned up.
  */
-#ifndef DATAPATH_RECORDS_ATTACHMENTS_H
-#define DATAPATH_RECORDS_ATTACHMENTS_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -12,6 +14,7 @@
 #include "abi.h"
 #include "lib/error.h"
 #include "datapath/load/datapath.h"
+#include "datapath/load/maps.h"
 
 /* Makes the key. CNI_ERROR_INVALID_ENVIRONMENT if that is too long. */
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
@@ -25,9 +28,6 @@ struct attachment_name {
 /* Splits a key as it stands in a map. Returns false where it is none. */
 bool attachment_name_split(const char key[ATTACHMENT_KEY_SIZE], struct attachment_name *name);
 
-bool attachments_are_of_one_container(const char one[ATTACHMENT_KEY_SIZE],
-				      const char other[ATTACHMENT_KEY_SIZE]);
-
 struct attachment_entry {
 	struct attachment_key key; /* as it stands in the map: a damaged one may lack its NUL */
 	struct attachment attachment;
@@ -37,4 +37,32 @@ struct attachment_entry {
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err);
 
-#endif
+/* Reads the owner's slot. Returns false where nobody is that owner any more. */
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key);
+
+/* Reads the record of the attachment that a slot names. Returns false where there is none that
+ * points back. */
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record);
+
+/* Returns whether the veth of an attachment is there. Its ifindex may have been given to another
+ * interface, so it is recognised by its MAC, or, as udev and administrators change those, by its
+ * entry in interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from
+ * an attachment that may be alive. */
+bool attachment_has_veth(const struct objects *objects, const struct attachment *record);
+
+/* Returns whether the owner is an attachment that was completed, is not deleted and whose veth is
+ * there. Fills the slot where it has the generation, else with zeros. Call it with the lock. */
+bool owner_is_live_with_veth(const struct objects *objects, struct owner owner, struct slot *slot);
+
+/* Gives out a new owner: the next generation, in a free slot. Moves the counter in meta on, which
+ * the caller writes before anything else. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
+		   struct cni_error *err);
+
+/* Writes where the container's packets enter the IP stack, as ADD does. Call it with the lock.
+ * Returns 0 also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
+int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
+		      const uint8_t mac[6], struct cni_error *err);

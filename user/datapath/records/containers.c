@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 
 /* Reads the addresses that the container has by its other attachments. Returns how many. */
 static int read_others(const struct objects *objects, uint64_t container, uint32_t own_slot,
@@ -54,50 +54,54 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 
 		memcpy(home->address, claims->endpoints[i].key.address, sizeof(home->address));
 		home->slot = number;
-		home->prefix_length = claims->endpoints[i].prefix_length;
+		home->prefix_length = claims->endpoints[i].endpoint.prefix_length;
 	}
 	return map_write(objects, MAP_CONTAINERS, &slot->container, &all, err);
 }
 
-struct leaving {
-	const struct objects *objects;
-	struct udp_ports *udp_ports; /* handed over */
-	struct owner owner;
-	uint64_t container;
-};
-
-/* The waiting entry goes last: what was killed in between is done again. */
-static enum walk hand_over(const void *key, const void *value, void *context, struct cni_error *err)
+/* Whether another attachment of the container that lives waits for a port by this entry. */
+static bool is_heirs(const struct objects *objects, const struct portmap_key *key,
+		     const struct portmap *waiting, struct owner leaving, uint64_t container)
 {
-	const struct leaving *leaving = context;
-	const struct objects *objects = leaving->objects;
-	const struct portmap *waiting = value;
-	struct portmap_key port;
-	struct portmap portmap;
 	struct slot heir;
 
-	memcpy(&port, key, sizeof(port));
-	if (!port.waiter || owner_is(waiting->owner, leaving->owner) ||
-	    !owner_read(objects, waiting->owner, &heir) || !heir.live ||
-	    heir.container != leaving->container)
-		return WALK_ON;
-	port.waiter = 0;
-	if (!portmap_read(objects, &port, &portmap))
-		return WALK_ON;
-	if (owner_is(portmap.owner, leaving->owner)) {
-		if (map_write(objects, MAP_PORTMAPS, &port, waiting, err))
-			return WALK_FAILED;
-		udp_ports_add(leaving->udp_ports, &port);
-	} else if (!owner_is(portmap.owner, waiting->owner)) {
-		return WALK_ON;
+	return key->waiter && !owner_is(waiting->owner, leaving) &&
+	       owner_read(objects, waiting->owner, &heir) && heir.live &&
+	       heir.container == container;
+}
+
+/* The waiting entries go last: what was killed in between is done again. */
+static int hand_over(const struct objects *objects, const struct slot *slot, struct owner leaving,
+		     struct port_set *udp_ports, struct cni_error *err)
+{
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
+
+	while (map_next(&walk, err)) {
+		const struct portmap *waiting = walk.value;
+		struct portmap_key port = *(const struct portmap_key *)walk.key;
+		struct portmap portmap;
+
+		if (!is_heirs(objects, &port, waiting, leaving, slot->container))
+			continue;
+		port.waiter = 0;
+		if (!portmap_read(objects, &port, &portmap))
+			continue;
+		if (owner_is(portmap.owner, leaving)) {
+			if (portmap_write(objects, &port, waiting, err))
+				return -1;
+			udp_ports_add(udp_ports, &port);
+		} else if (!owner_is(portmap.owner, waiting->owner)) {
+			continue;
+		}
+		if (map_delete(objects, MAP_PORTMAPS, walk.key, err))
+			return -1;
 	}
-	return map_delete(objects, MAP_PORTMAPS, key, err) ? WALK_FAILED : WALK_ON;
+	return walk.failed ? -1 : 0;
 }
 
 int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
-		    struct udp_ports *udp_ports, struct cni_error *err)
+		    struct port_set *udp_ports, struct cni_error *err)
 {
-	struct leaving leaving = {objects, udp_ports, owner, slot->container};
 	struct container_homes others;
 	int count = read_others(objects, slot->container, owner.slot, &others, err);
 
@@ -105,56 +109,50 @@ int container_leave(const struct objects *objects, const struct slot *slot, stru
 		return -1;
 	if (!count)
 		return map_delete(objects, MAP_CONTAINERS, &slot->container, err);
-	if (map_walk(objects, MAP_PORTMAPS, hand_over, &leaving, err))
+	if (hand_over(objects, slot, owner, udp_ports, err))
 		return -1;
 	return map_write(objects, MAP_CONTAINERS, &slot->container, &others, err);
 }
 
-/* Who else has an address. */
-struct heirs {
-	const struct objects *objects;
-	uint32_t leaving; /* a slot */
-	const uint8_t *address;
-	struct endpoint *endpoint; /* gets the last one as owner */
-	size_t count;
-};
-
-static enum walk find_heir(const void *key, const void *value, void *context, struct cni_error *err)
+/* Finds who else has the address: the last one becomes the endpoint's owner. Returns how many. */
+static int find_heirs(const struct objects *objects, const struct endpoint_key *key,
+		      uint32_t leaving, struct endpoint *endpoint, struct cni_error *err)
 {
-	const struct container_homes *container = value;
-	struct heirs *heirs = context;
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_CONTAINERS};
 	struct slot slot;
+	int count = 0;
 
-	for (int i = 0; i < MAX_HOMES; i++) {
-		const struct home *home = &container->homes[i];
+	while (map_next(&walk, err)) {
+		const struct container_homes *container = walk.value;
 
-		if (!home->slot || home->slot == heirs->leaving ||
-		    memcmp(home->address, heirs->address, sizeof(home->address)) ||
-		    !slot_read(heirs->objects, home->slot, &slot) || !slot.live)
-			continue;
-		heirs->endpoint->owner = (struct owner){home->slot, slot.generation};
-		heirs->endpoint->prefix_length = home->prefix_length;
-		heirs->count++;
+		for (int i = 0; i < MAX_HOMES; i++) {
+			const struct home *home = &container->homes[i];
+
+			if (!home->slot || home->slot == leaving ||
+			    memcmp(home->address, key->address, sizeof(home->address)) ||
+			    !slot_read(objects, home->slot, &slot) || !slot.live)
+				continue;
+			endpoint->owner = (struct owner){home->slot, slot.generation};
+			endpoint->prefix_length = home->prefix_length;
+			count++;
+		}
 	}
-	return WALK_ON;
+	return walk.failed ? -1 : count;
 }
 
 int container_return_address(const struct objects *objects, const struct endpoint_key *key,
 			     const struct endpoint *endpoint, struct cni_error *err)
 {
 	struct endpoint returned = *endpoint;
-	struct heirs heirs = {
-		.objects = objects,
-		.leaving = endpoint->owner.slot,
-		.address = key->address,
-		.endpoint = &returned,
-	};
+	int heirs = 0;
 
-	if (endpoint->shared && map_walk(objects, MAP_CONTAINERS, find_heir, &heirs, err))
+	if (endpoint->shared)
+		heirs = find_heirs(objects, key, endpoint->owner.slot, &returned, err);
+	if (heirs < 0)
 		return -1;
-	if (!heirs.count)
+	if (!heirs)
 		return map_delete(objects, MAP_ENDPOINTS, key, err);
-	returned.shared = heirs.count > 1;
+	returned.shared = heirs > 1;
 	return endpoint_write(objects, key, &returned, err);
 }
 

@@ -3,8 +3,7 @@
  * containers.h - a container that is on several networks: its addresses on all of them, and ports
  * that more than one of its attachments has asked for. Call all of it with the lock.
  */
-#ifndef DATAPATH_RECORDS_CONTAINERS_H
-#define DATAPATH_RECORDS_CONTAINERS_H
+#pragma once
 
 #include "datapath/records/claims.h"
 #include "datapath/records/udp_clients.h"
@@ -18,7 +17,7 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
  * container that wait for them, in one step each, so that no client is refused. To repeat it does
  * no harm. Adds UDP ports that were handed over. CNI_ERROR_KERNEL_REFUSED. */
 int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
-		    struct udp_ports *udp_ports, struct cni_error *err);
+		    struct port_set *udp_ports, struct cni_error *err);
 
 /* Deletes the endpoint of an attachment that leaves; where IPAM has given the address twice, or the
  * interface is in two networks, another one that lives gets it. CNI_ERROR_KERNEL_REFUSED. */
@@ -28,5 +27,3 @@ int container_return_address(const struct objects *objects, const struct endpoin
 /* Finds another attachment of the slot's container that lives and has the same interface. */
 bool container_find_other(const struct objects *objects, const struct slot *slot, uint32_t number,
 			  struct owner *other);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * describe.h - what stands in the maps, in words for messages.
  */
-#ifndef DATAPATH_RECORDS_DESCRIBE_H
-#define DATAPATH_RECORDS_DESCRIBE_H
+#pragma once
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
@@ -27,5 +26,3 @@ void describe_attachment_of(const struct workload *workload, const char key[ATTA
 /* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err);
-
-#endif

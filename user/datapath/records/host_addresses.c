@@ -87,18 +87,23 @@ static bool is_settled(const struct comparison *comparison)
 	       all.digest == comparison->digest;
 }
 
-static enum walk compare_entry(const void *key, const void *value, void *context,
-			       struct cni_error *err)
+/* Deletes what the host does not have any more, and notes what is there already. */
+static int compare_entries(struct comparison *comparison, struct cni_error *err)
 {
-	struct comparison *comparison = context;
-	struct wanted *found = bsearch(key, comparison->wanted, comparison->count,
-				       sizeof(*comparison->wanted), compare_keys);
+	cleanup_walk struct map_walk walk = {.objects = comparison->objects,
+					     .map = MAP_HOST_ADDRESSES};
 
-	if (!found)
-		return map_delete(comparison->objects, MAP_HOST_ADDRESSES, key, err) ? WALK_FAILED
-										     : WALK_ON;
-	found->is_there = ((const struct host_address *)value)->excluded == found->value.excluded;
-	return WALK_ON;
+	while (map_next(&walk, err)) {
+		const struct host_address *value = walk.value;
+		struct wanted *found = bsearch(walk.key, comparison->wanted, comparison->count,
+					       sizeof(*comparison->wanted), compare_keys);
+
+		if (found)
+			found->is_there = value->excluded == found->value.excluded;
+		else if (map_delete(comparison->objects, MAP_HOST_ADDRESSES, walk.key, err))
+			return -1;
+	}
+	return walk.failed ? -1 : 0;
 }
 
 bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
@@ -124,7 +129,7 @@ int host_addresses_write(const struct objects *objects, const struct address_lis
 	if (is_settled(&comparison))
 		return 0;
 	if (map_delete(objects, MAP_HOST_ADDRESSES, &no_address, err) ||
-	    map_walk(objects, MAP_HOST_ADDRESSES, compare_entry, &comparison, err))
+	    compare_entries(&comparison, err))
 		return -1;
 	for (size_t i = 0; i < comparison.count; i++)
 		if (!wanted[i].is_there &&

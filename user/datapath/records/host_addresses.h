@@ -2,8 +2,7 @@
 /*
  * host_addresses.h - the map of what is local to routing, for programs that cannot ask it.
  */
-#ifndef DATAPATH_RECORDS_HOST_ADDRESSES_H
-#define DATAPATH_RECORDS_HOST_ADDRESSES_H
+#pragma once
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
@@ -18,5 +17,3 @@ bool host_addresses_are_written(const struct objects *objects, const struct addr
 /* Makes it so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int host_addresses_write(const struct objects *objects, const struct address_list *addresses,
 			 const bool *excluded, struct cni_error *err);
-
-#endif

@@ -7,7 +7,6 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/owners.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "net/link.h"
@@ -22,28 +21,22 @@ static bool owner_lives(const struct objects *objects, struct owner owner)
 	       map_read(objects, MAP_VETHS, &owner.slot, &veth);
 }
 
-static bool witness_lives(const struct objects *objects, struct netlink *socket,
-			  const struct network *network)
+static bool witness_lives(const struct objects *objects, const struct network *network)
 {
 	char name[IF_NAMESIZE];
 
 	return network->witness.slot ? owner_lives(objects, network->witness)
-				     : link_name(socket, network->veth, name);
+				     : link_name(network->veth, name);
 }
 
-static enum walk add_network(const void *key, const void *value, void *context,
-			     struct cni_error *err)
+static void add_network(struct known_network *known, const void *key, const void *value)
 {
-	struct network_list *networks = context;
-	struct known_network *known = ARRAY_ADD(networks->list, networks->count);
-
 	*known = (struct known_network){0};
 	memcpy(&known->key, key, sizeof(known->key));
 	memcpy(&known->network, value, sizeof(known->network));
 	known->key.name[sizeof(known->key.name) - 1] = '\0';
-	known->network.uplinks[INTERFACE_NAMES_SIZE - 1] = '\0';
-	known->network.excluded_interfaces[INTERFACE_NAMES_SIZE - 1] = '\0';
-	return WALK_ON;
+	memset(known->network.uplinks + INTERFACE_NAMES_SIZE - 2, 0, 2);
+	memset(known->network.excluded_interfaces + INTERFACE_NAMES_SIZE - 2, 0, 2);
 }
 
 /* Its witness has gone. */
@@ -66,72 +59,53 @@ static void find_witness(struct known_network *known, const struct objects *obje
 	}
 }
 
-int networks_read(struct network_list *networks, const struct datapath *datapath,
-		  struct netlink *socket, struct cni_error *err)
+int networks_read(struct known_network **networks, size_t *count, const struct datapath *datapath,
+		  struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_NETWORKS};
 	cleanup_free struct attachment_entry *entries = NULL;
-	size_t count = 0;
+	size_t entry_count = 0;
 
-	*networks = (struct network_list){0};
-	if (map_walk(objects, MAP_NETWORKS, add_network, networks, err))
+	while (map_next(&walk, err))
+		add_network(ARRAY_ADD(*networks, *count), walk.key, walk.value);
+	if (walk.failed)
 		return -1;
-	for (size_t i = 0; i < networks->count; i++) {
-		struct known_network *known = &networks->list[i];
+	for (size_t i = 0; i < *count; i++) {
+		struct known_network *known = &(*networks)[i];
 
-		if (witness_lives(objects, socket, &known->network))
+		if (witness_lives(objects, &known->network))
 			continue;
-		if (!entries && attachment_list(datapath, &entries, &count, err))
+		if (!entries && attachment_list(datapath, &entries, &entry_count, err))
 			return -1;
-		find_witness(known, objects, entries, count);
+		find_witness(known, objects, entries, entry_count);
 	}
 	return 0;
 }
 
-void networks_release(struct network_list *networks)
+void networks_settle(const struct known_network *networks, size_t count,
+		     const struct objects *objects)
 {
-	free(networks->list);
-	*networks = (struct network_list){0};
-}
-
-void networks_settle(const struct network_list *networks, const struct objects *objects)
-{
-	cleanup_error struct cni_error ignored = {0};
-
-	for (size_t i = 0; i < networks->count; i++) {
-		const struct known_network *known = &networks->list[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct known_network *known = &networks[i];
 
 		if (known->is_dead)
-			map_delete(objects, MAP_NETWORKS, &known->key, &ignored);
+			map_delete(objects, MAP_NETWORKS, &known->key, NULL);
 		else if (known->is_changed)
-			network_write(objects, &known->key, &known->network, &ignored);
+			network_write(objects, &known->key, &known->network, NULL);
 	}
 }
 
-void network_read_names(char text[INTERFACE_NAMES_SIZE], struct network_names *names)
+/* False: they are longer than the entry has room for, a zero byte at its end included. */
+static bool copy_names(char text[INTERFACE_NAMES_SIZE], const char *names)
 {
-	char *name = text;
+	const char *end = names;
 
-	names->names = (struct interface_names){.patterns = names->patterns};
-	for (; *name && names->names.count < NETWORK_NAMES; name += strlen(name) + 1)
-		names->patterns[names->names.count++] = name;
-}
-
-/* Each name ends with a zero byte, and so does the whole. */
-static bool write_names(char text[INTERFACE_NAMES_SIZE], const struct interface_names *names)
-{
-	size_t used = 0;
-
-	if (names->count > NETWORK_NAMES)
+	while (*end)
+		end += strlen(end) + 1;
+	if (end - names >= INTERFACE_NAMES_SIZE)
 		return false;
-	for (size_t i = 0; i < names->count; i++) {
-		size_t size = strlen(names->patterns[i]) + 1;
-
-		if (used + size >= INTERFACE_NAMES_SIZE)
-			return false;
-		memcpy(text + used, names->patterns[i], size);
-		used += size;
-	}
+	memcpy(text, names, (size_t)(end - names));
 	return true;
 }
 
@@ -143,8 +117,8 @@ bool network_make(struct network *network, struct network_key *key, const char *
 	if (strlen(name) >= sizeof(key->name))
 		return false;
 	memcpy(key->name, name, strlen(name));
-	return write_names(network->uplinks, &conf->uplinks) &&
-	       write_names(network->excluded_interfaces, &conf->excluded_interfaces);
+	return copy_names(network->uplinks, conf->uplinks) &&
+	       copy_names(network->excluded_interfaces, conf->excluded_interfaces);
 }
 
 bool network_says(const struct network *one, const struct network *other)

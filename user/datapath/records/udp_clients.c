@@ -15,12 +15,10 @@ struct peer {
 	uint16_t port;
 };
 
-void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key)
+void udp_ports_add(struct port_set *ports, const struct portmap_key *key)
 {
-	if (key->protocol != PROTOCOL_UDP)
-		return;
-	ports->any = true;
-	ports->bits[key->host_port / 64] |= 1ULL << (key->host_port % 64);
+	if (key->protocol == PROTOCOL_UDP)
+		port_set_add(ports, (struct port_range){key->host_port, key->host_port});
 }
 
 /* Whether the socket would be connected elsewhere now, if it asked again. The program at connect(2)
@@ -67,11 +65,10 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 		       struct netlink *socket)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE];
-	struct udp_ports told = {0};
+	struct port_set told = {0};
 	struct peer asked;
 
 	for (size_t i = 0; i < found->count; i++) {
-		struct portmap_key key = {.protocol = PROTOCOL_UDP};
 		int failure;
 
 		if (!is_astray(objects, &found->sockets[i], &asked) ||
@@ -79,10 +76,9 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 			continue;
 		failure = errno;
 		/* Once for each port. */
-		if (told.bits[asked.port / 64] >> (asked.port % 64) & 1)
+		if (port_set_next(&told, asked.port).first == asked.port)
 			continue;
-		key.host_port = asked.port;
-		udp_ports_add(&told, &key);
+		port_set_add(&told, (struct port_range){asked.port, asked.port});
 		warning("processes go on sending UDP to the container that had host port %u at %s,"
 			" until they connect again: %s",
 			asked.port, cni_address_format(asked.address, address),
@@ -92,7 +88,7 @@ static void end_astray(const struct objects *objects, const struct socket_list *
 	}
 }
 
-void udp_clients_end(const struct objects *objects, const struct udp_ports *ports)
+void udp_clients_end(const struct objects *objects, const struct port_set *ports)
 {
 	cleanup_netlink struct netlink *socket = NULL;
 	cleanup_sockets struct socket_list found = {0};
@@ -100,10 +96,10 @@ void udp_clients_end(const struct objects *objects, const struct udp_ports *port
 	bool are_noticed = false;
 	struct noticed noticed;
 
-	if (!ports->any || !noticed_read(objects, &noticed))
+	if (!port_set_next(ports, 1).last || !noticed_read(objects, &noticed))
 		return;
 	for (size_t word = 0; word < PORT_WORDS; word++)
-		are_noticed |= ports->bits[word] & noticed.local_udp_ports[word];
+		are_noticed |= ports->words[word] & noticed.local_udp_ports[word];
 	if (!are_noticed)
 		return;
 	socket = netlink_open(NETLINK_SOCK_DIAG, &why);

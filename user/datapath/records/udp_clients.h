@@ -6,26 +6,16 @@
  * send. So that they do not go on sending to a container that is gone, the kernel ends them
  * when their port changes hands: their programs get ECONNABORTED, and may connect again.
  */
-#ifndef DATAPATH_RECORDS_UDP_CLIENTS_H
-#define DATAPATH_RECORDS_UDP_CLIENTS_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "conf/port_set.h"
 #include "datapath/load/objects.h"
 
-/* Host ports that change hands. Begins as {0}. */
-struct udp_ports {
-	bool any;
-	uint64_t bits[PORT_WORDS];
-};
-
-void udp_ports_add(struct udp_ports *ports, const struct portmap_key *key);
+/* Adds the host port, which changes hands, if it is one of UDP. */
+void udp_ports_add(struct port_set *ports, const struct portmap_key *key);
 
 /* Ends each that was connected to a container by its port, and would be connected elsewhere now.
  * Warns of the ports where the kernel cannot. Looks for them only where a process of the host has
  * ever connected a UDP socket to one of these ports at one of the host's addresses, going by what
  * the programs have noticed. Takes up to milliseconds: not under the lock. */
-void udp_clients_end(const struct objects *objects, const struct udp_ports *ports);
-
-#endif
+void udp_clients_end(const struct objects *objects, const struct port_set *ports);

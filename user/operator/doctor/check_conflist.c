@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_conflist.c - checks of the conflists that runtimes read, and of the binaries they run. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,37 +7,19 @@
 
 #include "cni/json.h"
 #include "conf/conf.h"
-#include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/conflists.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
+#include "plan/uplinks.h"
 
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
 
 static const char *const binary_directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
 						 "/usr/local/lib/cni"};
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text ? text : "";
-}
-
-static const json_t *find_plugin(const json_t *list, const char *type)
-{
-	const json_t *plugin;
-	size_t i;
-
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
-		if (!strcmp(text_of(plugin, "type"), type))
-			return plugin;
-	return NULL;
-}
 
 static void take_conflist(void *context, const struct conflist_file *file)
 {
@@ -58,7 +39,7 @@ void doctor_read_conflists(struct doctor *doctor)
 	conflists_visit(take_conflist, doctor);
 	for (size_t i = 0; i < doctor->conflist_count; i++) {
 		first = doctor->conflists[i].is_first ? &doctor->conflists[i] : first;
-		first->hides |= find_plugin(doctor->conflists[i].json, OURS) != NULL;
+		first->hides |= conflist_plugin(doctor->conflists[i].json, OURS) != NULL;
 	}
 }
 
@@ -77,8 +58,8 @@ void check_conflist_first(struct doctor *doctor, const struct conflist *list)
 
 	/* Other engines choose a list by its name, where many without ours are as they should be.
 	 */
-	if (!list->hides || find_plugin(list->json, OURS) ||
-	    (!is_missed && !find_plugin(list->json, "portmap")))
+	if (!list->hides || conflist_plugin(list->json, OURS) ||
+	    (!is_missed && !conflist_plugin(list->json, "portmap")))
 		return;
 	doctor_found(doctor, is_missed ? VERDICT_FAIL : VERDICT_WARN,
 		     cni_format("# put " OURS " into %s, or give that file a later"
@@ -100,7 +81,7 @@ static char *remedy_by_jq(const char *filter, const char *path)
 
 void check_conflist_portmap(struct doctor *doctor, const struct conflist *list)
 {
-	if (find_plugin(list->json, OURS) && find_plugin(list->json, "portmap"))
+	if (conflist_plugin(list->json, OURS) && conflist_plugin(list->json, "portmap"))
 		doctor_found(
 			doctor, VERDICT_FAIL,
 			remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", list->path),
@@ -109,7 +90,7 @@ void check_conflist_portmap(struct doctor *doctor, const struct conflist *list)
 
 void check_conflist_capability(struct doctor *doctor, const struct conflist *list)
 {
-	const json_t *ours = find_plugin(list->json, OURS);
+	const json_t *ours = conflist_plugin(list->json, OURS);
 
 	if (!ours ||
 	    json_is_true(json_object_get(json_object_get(ours, "capabilities"), "portMappings")))
@@ -125,7 +106,7 @@ void check_conflist_capability(struct doctor *doctor, const struct conflist *lis
 void check_conflist_masquerade(struct doctor *doctor, const struct conflist *list)
 {
 	static const char *const with_own[] = {"flannel", "calico", "kindnet", "cilium-cni"};
-	const json_t *ours = find_plugin(list->json, OURS), *plugin;
+	const json_t *ours = conflist_plugin(list->json, OURS), *plugin;
 	const char *other = NULL;
 	size_t i;
 
@@ -133,9 +114,9 @@ void check_conflist_masquerade(struct doctor *doctor, const struct conflist *lis
 		return;
 	json_array_foreach (json_object_get(list->json, "plugins"), i, plugin)
 		if (plugin != ours && json_is_true(json_object_get(plugin, "ipMasq")))
-			other = text_of(plugin, "type");
+			other = plugin_type(plugin);
 	for (i = 0; i < sizeof(with_own) / sizeof(with_own[0]); i++)
-		other = find_plugin(list->json, with_own[i]) ? with_own[i] : other;
+		other = conflist_plugin(list->json, with_own[i]) ? with_own[i] : other;
 	if (other)
 		doctor_found(doctor, VERDICT_WARN,
 			     remedy_by_jq(EDIT_OURS ".ipMasq = false", list->path),
@@ -145,7 +126,7 @@ void check_conflist_masquerade(struct doctor *doctor, const struct conflist *lis
 void check_conflist_options(struct doctor *doctor, const struct conflist *list)
 {
 	cleanup_error struct cni_error err = {0};
-	const json_t *ours = find_plugin(list->json, OURS), *warning;
+	const json_t *ours = conflist_plugin(list->json, OURS), *warning;
 	struct conf conf = {0};
 	size_t i;
 
@@ -183,46 +164,30 @@ void check_binaries(struct doctor *doctor)
 	}
 }
 
-/* Names and globs, each ended by a zero byte. */
-static bool matches_one(const struct doctor *doctor, const char names[INTERFACE_NAMES_SIZE])
+static bool has_uplink(const struct look *look, const struct network_wish *network)
 {
-	const char *end = names + INTERFACE_NAMES_SIZE;
-
-	for (const char *name = names; name < end && *name; name += strnlen(name, end - name) + 1) {
-		if (!memchr(name, '\0', end - name))
-			return false;
-		for (size_t i = 0; i < doctor->interface_count; i++)
-			if (doctor->interfaces[i].link.ifindex &&
-			    doctor->interfaces[i].entry.role == ROLE_UPLINK &&
-			    !fnmatch(name, doctor->interfaces[i].link.name, 0))
-				return true;
-	}
+	for (size_t i = 0; i < look->count; i++)
+		if (interface_has_role(&look->interfaces[i], ROLE_UPLINK) &&
+		    uplink_wish(network, look->interfaces[i].link.name) == WISH_NAMED)
+			return true;
 	return false;
 }
 
+/* Of networks that have a living container. */
 void check_named_uplinks(struct doctor *doctor)
 {
-	const char *last = NULL;
+	const struct look *look = &doctor->look.found;
 
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct subject subject;
-		struct network network;
-		struct network_key key = {0};
+	for (size_t i = 0; i < look->network_count; i++) {
+		const struct network_wish *network = &look->networks[i];
 
-		if (!doctor_subject(doctor, i, &subject))
-			continue;
-		snprintf(key.name, sizeof(key.name), "%s", subject.container->name.network);
-		if ((last && !strcmp(last, subject.container->name.network)) ||
-		    !network_read(&doctor->host.datapath.objects, &key, &network))
-			continue;
-		last = subject.container->name.network;
-		if (!*network.uplinks || matches_one(doctor, network.uplinks))
+		if (!*network->uplinks || has_uplink(look, network))
 			continue;
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# correct \"uplinks\" of network %s, then add a container;"
 					" or attach to it by name:\nip -br link",
-					remedy_word(last).text),
+					remedy_word(network->name).text),
 			     "\"uplinks\" of network %s matches no interface that can be one",
-			     last);
+			     network->name);
 	}
 }

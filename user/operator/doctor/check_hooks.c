@@ -14,7 +14,6 @@
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 #include "plan/hooks.h"
-#include "plan/others.h"
 #include "plan/uplinks.h"
 
 #define NAMES_MOST 4
@@ -58,22 +57,14 @@ void check_unknown_interfaces(struct doctor *doctor)
 	}
 }
 
-/* NULL also where none of ours hangs there. */
-static const struct hung *ahead_of_ours(const struct hooks_look *hooks, enum hook hook)
-{
-	const struct hook_look *at = &hooks->hooks[hook];
-
-	for (size_t i = 0; i < at->count; i++)
-		if (at->list[i].program != PROGRAM_COUNT)
-			return others_ahead(hooks, hook, at->list[i].mechanism);
-	return NULL;
-}
+static const struct hook_changes unchanged;
 
 static void report_ahead(struct doctor *doctor, const struct interface_look *interface,
 			 enum hook hook)
 {
 	enum program_number ours = program_at(&interface->entry, hook);
-	const struct hung *ahead = ahead_of_ours(&interface->hooks, hook);
+	const struct hung *ahead = others_ahead(
+		&interface->hooks, hook, plan_mechanism(&unchanged, &interface->hooks, hook));
 	const char *name = interface->link.name;
 
 	if (ours == PROGRAM_COUNT || !ahead)
@@ -97,15 +88,13 @@ void check_foreign_ahead(struct doctor *doctor)
 
 void check_foreign_behind(struct doctor *doctor)
 {
-	const struct hook_changes none = {0};
-
 	for (size_t i = 0; i < doctor->look.found.count; i++) {
 		const struct interface_look *interface = &doctor->look.found.interfaces[i];
 		const char *name = interface->link.name;
 
 		if (interface->entry.role == ROLE_UPLINK && !interface->is_gone &&
 		    others_behind(&interface->hooks,
-				  plan_mechanism(&none, &interface->hooks, HOOK_INGRESS)))
+				  plan_mechanism(&unchanged, &interface->hooks, HOOK_INGRESS)))
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("tc filter show dev %s ingress; bpftool net show"
 						" dev %s",
@@ -116,16 +105,16 @@ void check_foreign_behind(struct doctor *doctor)
 	}
 }
 
-static void check_port_of_bridge(struct doctor *doctor, const struct known_interface *port)
+static void check_port_of_bridge(struct doctor *doctor, const struct interface_look *port)
 {
-	const struct known_interface *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
+	const struct interface_look *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
 
 	if (port->link.master && port->link.master != port->entry.bridge_ifindex) {
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "%s is in another bridge than it was added to", port->link.name);
 		return;
 	}
-	if (!bridge || !bridge->link.ifindex)
+	if (!bridge || bridge->is_gone)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# add the container again: its bridge is made by ADD"),
 			     "the bridge that %s was a port of is gone", port->link.name);
@@ -137,16 +126,15 @@ static void check_port_of_bridge(struct doctor *doctor, const struct known_inter
 
 void check_bridge(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
+	const struct look *look = &doctor->look.found;
 
-		if (known->link.ifindex && known->entry.role == ROLE_PORT)
-			check_port_of_bridge(doctor, known);
-	}
+	for (size_t i = 0; i < look->count; i++)
+		if (interface_has_role(&look->interfaces[i], ROLE_PORT))
+			check_port_of_bridge(doctor, &look->interfaces[i]);
 }
 
 /* One line for each bridge. */
-static void look_at_ports(struct doctor *doctor, const struct known_interface *bridge)
+static void look_at_ports(struct doctor *doctor, const struct interface_look *bridge)
 {
 	const struct dirent *entry;
 	char path[64], names[128] = "";
@@ -158,7 +146,7 @@ static void look_at_ports(struct doctor *doctor, const struct known_interface *b
 	while (ports && (entry = readdir(ports))) {
 		const char *name = entry->d_name;
 
-		if (*name == '.' || doctor_interface(doctor, link_index(name)))
+		if (*name == '.' || doctor_interface(doctor, if_nametoindex(name)))
 			continue;
 		if (count++ < NAMES_MOST)
 			length += (size_t)snprintf(names + length, sizeof(names) - length,
@@ -176,10 +164,11 @@ static void look_at_ports(struct doctor *doctor, const struct known_interface *b
 
 void check_bridge_ports(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->interface_count; i++)
-		if (doctor->interfaces[i].link.ifindex &&
-		    doctor->interfaces[i].entry.role == ROLE_BRIDGE)
-			look_at_ports(doctor, &doctor->interfaces[i]);
+	const struct look *look = &doctor->look.found;
+
+	for (size_t i = 0; i < look->count; i++)
+		if (interface_has_role(&look->interfaces[i], ROLE_BRIDGE))
+			look_at_ports(doctor, &look->interfaces[i]);
 }
 
 void check_socket_hooks(struct doctor *doctor)

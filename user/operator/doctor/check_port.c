@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "conf/addresses.h"
+#include "conf/port_set.h"
+#include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
@@ -35,115 +37,108 @@ void check_owner(struct doctor *doctor)
 			     doctor->options->from.is_set ? " for this client's family" : "");
 }
 
-/* Who else may have the ports that are mapped. */
-struct others {
-	struct port_question question;
-	struct claimants claimants;
-};
-
-/* Each of a range. */
-static void ask_for_mappings(const struct doctor *doctor, struct port_question *question)
+/* Who else may have the ports that are mapped, each of a range. False: nobody knows. */
+static bool find_claimants(struct doctor *doctor, struct claimants *claimants,
+			   int (*find)(struct claimants *claimants, struct cni_error *err))
 {
 	const struct mappings *mappings = &doctor->mappings;
+	cleanup_error struct cni_error err = {0};
 
-	question->addresses = &doctor->host.addresses;
+	claimants->addresses = &doctor->host.addresses;
 	for (size_t i = 0; i < mappings->count; i++) {
 		struct portmap_key key = mappings->list[i].key;
 		unsigned int port = key.host_port;
 
 		for (; port <= mappings->list[i].last_port; port++) {
 			key.host_port = (uint16_t)port;
-			*ARRAY_ADD(question->keys, question->count) = key;
+			*ARRAY_ADD(claimants->keys, claimants->key_count) = key;
 		}
 	}
+	if (!find(claimants, &err))
+		return true;
+	doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	return false;
 }
 
-static bool report_process(struct doctor *doctor, const struct others *others,
-			   const struct subject *subject, const struct portmap_key *key)
+/* The first that has one of its ports; NULL: none. */
+static const struct host_socket *socket_at(const struct claimants *claimants,
+					   const struct mapping *mapping)
 {
-	const struct socket_list *sockets = &others->claimants.sockets;
-	char text[ENDPOINT_TEXT_SIZE], who[HOLDER_TEXT_SIZE];
-	const struct host_socket *socket = sockets->sockets;
-	size_t left = sockets->count;
+	struct portmap_key key = mapping->key;
 
-	for (; left && !claimant_socket_has(socket, key); left--)
-		socket++;
-	if (!left)
-		return false;
-	claimant_holder(&others->claimants, socket, who);
-	doctor_found(doctor, VERDICT_WARN,
-		     cni_format("# stop the process, or map another hostPort:\nss -lnp 'sport ="
-				" :%u'",
-				socket->port),
-		     "%s: %s has %s on the host, and gets nothing from outside there",
-		     subject->port, who, format_endpoint(socket->address, socket->port, text));
-	return true;
-}
+	for (size_t i = 0; i < claimants->sockets.count; i++) {
+		const struct host_socket *socket = &claimants->sockets.sockets[i];
 
-static bool report_rule(struct doctor *doctor, const struct others *others,
-			const struct subject *subject, const struct portmap_key *key)
-{
-	const struct nat_rule_list *rules = &others->claimants.rules;
-	const struct nat_rule *rule = rules->rules;
-	size_t left = rules->count;
-
-	for (; left && !claimant_rule_has(&others->question, rule, key); left--)
-		rule++;
-	if (!left)
-		return false;
-	doctor_found(doctor, VERDICT_WARN,
-		     cni_format("# stop the container that it belongs to, or delete"
-				" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
-				key->host_port),
-		     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s", subject->port,
-		     rule->chain_name, *rule->comment ? " (" : "", rule->comment,
-		     *rule->comment ? ")" : "");
-	return true;
-}
-
-/* Of each mapping, which may be a range, the first that is found is reported. */
-static void report_others(struct doctor *doctor, const struct others *others,
-			  bool (*report)(struct doctor *doctor, const struct others *others,
-					 const struct subject *subject,
-					 const struct portmap_key *key))
-{
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct portmap_key key = doctor->mappings.list[i].key;
-		unsigned int port = key.host_port;
-
-		doctor_subject(doctor, i, &subject);
-		do
-			key.host_port = (uint16_t)port;
-		while (!report(doctor, others, &subject, &key) &&
-		       port++ < doctor->mappings.list[i].last_port);
+		key.host_port = socket->port;
+		if (key.host_port >= mapping->key.host_port &&
+		    key.host_port <= mapping->last_port && claimant_socket_has(socket, &key))
+			return socket;
 	}
-}
-
-static void check_others(struct doctor *doctor, bool of_processes)
-{
-	struct others others = {0};
-	cleanup_error struct cni_error err = {0};
-
-	ask_for_mappings(doctor, &others.question);
-	if ((of_processes ? claimants_find_sockets : claimants_find_rules)(&others.claimants,
-									   &others.question, &err))
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
-	else
-		report_others(doctor, &others, of_processes ? report_process : report_rule);
-	port_question_release(&others.question);
-	claimants_release(&others.claimants);
+	return NULL;
 }
 
 void check_listening_process(struct doctor *doctor)
 {
-	check_others(doctor, true);
+	cleanup_claimants struct claimants claimants = {0};
+	char text[ENDPOINT_TEXT_SIZE], who[HOLDER_TEXT_SIZE];
+	struct subject subject;
+
+	if (!find_claimants(doctor, &claimants, claimants_find_sockets))
+		return;
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		const struct host_socket *socket = socket_at(&claimants, &doctor->mappings.list[i]);
+
+		if (!socket)
+			continue;
+		doctor_subject(doctor, i, &subject);
+		claimant_holder(&claimants, socket, who);
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("# stop the process, or map another hostPort:\nss -lnp"
+					" 'sport = :%u'",
+					socket->port),
+			     "%s: %s has %s on the host, and gets nothing from outside there",
+			     subject.port, who,
+			     format_endpoint(socket->address, socket->port, text));
+	}
+}
+
+/* The first that maps one of its ports, which *port becomes; NULL: none. */
+static const struct nat_rule *rule_at(const struct claimants *claimants,
+				      const struct mapping *mapping, unsigned int *port)
+{
+	struct portmap_key key = mapping->key;
+
+	for (*port = key.host_port; *port <= mapping->last_port; (*port)++) {
+		key.host_port = (uint16_t)*port;
+		for (size_t i = 0; i < claimants->rules.count; i++)
+			if (claimant_rule_has(claimants, &claimants->rules.rules[i], &key))
+				return &claimants->rules.rules[i];
+	}
+	return NULL;
 }
 
 void check_foreign_nat(struct doctor *doctor)
 {
-	check_others(doctor, false);
+	cleanup_claimants struct claimants claimants = {0};
+	struct subject subject;
+	unsigned int port;
+
+	if (!find_claimants(doctor, &claimants, claimants_find_rules))
+		return;
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		const struct nat_rule *rule = rule_at(&claimants, &doctor->mappings.list[i], &port);
+
+		if (!rule)
+			continue;
+		doctor_subject(doctor, i, &subject);
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("# stop the container that it belongs to, or delete"
+					" the rule:\nnft -a list ruleset | grep -w -B20 '%u'",
+					port),
+			     "%s: a rule in chain %s maps it, too, and gets no packet%s%s%s",
+			     subject.port, rule->chain_name, *rule->comment ? " (" : "",
+			     rule->comment, *rule->comment ? ")" : "");
+	}
 }
 
 void check_host_ip(struct doctor *doctor, const struct subject *subject)
@@ -164,66 +159,70 @@ void check_host_ip(struct doctor *doctor, const struct subject *subject)
 }
 
 /* "8080,9000-9100" */
-static bool is_listed(const char *list, unsigned int port, unsigned int last_port)
+static void read_ports(struct port_set *ports, const char *list)
 {
-	while (*list) {
-		char *end;
-		unsigned long first = strtoul(list, &end, 10), last = first;
+	struct port_range range;
 
-		if (*end == '-')
-			last = strtoul(end + 1, &end, 10);
-		if (port >= first && last_port <= last)
-			return true;
-		if (end == list)
-			return false;
-		list = end + strspn(end, ", \n");
+	while (*list) {
+		if (port_range_parse(list, &range) && range.first <= range.last)
+			port_set_add(ports, range);
+		list += strcspn(list, ",");
+		list += *list == ',';
 	}
-	return false;
+}
+
+static char *write_ports(const struct port_set *ports)
+{
+	struct port_range range = port_set_next(ports, 1);
+	const char *separator = "";
+	char *list = NULL;
+	size_t size;
+	FILE *stream = or_exit(open_memstream(&list, &size));
+
+	for (; range.last; range = port_set_next(ports, range.last + 1U)) {
+		fprintf(stream, "%s%u", separator, range.first);
+		if (range.last > range.first)
+			fprintf(stream, "-%u", range.last);
+		separator = ",";
+	}
+	or_exit(fclose(stream) ? NULL : list);
+	return list;
 }
 
 /* Each remedy has the ports of those before it, so that whichever is pasted last keeps them. */
-static void append_ports(char **list, unsigned int port, unsigned int last)
-{
-	cleanup_free char *before = *list;
-
-	char end[8] = "";
-
-	if (last > port)
-		snprintf(end, sizeof(end), "-%u", last);
-	if (before)
-		*list = cni_format("%s%s%u%s", before, *before ? "," : "", port, end);
-}
-
 void check_ephemeral(struct doctor *doctor)
 {
-	char range[32], reserved[4096];
-	cleanup_free char *wanted = NULL; /* what is reserved, with all ports reported so far */
+	struct port_set reserved = {0};
+	char range[32], list[4096];
 	unsigned int first = 0, last = 0;
 	struct subject subject;
 
 	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof(range));
-	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", reserved, sizeof(reserved));
-	/* A list that did not fit would lose its end by the remedy. */
-	if (strchr(reserved, '\n'))
-		wanted = cni_format("%.*s", (int)strcspn(reserved, "\n"), reserved);
+	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", list, sizeof(list));
+	read_ports(&reserved, list);
 	if (sscanf(range, "%u %u", &first, &last) != 2)
 		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
 		const struct mapping *mapping = &doctor->mappings.list[i];
-		unsigned int port = mapping->key.host_port, last_port = mapping->last_port;
+		const struct port_range ports = {mapping->key.host_port, mapping->last_port};
+		struct port_range found = port_set_next(&reserved, ports.first);
+		cleanup_free char *wanted = NULL;
 
-		if (last_port < first || port > last || is_listed(reserved, port, last_port) ||
-		    (i && mapping[-1].key.host_port == port && mapping[-1].last_port == last_port))
+		if (ports.last < first || ports.first > last ||
+		    (found.first == ports.first && found.last >= ports.last))
 			continue;
 		doctor_subject(doctor, i, &subject);
-		append_ports(&wanted, port, last_port);
-		doctor_found(
-			doctor, VERDICT_WARN,
-			wanted ? cni_format("sysctl -w net.ipv4.ip_local_reserved_ports=%s", wanted)
-			       : NULL,
-			"%s is among the ports that connections of the host get (%u to %u):"
-			" answers to such a connection go to the container",
-			subject.port, first, last);
+		port_set_add(&reserved, ports);
+		wanted = write_ports(&reserved);
+		/* A list that did not fit would lose its end by the remedy. */
+		doctor_found(doctor, VERDICT_WARN,
+			     strchr(list, '\n')
+				     ? cni_format("sysctl -w net.ipv4.ip_local_reserved_ports=%s",
+						  wanted)
+				     : NULL,
+			     "%s is among the ports that connections of the host get (%u to %u):"
+			     " answers to such a connection go to the container",
+			     subject.port, first, last);
 	}
 }
 
@@ -234,9 +233,9 @@ static const char *left_out_by(struct doctor *doctor, const struct subject *subj
 	const uint8_t *address = subject->mapping->key.host_address;
 	const struct address_list *list = &doctor->host.addresses;
 	struct policy policy;
-	const struct policy *found = doctor_policy(doctor, subject, &policy);
 
-	if (found && conf_ranges_hold(found->excluded, found->excluded_count, address))
+	if (policy_read(&doctor->host.datapath.objects, subject->mapping->portmap.owner, &policy) &&
+	    conf_ranges_hold(policy.excluded, policy.excluded_count, address))
 		return "excludeCIDRs";
 	for (size_t i = 0; i < list->address_count; i++)
 		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE) &&

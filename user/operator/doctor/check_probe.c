@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_probe.c - sends a packet to mapped ports as a client would: to which, as whom, and where it
- * comes in. */
+ * comes in; and as masqueraded containers would, to somebody far away. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +11,8 @@
 #include "operator/print/format.h"
 
 #define MOST_PROBES 32
+#define MOST_NETWORKS 8
+#define PORT_OF_SERVERS 443 /* which a firewall that lets little out lets out */
 
 struct probing {
 	struct doctor *doctor;
@@ -49,10 +51,12 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 {
 	bool ipv4 = probing->subject->ipv4, limited = false, closed = true;
 	struct policy policy;
-	const struct policy *found = doctor_policy(probing->doctor, probing->subject, &policy);
 
-	for (size_t i = 0; found && i < found->source_range_count && i < POLICY_RANGES; i++) {
-		const struct address_range *range = &found->source_ranges[i];
+	if (!policy_read(&probing->doctor->host.datapath.objects,
+			 probing->subject->mapping->portmap.owner, &policy))
+		policy.source_range_count = 0;
+	for (size_t i = 0; i < policy.source_range_count && i < POLICY_RANGES; i++) {
+		const struct address_range *range = &policy.source_ranges[i];
 
 		limited |= !range->exception;
 		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
@@ -70,13 +74,12 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 }
 
 /* Where it is mapped at any address: the uplink's own one. */
-static bool choose_destination(const struct probing *probing, const struct known_interface *uplink,
+static bool choose_destination(const struct probing *probing, const struct interface_look *uplink,
 			       uint8_t destination[CNI_ADDRESS_SIZE])
 {
 	static const uint8_t none[CNI_ADDRESS_SIZE];
 	const uint8_t *mapped = probing->subject->mapping->key.host_address;
-	const struct addressed_interface *addressed =
-		address_list_find(&probing->doctor->host.addresses, uplink->ifindex);
+	const struct addressed_interface *addressed = uplink->addressed;
 
 	memcpy(destination, mapped, CNI_ADDRESS_SIZE);
 	if (!cni_address_is_any(mapped))
@@ -88,16 +91,12 @@ static bool choose_destination(const struct probing *probing, const struct known
 	return memcmp(destination, none, sizeof(none)) != 0;
 }
 
-static void send_probe(struct probing *probing, const struct known_interface *uplink,
+static void send_probe(struct probing *probing, const struct interface_look *uplink,
 		       const uint8_t *client, const uint8_t *destination)
 {
 	struct doctor *doctor = probing->doctor;
 	const struct subject *subject = probing->subject;
 	struct probe_way way = {.entry = &uplink->link,
-				.gateway = &uplink->link,
-				.exit_name = subject->veth->link.name,
-				.inside = doctor_namespace(doctor, subject),
-				.inside_name = doctor_inside(doctor, subject)->name,
 				.packet = {.protocol = subject->mapping->key.protocol,
 					   .source_port = probe_random_port(),
 					   .destination_port = subject->mapping->key.host_port}};
@@ -108,7 +107,7 @@ static void send_probe(struct probing *probing, const struct known_interface *up
 }
 
 /* False: clients do not come that way, or it was told already what is wrong with it. */
-static bool is_open(const struct probing *probing, const struct known_interface *uplink,
+static bool is_open(const struct probing *probing, const struct interface_look *uplink,
 		    bool expected)
 {
 	struct doctor *doctor = probing->doctor;
@@ -128,7 +127,7 @@ static bool is_open(const struct probing *probing, const struct known_interface 
 	return false;
 }
 
-static void probe_by(struct probing *probing, const struct known_interface *uplink)
+static void probe_by(struct probing *probing, const struct interface_look *uplink)
 {
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
 	uint8_t client[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
@@ -144,7 +143,7 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 {
 	struct doctor *doctor = probing->doctor;
 	struct route route = route_to(doctor->host.socket, client);
-	const struct known_interface *uplink = doctor_interface(doctor, route.ifindex);
+	const struct interface_look *uplink = doctor_interface(doctor, route.ifindex);
 	uint8_t destination[CNI_ADDRESS_SIZE];
 	char text[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "?";
 
@@ -155,9 +154,8 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 			     text, probing->subject->port);
 		return;
 	}
-	if (route.is_local || !uplink || !uplink->link.ifindex ||
-	    uplink->entry.role != ROLE_UPLINK) {
-		link_name(doctor->host.socket, route.ifindex, name);
+	if (route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK)) {
+		link_name(route.ifindex, name);
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "no packet is sent as from %s, which is reached by %s, no uplink [%s]",
 			     text, name, probing->subject->port);
@@ -188,11 +186,11 @@ static void probe_mapping(struct probing *probing)
 			probe_from(probing, from->address);
 		return;
 	}
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *uplink = &doctor->interfaces[i];
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
 
-		if (uplink->link.ifindex && uplink->entry.role == ROLE_UPLINK &&
-		    (!only || only == uplink->ifindex))
+		if (interface_has_role(uplink, ROLE_UPLINK) &&
+		    (!only || only == uplink->link.ifindex))
 			probe_by(probing, uplink);
 	}
 }
@@ -202,8 +200,6 @@ static const char *why_not(const struct doctor *doctor, const struct mapping *ma
 {
 	if (cni_address_is_loopback(mapping->key.host_address))
 		return "processes of this host alone reach it, by their sockets";
-	if (mapping->key.protocol == PROTOCOL_SCTP)
-		return "what is sent is TCP or UDP";
 	if (mapping->key.protocol == PROTOCOL_UDP && !doctor->options->send)
 		return "a datagram would reach the program, and is sent with --send alone";
 	return mapping->key.protocol == PROTOCOL_TCP || mapping->key.protocol == PROTOCOL_UDP
@@ -217,6 +213,16 @@ static void note(struct doctor *doctor, const struct subject *subject, const cha
 		     "no packet is sent to %s: %s; whether the way is open and somebody listens is"
 		     " looked up",
 		     subject->port, why);
+}
+
+/* False: nothing can be sent, which is a finding. */
+static bool begins(struct doctor *doctor)
+{
+	const char *obstacle = probe_begin(doctor);
+
+	if (obstacle)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
+	return !obstacle;
 }
 
 /* A range of ports is one: the first. */
@@ -233,8 +239,7 @@ static void probe_mappings(struct doctor *doctor)
 			continue;
 		probe_mapping(&probing);
 		doctor->was_probed[i] = probing.sent || doctor->finding_count > before;
-		doctor->interfaces[subject.veth - doctor->interfaces].was_probed[subject.ipv4] |=
-			doctor->was_probed[i];
+		doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= doctor->was_probed[i];
 		if (!doctor->was_probed[i] && doctor->options->port.port &&
 		    !doctor->options->from.is_set)
 			note(doctor, &subject,
@@ -275,19 +280,88 @@ static size_t count_probed(struct doctor *doctor)
 void check_probe(struct doctor *doctor)
 {
 	size_t count = doctor->options->no_probe ? 0 : count_probed(doctor);
-	const char *why_not;
 
 	if (count) {
 		fprintf(stderr,
 			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
 			" swallows the answer (--no-probe: only looks)\n",
 			count, count > 1 ? "s" : "");
-		why_not = probe_begin(doctor);
-		if (why_not)
-			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", why_not);
-		else
+		if (begins(doctor))
 			probe_mappings(doctor);
 	}
 	if (!doctor->options->no_probe)
 		note_others(doctor);
+}
+
+/* --- out of containers --------------------------------------------------------------------- */
+
+struct outwards {
+	struct doctor *doctor;
+	const char *asked[2][MOST_NETWORKS]; /* of IPv6, of IPv4 */
+	size_t count[2];
+};
+
+/* One container of each network, and each family, speaks for the others. */
+static bool is_new(struct outwards *outwards, const struct subject *subject)
+{
+	const char **asked = outwards->asked[subject->ipv4];
+	size_t *count = &outwards->count[subject->ipv4];
+
+	for (size_t i = 0; i < *count; i++)
+		if (!strcmp(asked[i], subject->container->name.network))
+			return false;
+	if (*count == MOST_NETWORKS)
+		return false;
+	asked[(*count)++] = subject->container->name.network;
+	return true;
+}
+
+/* To somebody far away, by an uplink whose program swallows it. */
+static bool goes_out(const struct doctor *doctor, const uint8_t *far)
+{
+	struct route route = route_to(doctor->host.socket, far);
+	const struct interface_look *uplink = doctor_interface(doctor, route.ifindex);
+
+	return route.exists && !route.is_local && uplink &&
+	       interface_has_role(uplink, ROLE_UPLINK) && uplink->link.flags & IFF_RUNNING &&
+	       probe_has_programs(uplink);
+}
+
+static void send_outwards(struct outwards *outwards, const struct subject *subject,
+			  const uint8_t *source)
+{
+	struct doctor *doctor = outwards->doctor;
+	struct probe_way way = {.is_outwards = true,
+				.entry = &subject->veth->link,
+				.packet = {.protocol = PROTOCOL_TCP,
+					   .source_port = probe_random_port(),
+					   .destination_port = PORT_OF_SERVERS}};
+	const struct link *sender = &doctor_inside(doctor, subject)->link;
+	const uint8_t *far = probe_far_address(subject->ipv4);
+
+	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
+	memcpy(way.packet.destination, far, CNI_ADDRESS_SIZE);
+	if (sender->ifindex && sender->flags & IFF_UP && goes_out(doctor, far) &&
+	    is_new(outwards, subject) && begins(doctor))
+		probe(doctor, subject, &way);
+}
+
+void check_outwards(struct doctor *doctor)
+{
+	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
+					     .map = MAP_ENDPOINTS};
+	struct outwards outwards = {.doctor = doctor};
+
+	if (doctor->options->no_probe || doctor->options->port.port)
+		return;
+	while (map_next(&walk, NULL)) {
+		const struct endpoint_key *address = walk.key;
+		const struct endpoint *endpoint = walk.value;
+		struct subject subject = {.container =
+						  view_container(&doctor->view, endpoint->owner),
+					  .ipv4 = cni_address_is_ipv4(address->address)};
+
+		if (endpoint->masquerade && doctor_locate(doctor, &subject))
+			send_outwards(&outwards, &subject, address->address);
+	}
 }

@@ -35,11 +35,11 @@ static void report(struct doctor *doctor, struct diagnosis *diagnosis, const cha
 
 void check_way(struct doctor *doctor, const struct subject *subject)
 {
-	const struct known_interface *uplink = doctor_usual_uplink(doctor, subject->ipv4);
+	const struct interface_look *uplink = doctor_usual_uplink(doctor, subject->ipv4);
 	bool of_host = cni_address_is_loopback(subject->mapping->key.host_address);
 	cleanup_diagnosis struct diagnosis diagnosis = {0};
 
-	if (subject->veth->was_probed[subject->ipv4])
+	if (doctor_inside(doctor, subject)->was_probed[subject->ipv4])
 		return;
 	way_diagnose(doctor, subject, of_host || !uplink ? NULL : &uplink->link,
 		     client_of(doctor, subject->ipv4), &diagnosis);
@@ -97,7 +97,7 @@ void check_mtu(struct doctor *doctor, const struct subject *subject)
 	struct route route = route_to(doctor->host.socket, client_of(doctor, subject->ipv4));
 	const struct namespace *namespace = doctor_namespace(doctor, subject);
 	uint32_t most = *uplink ? mtu_of(uplink) : 0;
-	const struct link *link = doctor_inside(doctor, subject);
+	const struct link *link = &doctor_inside(doctor, subject)->link;
 
 	if (route.exists && route.locked_mtu && route.locked_mtu < most)
 		most = route.locked_mtu;

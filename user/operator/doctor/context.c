@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/maps.h"
@@ -19,18 +18,6 @@
 #include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
-
-static enum walk take_interface(const void *key, const void *value, void *context,
-				struct cni_error *err)
-{
-	struct doctor *doctor = context;
-	struct known_interface *known = ARRAY_ADD(doctor->interfaces, doctor->interface_count);
-
-	*known = (struct known_interface){.entry = *(const struct interface *)value};
-	memcpy(&known->ifindex, key, sizeof(known->ifindex));
-	return link_get(doctor->host.socket, known->ifindex, NULL, &known->link, err) ? WALK_FAILED
-										      : WALK_ON;
-}
 
 /* Other ports than the one that is asked about are nobody's question, and neither are those of the
  * family that the client does not speak. */
@@ -57,12 +44,12 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
-	doctor->view.containers = or_exit(calloc(MAX_SLOTS, sizeof(*doctor->view.containers)));
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
-	    map_walk(&doctor->host.datapath.objects, MAP_INTERFACES, take_interface, doctor, err))
+	    host_plan(&doctor->look, &doctor->plan, &doctor->host, &at, err))
 		return -1;
 	choose_mappings(doctor);
-	return host_plan(&doctor->look, &doctor->plan, &doctor->host, &at, err);
+	doctor->insides = or_exit(calloc(doctor->look.found.count + 1, sizeof(*doctor->insides)));
+	return 0;
 }
 
 /* By which somebody far away is reached. */
@@ -72,21 +59,15 @@ static void find_default_uplinks(struct doctor *doctor)
 		struct route route = route_to(doctor->host.socket, probe_far_address(ipv4));
 
 		if (route.exists && !route.is_local)
-			link_name(doctor->host.socket, route.ifindex, doctor->default_uplink[ipv4]);
+			link_name(route.ifindex, doctor->default_uplink[ipv4]);
 	}
 }
 
 static int read_all(struct doctor *doctor, struct cni_error *err)
 {
-	struct timespec now;
-
-	if (host_open_to_read(&doctor->host, err))
+	if (host_open(&doctor->host, DATAPATH_READ, err))
 		return -1;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	/* Both have one socket and one datapath, which are the host's to close. */
-	doctor->view.datapath = doctor->host.datapath;
-	doctor->view.socket = doctor->host.socket;
-	doctor->view.now = (uint32_t)now.tv_sec;
+	view_of_host(&doctor->view, &doctor->host);
 	return read_maps(doctor, err);
 }
 
@@ -128,8 +109,6 @@ void doctor_read(struct doctor *doctor)
 void doctor_release(struct doctor *doctor)
 {
 	probe_end(doctor);
-	doctor->view.socket = NULL;
-	doctor->view.opened = false;
 	view_close(&doctor->view);
 	plan_release(&doctor->plan);
 	host_look_release(&doctor->look);
@@ -142,7 +121,7 @@ void doctor_release(struct doctor *doctor)
 	}
 	free(doctor->conflists);
 	free(doctor->was_probed);
-	free(doctor->interfaces);
+	free(doctor->insides);
 	free(doctor->blind);
 	for (size_t i = 0; i < doctor->finding_count; i++) {
 		free(doctor->findings[i].text);
@@ -248,28 +227,28 @@ void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy,
 		add_remedy(finding, *remedy);
 }
 
-const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4)
+const struct interface_look *doctor_usual_uplink(const struct doctor *doctor, bool ipv4)
 {
-	const struct known_interface *first = NULL;
+	const struct look *look = &doctor->look.found;
+	const struct interface_look *first = NULL;
 
-	for (size_t i = 0; i < doctor->interface_count; i++) {
-		const struct known_interface *known = &doctor->interfaces[i];
+	for (size_t i = 0; i < look->count; i++) {
+		const struct interface_look *interface = &look->interfaces[i];
 
-		if (!known->link.ifindex || known->entry.role != ROLE_UPLINK)
+		if (!interface_has_role(interface, ROLE_UPLINK))
 			continue;
-		if (!strcmp(known->link.name, doctor->default_uplink[ipv4]))
-			return known;
-		first = first ? first : known;
+		if (!strcmp(interface->link.name, doctor->default_uplink[ipv4]))
+			return interface;
+		first = first ? first : interface;
 	}
 	return first;
 }
 
-const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex)
+const struct interface_look *doctor_interface(const struct doctor *doctor, uint32_t ifindex)
 {
-	for (size_t i = 0; i < doctor->interface_count; i++)
-		if (doctor->interfaces[i].ifindex == ifindex)
-			return &doctor->interfaces[i];
-	return NULL;
+	const struct interface_look *found = look_find(&doctor->look.found, ifindex);
+
+	return found && found->is_known ? found : NULL;
 }
 
 bool doctor_locate(const struct doctor *doctor, struct subject *subject)
@@ -277,12 +256,12 @@ bool doctor_locate(const struct doctor *doctor, struct subject *subject)
 	if (!subject->container || !subject->container->has_record || !subject->container->live)
 		return false;
 	subject->veth = doctor_interface(doctor, subject->container->record.ifindex);
-	if (!subject->veth || !subject->veth->link.ifindex)
+	if (!subject->veth || subject->veth->is_gone)
 		return false;
 	subject->gateway = subject->veth;
 	if (subject->veth->entry.role == ROLE_PORT)
 		subject->gateway = doctor_interface(doctor, subject->veth->entry.bridge_ifindex);
-	return subject->gateway && subject->gateway->link.ifindex;
+	return subject->gateway && !subject->gateway->is_gone;
 }
 
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
@@ -303,15 +282,6 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 	return doctor_locate(doctor, subject);
 }
 
-const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
-				   struct policy *policy)
-{
-	bool found = policy_read(&doctor->host.datapath.objects, subject->mapping->portmap.owner,
-				 policy);
-
-	return found ? policy : NULL;
-}
-
 const struct namespace *doctor_namespace(const struct doctor *doctor, const struct subject *subject)
 {
 	return namespaces_find(&doctor->namespaces, subject->veth->link.peer_netns_id);
@@ -325,16 +295,16 @@ struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subjec
 	return namespace ? netlink_open_in(namespace->fd, &ignored) : NULL;
 }
 
-const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject)
+struct inside *doctor_inside(struct doctor *doctor, const struct subject *subject)
 {
-	struct known_interface *veth = &doctor->interfaces[subject->veth - doctor->interfaces];
-	cleanup_netlink struct netlink *inside = NULL;
+	struct inside *inside = &doctor->insides[subject->veth - doctor->look.found.interfaces];
 	cleanup_error struct cni_error ignored = {0};
+	cleanup_netlink struct netlink *socket = NULL;
 
-	if (!veth->inside_read)
-		inside = doctor_enter(doctor, subject);
-	veth->inside_read = true;
-	if (inside)
-		link_get(inside, veth->link.peer, NULL, &veth->inside, &ignored);
-	return &veth->inside;
+	if (!inside->is_read)
+		socket = doctor_enter(doctor, subject);
+	inside->is_read = true;
+	if (socket)
+		link_get(socket, subject->veth->link.peer, NULL, &inside->link, &ignored);
+	return inside;
 }

@@ -9,7 +9,6 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
-#include "operator/doctor/statuses.h"
 #include "operator/print/items.h"
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
@@ -189,15 +188,25 @@ static void print_remedy(const char *remedy)
 	}
 }
 
+static const struct {
+	const char *word, *color;
+	const char *json, *count; /* the latter: its key in the summary */
+	const char *counted, *plural;
+} verdicts[VERDICT_COUNT] = {
+	[VERDICT_FAIL] = {"FAIL", "\033[31;1m", "fail", "fail", "failure", "s"},
+	[VERDICT_WARN] = {"warn", "\033[33m", "warn", "warn", "warning", "s"},
+	[VERDICT_COULD_NOT_LOOK] = {"?", "\033[33m", "could-not-look", "could_not_look",
+				    "not looked at", ""},
+	[VERDICT_NOTE] = {"note", "", "note", "note", "note", "s"},
+	[VERDICT_OK] = {"ok", "", "ok", "ok", "ok", ""},
+};
+
 static void print_finding(const struct finding *finding, bool colors)
 {
-	static const char *const words[] = {"ok", "warn", "FAIL", "?", "note"};
-	static const char *const begin[] = {"", "\033[33m", "\033[31;1m", "\033[33m", ""};
-	bool colored = colors && finding->verdict != VERDICT_OK;
+	const char *color = colors ? verdicts[finding->verdict].color : "";
 
-	printf("%s%-5s%s %-18s %s\n", colored ? begin[finding->verdict] : "",
-	       words[finding->verdict], colored ? "\033[0m" : "", finding->check->name,
-	       finding->text);
+	printf("%s%-5s%s %-18s %s\n", color, verdicts[finding->verdict].word,
+	       *color ? "\033[0m" : "", finding->check->name, finding->text);
 	if (finding->remedy)
 		print_remedy(finding->remedy);
 	if (finding->more)
@@ -205,42 +214,31 @@ static void print_finding(const struct finding *finding, bool colors)
 		       finding->check->name, finding->more);
 }
 
-static void append_count(char text[], size_t size, size_t count, const char *what, bool plural)
-{
-	size_t length = strlen(text);
-
-	if (count)
-		snprintf(text + length, size - length, "%s%zu %s%s", length ? ", " : "", count,
-			 what, plural && count > 1 ? "s" : "");
-}
-
 static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
-	/* The cause comes first. */
-	static const enum verdict order[] = {VERDICT_FAIL, VERDICT_WARN, VERDICT_COULD_NOT_LOOK,
-					     VERDICT_NOTE, VERDICT_OK};
 	const struct options *options = doctor->options;
 	bool colors = terminal_has_color(options->color);
-	char text[160] = "";
+	const char *separator = "";
 
-	for (size_t verdict = 0; verdict < sizeof(order) / sizeof(order[0]); verdict++)
+	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
 		for (size_t i = 0; i < doctor->finding_count; i++)
-			if (doctor->findings[i].verdict == order[verdict] &&
-			    (options->all || order[verdict] != VERDICT_OK))
+			if ((int)doctor->findings[i].verdict == verdict &&
+			    (options->all || verdict != VERDICT_OK))
 				print_finding(&doctor->findings[i], colors);
-	append_count(text, sizeof(text), counts[VERDICT_FAIL], "failure", true);
-	append_count(text, sizeof(text), counts[VERDICT_WARN], "warning", true);
-	append_count(text, sizeof(text), counts[VERDICT_COULD_NOT_LOOK], "not looked at", false);
-	append_count(text, sizeof(text), counts[VERDICT_NOTE], "note", true);
-	append_count(text, sizeof(text), counts[VERDICT_OK], "ok", false);
-	printf("%s%s\n", text, options->all ? "" : "   (--all shows them)");
+	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++) {
+		if (!counts[verdict])
+			continue;
+		printf("%s%zu %s%s", separator, counts[verdict], verdicts[verdict].counted,
+		       counts[verdict] > 1 ? verdicts[verdict].plural : "");
+		separator = ", ";
+	}
+	puts(options->all ? "" : "   (--all shows them)");
 	return exit_status(doctor, counts);
 }
 
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
 		      struct cni_error *err)
 {
-	static const char *const words[] = {"ok", "warn", "fail", "could-not-look", "note"};
 	struct items items = {.file = stdout};
 	json_t *summary;
 
@@ -249,20 +247,18 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 		json_t *item =
 			json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:I}", "check",
 				  finding->check->name, "group", group_words[finding->check->group],
-				  "verdict", words[finding->verdict], "looked_at",
+				  "verdict", verdicts[finding->verdict].json, "looked_at",
 				  finding->check->looked_at, "found", finding->text, "remedy",
 				  finding->remedy, "more", (json_int_t)finding->more);
 
 		if (items_add(&items, item, err))
 			return -1;
 	}
-	summary = json_pack("{s:I, s:I, s:I, s:I, s:I}", "fail", (json_int_t)counts[VERDICT_FAIL],
-			    "warn", (json_int_t)counts[VERDICT_WARN], "could_not_look",
-			    (json_int_t)counts[VERDICT_COULD_NOT_LOOK], "note",
-			    (json_int_t)counts[VERDICT_NOTE], "ok", (json_int_t)counts[VERDICT_OK]);
-	if (items_end(&items, summary, err))
-		return -1;
-	return exit_status(doctor, counts);
+	summary = json_object();
+	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
+		json_object_set_new(summary, verdicts[verdict].count,
+				    json_integer((json_int_t)counts[verdict]));
+	return items_end(&items, summary, err) ? -1 : exit_status(doctor, counts);
 }
 
 void doctor_read_statuses(struct statistics *statistics)

@@ -2,8 +2,7 @@
 /*
  * doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find.
  */
-#ifndef OPERATOR_DOCTOR_DOCTOR_H
-#define OPERATOR_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,16 +12,17 @@
 #include "net/sockets.h"
 #include "operator/kernel/namespaces.h"
 #include "operator/print/format.h"
-#include "operator/view/mappings.h"
 #include "operator/options.h"
-#include "operator/view/view.h"
+#include "operator/view/mappings.h"
+#include "operator/view/statistics.h"
 
+/* In the order in which they are printed: the cause comes first. */
 enum verdict {
-	VERDICT_OK,
-	VERDICT_WARN,
 	VERDICT_FAIL,
+	VERDICT_WARN,
 	VERDICT_COULD_NOT_LOOK,
 	VERDICT_NOTE, /* neither good nor bad: what was left out, and why */
+	VERDICT_OK,
 	VERDICT_COUNT,
 };
 
@@ -74,14 +74,11 @@ struct finding {
 	size_t more_places;
 };
 
-/* An entry of the map interfaces. */
-struct known_interface {
-	uint32_t ifindex;
-	struct interface entry;
-	struct link link; /* ifindex 0: it has gone */
-	bool inside_read;
-	struct link inside; /* of a veth the container's end; ifindex 0: it is not found */
-	bool was_probed[2]; /* of a veth, by IPv6 and IPv4: a packet has told of the way to it */
+/* Of a veth. */
+struct inside {
+	bool is_read;
+	struct link link;   /* the container's end; ifindex 0: it is not found */
+	bool was_probed[2]; /* by IPv6 and IPv4: a packet has told of the way to it */
 };
 
 struct conflist {
@@ -100,9 +97,8 @@ struct doctor {
 	bool *was_probed;         /* by mapping */
 	struct prober *prober;    /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
-	struct plan plan; /* what ADD or `repair` would change */
-	struct known_interface *interfaces;
-	size_t interface_count;
+	struct plan plan;       /* what ADD or `repair` would change */
+	struct inside *insides; /* by their places in the look */
 	struct namespaces namespaces;
 	struct conflist *conflists;
 	size_t conflist_count;
@@ -114,6 +110,9 @@ struct doctor {
 	size_t suppressed[VERDICT_COUNT]; /* findings that are only counted */
 	char *blind; /* why neither maps nor interfaces can be read; NULL: they were */
 };
+
+/* Runs the checks, for `stats --checks`. A check that could not be run is left out. */
+void doctor_read_statuses(struct statistics *statistics);
 
 /* Where maps or interfaces cannot be read the host can be looked at still. */
 void doctor_read(struct doctor *doctor);
@@ -133,31 +132,35 @@ void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy,
 		     const char *place);
 
 /* By which clients come: that of the default route, or else the first. NULL: there is none. */
-const struct known_interface *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);
+const struct interface_look *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);
 
-/* NULL: it is not in the map. */
-const struct known_interface *doctor_interface(const struct doctor *doctor, uint32_t ifindex);
+/* NULL: it is not in the map. It may be gone. */
+const struct interface_look *doctor_interface(const struct doctor *doctor, uint32_t ifindex);
+
+/* Whether it is there, and in the map with this role. */
+static inline bool interface_has_role(const struct interface_look *interface,
+				      enum interface_role role)
+{
+	return interface->is_known && !interface->is_gone && interface->entry.role == role;
+}
 
 /* A mapped port with its container. */
 struct subject {
 	const struct mapping *mapping;
 	const struct container_info *container;
-	const struct known_interface *veth;
-	const struct known_interface *gateway; /* the bridge, or the veth where it routes */
-	bool ipv4;                             /* of the container's address */
-	char port[ENDPOINT_TEXT_SIZE + 16];    /* "*:8080/tcp", "*:9000-9099/udp" */
+	const struct interface_look *veth;
+	const struct interface_look *gateway; /* the bridge, or the veth where it routes */
+	bool ipv4;                            /* of the container's address */
+	char port[ENDPOINT_TEXT_SIZE + 16];   /* "*:8080/tcp", "*:9000-9099/udp" */
 };
 
 /* False: its container has gone, which check_owner() says. */
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
 /* Fills in veth and gateway of the subject's container; false: it has gone. */
 bool doctor_locate(const struct doctor *doctor, struct subject *subject);
-/* The policy of the container, or NULL. */
-const struct policy *doctor_policy(const struct doctor *doctor, const struct subject *subject,
-				   struct policy *policy);
 
-/* The other end of its veth, read once. */
-const struct link *doctor_inside(struct doctor *doctor, const struct subject *subject);
+/* What is in it, with the other end of its veth, which is read once. */
+struct inside *doctor_inside(struct doctor *doctor, const struct subject *subject);
 
 /* The container's; NULL: it is not found. */
 const struct namespace *doctor_namespace(const struct doctor *doctor,
@@ -165,7 +168,7 @@ const struct namespace *doctor_namespace(const struct doctor *doctor,
 /* A socket for rtnetlink in the container's namespace, or NULL. */
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
-/* check_probe.c, check_outwards.c */
+/* check_probe.c */
 check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
@@ -178,14 +181,10 @@ check_subject check_host_ip, check_excluded;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
 check_run check_conntrack, check_ipsec;
-/* check_masquerade.c */
-check_run check_source_addresses, check_tables;
 /* check_records.c */
-check_run check_abandoned, check_unfinished;
+check_run check_abandoned, check_unfinished, check_source_addresses, check_tables;
 /* check_conflist.c: what stands in files */
 void doctor_read_conflists(struct doctor *doctor);
 check_conflist check_conflist_syntax, check_conflist_first, check_conflist_portmap,
 	check_conflist_capability, check_conflist_options, check_conflist_masquerade;
 check_run check_binaries, check_named_uplinks;
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * listening.h - whether a socket takes what comes to a container's port. Without any I/O.
  */
-#ifndef OPERATOR_DOCTOR_LISTENING_H
-#define OPERATOR_DOCTOR_LISTENING_H
+#pragma once
 
 #include "net/sockets.h"
 
@@ -18,5 +17,3 @@ enum listening {
 enum listening listening_at(const struct socket_list *sockets, enum protocol protocol,
 			    const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
 			    const uint8_t **where);
-
-#endif

@@ -17,7 +17,6 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/doctor/frame.h"
 
 #define TOLD_SECONDS 2
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
@@ -47,11 +46,11 @@ uint16_t probe_random_port(void)
 	return (uint16_t)(PORT_FIRST + random % PORT_COUNT);
 }
 
-bool probe_has_programs(const struct known_interface *uplink)
+bool probe_has_programs(const struct interface_look *uplink)
 {
 	struct attached_programs found;
 
-	hook_find_programs(uplink->ifindex, HOOK_EGRESS, &found);
+	hook_find_programs(uplink->link.ifindex, HOOK_EGRESS, &found);
 	return found.count > 0;
 }
 
@@ -106,12 +105,15 @@ void probe_end(struct doctor *doctor)
 /* One probe on its way. */
 struct journey {
 	struct prober *prober;
+	const struct subject *subject;
 	const struct probe_way *way;
+	const struct link *inside_link; /* the container's end of its veth */
 	struct probe_result *result;
 	struct nft_trace host, inside;
 };
 
-const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port)
+/* The other end: the packet's source, or of one that goes out its destination. */
+static const uint8_t *peer_of(const struct probe_way *way, uint16_t *port)
 {
 	const struct probe_packet *packet = &way->packet;
 
@@ -123,7 +125,7 @@ const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port)
 static bool is_ours(const struct journey *journey, const struct trace_tuple *tuple, bool *is_answer)
 {
 	uint16_t port;
-	const uint8_t *peer = probe_peer(journey->way, &port);
+	const uint8_t *peer = peer_of(journey->way, &port);
 
 	*is_answer = tuple->destination_port == port &&
 		     !memcmp(tuple->destination, peer, CNI_ADDRESS_SIZE);
@@ -195,7 +197,6 @@ static int read_told(struct journey *journey, int milliseconds, struct cni_error
 		else
 			take_event(journey, &tracing->told[i].event);
 	}
-	tracing_take(tracing);
 	if (result->rule_dropped)
 		return 0;
 	result->rule_dropped = nft_trace_read(&journey->host, &result->rule_drop);
@@ -238,11 +239,12 @@ static int inject(const struct journey *journey, const struct probe_packet *pack
 	const struct probe_way *way = journey->way;
 	uint32_t ifindex = way->entry->ifindex;
 	struct probe_result *result = journey->result;
+	const struct link *to = way->is_outwards ? &journey->subject->gateway->link : way->entry;
 	uint8_t frame[FRAME_MAX];
-	uint32_t length = frame_make(frame, packet, way->gateway->mac);
+	uint32_t length = frame_make(frame, packet, to->mac);
 
-	if (way->sender)
-		memcpy(frame + LINK_MAC_SIZE, way->sender->mac, LINK_MAC_SIZE);
+	if (way->is_outwards)
+		memcpy(frame + LINK_MAC_SIZE, journey->inside_link->mac, LINK_MAC_SIZE);
 	result->xdp_dropped = inject_xdp_drops(ifindex, frame, length, result->xdp_name);
 	if (result->xdp_dropped || !inject_frame(ifindex, frame, length))
 		return 0;
@@ -268,7 +270,7 @@ static int travel(struct journey *journey, struct cni_error *err)
 	struct tracing *tracing = &journey->prober->tracing;
 	int result;
 
-	memcpy(filter.address, probe_peer(journey->way, &filter.port), CNI_ADDRESS_SIZE);
+	memcpy(filter.address, peer_of(journey->way, &filter.port), CNI_ADDRESS_SIZE);
 	if (tracing_ask(tracing, &filter, TOLD_SECONDS, err))
 		return -1;
 	result = inject(journey, packet, err);
@@ -286,29 +288,38 @@ static int open_inside(void *context, struct cni_error *err)
 	struct journey *journey = context;
 	struct nft_traced traced = journey->host.traced;
 
-	traced.devices[0] = *journey->way->inside_name ? journey->way->inside_name : NULL;
+	traced.devices[0] = *journey->inside_link->name ? journey->inside_link->name : NULL;
 	traced.devices[1] = NULL;
 	traced.with_bridges = false;
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-static int send_probe(struct prober *prober, const struct probe_way *way,
-		      struct probe_result *result, struct cni_error *err)
+static int send_probe(struct doctor *doctor, const struct subject *subject,
+		      const struct probe_way *way, struct probe_result *result,
+		      struct cni_error *err)
 {
-	struct journey journey = {.prober = prober, .way = way, .result = result};
+	const struct namespace *inside = doctor_namespace(doctor, subject);
+	struct journey journey = {.prober = doctor->prober,
+				  .subject = subject,
+				  .way = way,
+				  .inside_link = &doctor_inside(doctor, subject)->link,
+				  .result = result};
+	/* Where the packet, and the answer to it, come in. */
 	struct nft_traced traced = {.protocol = way->packet.protocol,
-				    .devices = {way->entry->name, way->exit_name},
+				    .devices = {way->entry->name},
 				    .with_bridges = true};
 	cleanup_error struct cni_error ignored = {0};
 	int failed;
 
 	*result = (struct probe_result){0};
-	memcpy(traced.client, probe_peer(way, &traced.client_port), CNI_ADDRESS_SIZE);
+	memcpy(traced.client, peer_of(way, &traced.client_port), CNI_ADDRESS_SIZE);
+	if (!way->is_outwards)
+		traced.devices[1] = subject->veth->link.name;
 	/* Without them the kernel still says that netfilter has dropped it. */
 	nft_trace_open(&journey.host, &traced, &ignored);
-	if (way->inside && !way->is_outwards) {
+	if (inside && !way->is_outwards) {
 		cni_error_release(&ignored);
-		netns_call(way->inside->fd, open_inside, &journey, &ignored);
+		netns_call(inside->fd, open_inside, &journey, &ignored);
 	}
 	failed = travel(&journey, err);
 	nft_trace_close(&journey.host);
@@ -321,7 +332,7 @@ bool probe(struct doctor *doctor, const struct subject *subject, const struct pr
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 
-	if (send_probe(doctor->prober, way, &result, &err)) {
+	if (send_probe(doctor, subject, way, &result, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
 			     cni_error_message(&err));
 		return false;

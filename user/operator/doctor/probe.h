@@ -9,15 +9,13 @@
  * ended by a second one, as the client would. Killed at any place, nothing stays: the programs
  * forget the probe after two seconds, nftables with our socket.
  */
-#ifndef OPERATOR_DOCTOR_PROBE_H
-#define OPERATOR_DOCTOR_PROBE_H
+#pragma once
 
 #include "operator/kernel/inject.h"
 #include "operator/kernel/kernel_names.h"
 #include "operator/kernel/tracing.h"
 #include "operator/kernel/nft_trace.h"
 #include "operator/doctor/doctor.h"
-#include "operator/doctor/frame.h"
 
 enum probe_answer {
 	ANSWER_NONE,
@@ -56,32 +54,22 @@ struct prober {
 const char *probe_begin(struct doctor *doctor);
 void probe_end(struct doctor *doctor);
 
-/* One way into the host, or out of it: then a container sends the packet to a server, with which
- * goes what else would be an answer. */
+/* One way into the host, or out of it: then the subject's container sends the packet to a server,
+ * with which goes what else would be an answer. */
 struct probe_way {
 	bool is_outwards;
-	const struct link *entry;       /* the uplink, or the container's veth */
-	const struct link *sender;      /* out: the container's end of it, whose MAC it has */
-	const struct link *gateway;     /* to whose MAC it goes */
-	const char *exit_name;          /* in: the container's veth, where the answer comes in */
-	const struct namespace *inside; /* the container's; NULL: not found */
-	const char *inside_name;        /* of its interface there; "": not known */
+	const struct link *entry; /* the uplink, or the container's veth */
 	struct probe_packet packet;
 };
-
-/* The other end: the packet's source, or of one that goes out its destination. */
-const uint8_t *probe_peer(const struct probe_way *way, uint16_t *port);
 
 /* Of documentation (RFC 5737, RFC 3849): somebody far away, who is nobody. */
 const uint8_t *probe_far_address(bool ipv4);
 uint16_t probe_random_port(void);
 /* Whether programs are at the uplink's egress, without which nothing is swallowed there. */
-bool probe_has_programs(const struct known_interface *uplink);
+bool probe_has_programs(const struct interface_look *uplink);
 
 /* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  const struct probe_result *result);
 /* Sends it, and reports; that it cannot be sent is a finding, too. False: it was not sent. */
 bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);
-
-#endif

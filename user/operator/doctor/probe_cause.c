@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* probe_cause.c - what a probe's fate means. */
-#include "operator/doctor/probe.h"
+#include "operator/doctor/probe_remedy.h"
 
 #include <linux/neighbour.h>
 #include <stdio.h>
@@ -11,27 +11,12 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/legacy_rules.h"
-#include "operator/doctor/probe_remedy.h"
 #include "operator/doctor/way.h"
 #include "operator/print/format.h"
 #include "operator/run_command.h"
 #include "operator/trace/words.h"
 
 #define COMMAND_SECONDS 5
-
-/* What is told about. */
-struct cause {
-	struct doctor *doctor;
-	const struct subject *subject;
-	const struct probe_way *way;
-	const struct probe_result *result;
-	char uplink[IF_NAMESIZE];
-	char *rule; /* the rule that drops it, if nft tells; NULL */
-	/* Why the kernel has dropped it; "": it has not. */
-	const char *reason;
-	bool is_netfilter; /* iptables-legacy, or somebody whom nftables does not trace */
-};
 
 /* The rule as nft prints it; NULL: nft is not installed, or it is no rule of the host's. */
 static char *rule_text(const struct probe_result *result)
@@ -53,51 +38,6 @@ static char *rule_text(const struct probe_result *result)
 		begin--;
 	begin += strspn(begin, " \t");
 	return cni_format("%.*s", (int)(end - begin), begin);
-}
-
-/* A policy of forwarding, or what stands in the place of one: firewalld's last rules reject all. A
- * rule of an administrator is his decision, and so is what he drops elsewhere. */
-static bool is_catch_all(const struct cause *cause)
-{
-	const struct probe_result *result = cause->result;
-
-	if (!result->rule_dropped || result->rule_is_inside || !result->rule_drop.is_forward)
-		return false;
-	return !result->rule_drop.handle ||
-	       (!strcmp(result->rule_drop.table, "firewalld") && cause->rule &&
-		!strncmp(cause->rule, "reject", strlen("reject")));
-}
-
-static char *find_remedy(const struct cause *cause)
-{
-	const struct probe_packet *packet = &cause->way->packet;
-	bool outwards = cause->way->is_outwards;
-	const char *inner = cause->subject->gateway->link.name, *outer = cause->uplink;
-	char word[PROTOCOL_WORD_SIZE];
-	struct opening opening = {
-		.drop = &cause->result->rule_drop,
-		.ipv4 = cause->subject->ipv4,
-		.is_answer = cause->result->rule_drop.is_answer && !outwards,
-		.is_outwards = outwards,
-		.in = outwards ? inner : outer,
-		.out = outwards ? outer : inner,
-		.container_side = inner,
-		.protocol = protocol_word(packet->protocol, word),
-	};
-
-	if (!cause->result->rule_dropped && cause->is_netfilter)
-		return legacy_rules(&cause->result->kernel_drop.tuple, packet->protocol,
-				    cause->result->kernel_drop.in_container ? cause->way->inside
-									    : NULL);
-	if (!is_catch_all(cause))
-		return NULL;
-	if (!outwards) {
-		const struct portmap *portmap = &cause->subject->mapping->portmap;
-
-		memcpy(opening.address, portmap->container_address, CNI_ADDRESS_SIZE);
-		opening.port = portmap->container_port;
-	}
-	return probe_remedy(&opening);
 }
 
 static char *rule_cause(const struct cause *cause)
@@ -278,7 +218,7 @@ static char *unnamed_cause(const struct cause *cause)
 				  cause->subject->container->text,
 				  format_endpoint(portmap->container_address,
 						  portmap->container_port, target));
-	if (is_unanswered(cause, cause->subject->gateway->ifindex, portmap->container_address))
+	if (is_unanswered(cause, cause->subject->gateway->link.ifindex, portmap->container_address))
 		return absence_cause(cause);
 	if (is_error && local_address_exists(cause->doctor->host.socket, result->sender))
 		return result->kernel_dropped && *meaning_of(cause) ? kernel_cause(cause)
@@ -329,7 +269,7 @@ static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 	}
 	diagnosis->text = named_cause(cause);
 	if (diagnosis->text)
-		diagnosis->remedy = find_remedy(cause);
+		diagnosis->remedy = probe_remedy(cause);
 	else
 		look(cause, diagnosis);
 }
@@ -347,7 +287,7 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 	}
 	diagnosis->text = named_cause(cause);
 	if (diagnosis->text)
-		diagnosis->remedy = find_remedy(cause);
+		diagnosis->remedy = probe_remedy(cause);
 	else if (result->kernel_dropped)
 		diagnosis->text = kernel_cause(cause);
 	else if (!result->has_left)
@@ -372,8 +312,7 @@ void probe_report(struct doctor *doctor, const struct subject *subject, const st
 	char source[CNI_ADDRESS_TEXT_SIZE];
 	cleanup_free char *where = NULL;
 
-	link_name(doctor->host.socket,
-		  way->is_outwards ? route_to(doctor->host.socket, way->packet.destination).ifindex
+	link_name(way->is_outwards ? route_to(doctor->host.socket, way->packet.destination).ifindex
 				   : way->entry->ifindex,
 		  cause.uplink);
 	cause.rule = rule_text(result);

@@ -3,28 +3,24 @@
  * probe_remedy.h - what opens a firewall that drops all that nobody has let through. A rule that
  * drops some on purpose is not for us to open.
  */
-#ifndef OPERATOR_DOCTOR_PROBE_REMEDY_H
-#define OPERATOR_DOCTOR_PROBE_REMEDY_H
+#pragma once
 
-#include <net/if.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include "operator/doctor/probe.h"
 
-#include "lib/address.h"
-#include "operator/kernel/nft_trace.h"
-
-/* What is to be let through, and by what it was dropped. */
-struct opening {
-	const struct nft_drop *drop;
-	bool ipv4, is_answer, is_outwards;
-	const char *in, *out;              /* interfaces */
-	const char *container_side;        /* one of them */
-	uint8_t address[CNI_ADDRESS_SIZE]; /* the container's; only inwards */
-	const char *protocol;
-	uint16_t port;
+/* What is told about. */
+struct cause {
+	struct doctor *doctor;
+	const struct subject *subject;
+	const struct probe_way *way;
+	const struct probe_result *result;
+	char uplink[IF_NAMESIZE];
+	char *rule; /* the rule that drops it, if nft tells; NULL */
+	/* Why the kernel has dropped it; "": it has not. */
+	const char *reason;
+	bool is_netfilter; /* iptables-legacy, or somebody whom nftables does not trace */
 };
 
-/* malloc'ed. */
-char *probe_remedy(const struct opening *opening);
-
-#endif
+/* malloc'ed; NULL: none. Of iptables-legacy, whose kernel does not tell which rule it was, a
+ * shell's comment: policies and rules of all hooks that drop or reject, less those that name
+ * another protocol, port or address. */
+char *probe_remedy(const struct cause *cause);

@@ -2,8 +2,7 @@
 /*
  * remedy_word.h - words of remedies that a shell takes as they are. Without any I/O.
  */
-#ifndef OPERATOR_DOCTOR_REMEDY_WORD_H
-#define OPERATOR_DOCTOR_REMEDY_WORD_H
+#pragma once
 
 #define REMEDY_WORD_SIZE 2560
 
@@ -14,5 +13,3 @@ struct remedy_word {
 /* The word as one word of a shell: an interface in a container has any name that the container
  * likes, and root pastes the remedy. Use it within one expression: remedy_word(name).text. */
 struct remedy_word remedy_word(const char *word);
-
-#endif

@@ -100,9 +100,9 @@ static void look_at_links(const struct passage *way)
 static void look_at_bridge(const struct passage *way)
 {
 	const struct link *veth = &way->subject->veth->link;
-	const struct known_interface *bridge = way->subject->gateway;
+	const struct interface_look *bridge = way->subject->gateway;
 
-	if (bridge != way->subject->veth && veth->master != bridge->ifindex)
+	if (bridge != way->subject->veth && veth->master != bridge->link.ifindex)
 		say(way,
 		    cni_format("ip link set dev %s master %s", remedy_word(veth->name).text,
 			       remedy_word(bridge->link.name).text),
@@ -117,7 +117,7 @@ static void look_at_route(const struct passage *way)
 
 	if (route.exists && !route.is_local && route.ifindex == gateway->ifindex)
 		return;
-	if (!route.exists || !link_name(way->doctor->host.socket, route.ifindex, name))
+	if (!route.exists || !link_name(route.ifindex, name))
 		snprintf(name, sizeof(name), "nowhere");
 	cni_address_format(way->container, address);
 	say(way,
@@ -129,7 +129,7 @@ static void look_at_route(const struct passage *way)
 static void look_at_other_mac(const struct passage *way)
 {
 	const struct link *gateway = &way->subject->gateway->link;
-	const struct link *inside = doctor_inside(way->doctor, way->subject);
+	const struct link *inside = &doctor_inside(way->doctor, way->subject)->link;
 	struct neighbour neighbour =
 		neighbour_of(way->doctor->host.socket, gateway->ifindex, way->container);
 	char address[CNI_ADDRESS_TEXT_SIZE];
@@ -171,8 +171,7 @@ static void say_own_stack(const struct passage *way)
 
 static char *route_remedy(const struct passage *way, const char *interface)
 {
-	const struct addressed_interface *gateway =
-		address_list_find(&way->doctor->host.addresses, way->subject->gateway->ifindex);
+	const struct addressed_interface *gateway = way->subject->gateway->addressed;
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!gateway)
@@ -213,7 +212,7 @@ static void look_at_route_back(const struct passage *way, struct netlink *inside
 
 static void look_inside(const struct passage *way)
 {
-	const struct link *link = doctor_inside(way->doctor, way->subject);
+	const struct link *link = &doctor_inside(way->doctor, way->subject)->link;
 	const char *who = way->subject->container->text;
 	cleanup_netlink struct netlink *inside = NULL;
 

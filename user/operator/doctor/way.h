@@ -5,8 +5,7 @@
  * A packet that was sent (probe.h) tells whether the way is open and where it ends; a look tells
  * why, and what mends it. Where no packet is sent it is all that is known.
  */
-#ifndef OPERATOR_DOCTOR_WAY_H
-#define OPERATOR_DOCTOR_WAY_H
+#pragma once
 
 #include "operator/doctor/doctor.h"
 
@@ -35,5 +34,3 @@ void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
  * the open files of every process. */
 void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
 			  struct diagnosis *diagnosis);
-
-#endif

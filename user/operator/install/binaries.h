@@ -3,8 +3,7 @@
  * binaries.h - our binary in a directory of plugins, also under the name of the reference plugin,
  * which is kept beside it.
  */
-#ifndef OPERATOR_INSTALL_BINARIES_H
-#define OPERATOR_INSTALL_BINARIES_H
+#pragma once
 
 #include "operator/install/files.h"
 
@@ -37,5 +36,3 @@ int binary_remove(const struct directory *directory, struct cni_error *err);
 
 /* CNI_ERROR_INVALID_CONFIGURATION where a package has put the alias there. */
 int binaries_check_package(const struct directory *directory, struct cni_error *err);
-
-#endif

@@ -10,8 +10,7 @@
  * An agent that writes a file in the very instant of the rename loses what it wrote, and has to
  * write it again. Earlier writing is noticed (file_replace()).
  */
-#ifndef OPERATOR_INSTALL_FILES_H
-#define OPERATOR_INSTALL_FILES_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -80,7 +79,4 @@ int file_move(const struct directory *directory, const char *from, const char *t
 /* One that does not exist is no error. CNI_ERROR_IO. */
 int file_remove(const struct directory *directory, const char *name, struct cni_error *err);
 
-#define cleanup_directory __attribute__((cleanup(directory_close)))
 #define cleanup_file __attribute__((cleanup(file_release)))
-
-#endif

@@ -15,6 +15,7 @@
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/memory.h"
+#include "operator/conflists.h"
 #include "operator/install/binaries.h"
 #include "operator/install/lists.h"
 #include "plugin/commands.h"
@@ -96,28 +97,15 @@ static int check_versions(const json_t *list, struct cni_error *err)
 	return 0;
 }
 
-/* The entry of the plugin whose place ours takes, so that options which ours refuses are seen
- * before the first container needs it. */
-static json_t *entry_of(const json_t *list)
-{
-	json_t *plugin;
-	size_t i;
-
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin) {
-		const char *type = json_string_value(cni_json_get(plugin, "type"));
-
-		if (type && !strcmp(type, REFERENCE_TYPE))
-			return json_incref(plugin);
-	}
-	return json_object();
-}
-
 /* What ADD and STATUS say. Where only containers suffer that are there, the next ADD mends that. */
 static int probe(const char *text, struct cni_error *err)
 {
 	cleanup_json json_t *list = parse(text);
-	cleanup_json json_t *entry = entry_of(list);
-	const struct cni_network_config config = {.root = entry};
+	/* Of the plugin whose place ours takes, so that options which ours refuses are seen before
+	 * the first container needs it. */
+	json_t *entry = conflist_plugin(list, REFERENCE_TYPE);
+	cleanup_json json_t *none = json_object();
+	const struct cni_network_config config = {.root = entry ? entry : none};
 	cleanup_error struct cni_error failure = {0};
 
 	/* As the first ADD does, which only that can do for a container that installs. */
@@ -208,7 +196,7 @@ static int change(struct installer *installer, struct cni_error *err)
 		return -1;
 	if (verdict == LIST_HAS_OURS || installer->alias)
 		return 0;
-	if (list_make_ours(&installer->conf, name, &list, err))
+	if (list_change(&installer->conf, name, &list, true, err))
 		return -1;
 	say(installer, &installer->conf, name,
 	    "has " OUR_TYPE " in the place of " REFERENCE_TYPE "; what it was is in the file "

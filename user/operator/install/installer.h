@@ -7,8 +7,7 @@
  * instant the list is whole, and the binaries are there that it names: the binary comes first, and
  * goes last. A run that is killed anywhere is completed by the next one.
  */
-#ifndef OPERATOR_INSTALL_INSTALLER_H
-#define OPERATOR_INSTALL_INSTALLER_H
+#pragma once
 
 #include "operator/install/files.h"
 #include "operator/options.h"
@@ -42,5 +41,3 @@ int installer_look(struct installer *installer, struct cni_error *err);
 int installer_run(struct installer *installer, struct cni_error *err);
 
 #define cleanup_installer __attribute__((cleanup(installer_close)))
-
-#endif

@@ -4,8 +4,7 @@
  * and the same text with the one in the place of the other. Nothing but this word changes: unknown
  * keys, their order, numbers and blanks stay as the agent that owns the list wrote them.
  */
-#ifndef OPERATOR_INSTALL_LIST_TEXT_H
-#define OPERATOR_INSTALL_LIST_TEXT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -32,5 +31,3 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
  * written in a way that cannot be changed without the rest. */
 char *list_text_change(const char *text, const char *from, const char *to, const char *path,
 		       struct cni_error *err);
-
-#endif

@@ -11,31 +11,12 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-
-/* As Go's filepath.Ext() has it: from the last dot on. */
-static bool has_end(const char *name, const char *end)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && !strcmp(dot, end);
-}
-
-static int is_read_by_runtimes(const struct dirent *entry)
-{
-	return entry->d_type != DT_DIR &&
-	       (has_end(entry->d_name, ".conf") || has_end(entry->d_name, ".conflist") ||
-		has_end(entry->d_name, ".json"));
-}
-
-static int by_bytes(const struct dirent **one, const struct dirent **other)
-{
-	return strcmp((*one)->d_name, (*other)->d_name);
-}
+#include "operator/conflists.h"
 
 char *lists_first(const struct directory *directory)
 {
 	struct dirent **entries = NULL;
-	int count = scandirat(directory->fd, ".", &entries, is_read_by_runtimes, by_bytes);
+	int count = scandirat(directory->fd, ".", &entries, conflist_is_read, alphasort);
 	char *first = count > 0 ? or_exit(strdup(entries[0]->d_name)) : NULL;
 
 	while (count > 0)
@@ -70,34 +51,21 @@ bool list_was_changed(const struct directory *directory, const char *name)
 	return !faccessat(directory->fd, kept, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
-static int change_type(const struct directory *directory, const char *name, const struct file *file,
-		       const char *const types[2], struct cni_error *err)
+int list_change(const struct directory *directory, const char *name, const struct file *file,
+		bool to_ours, struct cni_error *err)
 {
+	const char *from = to_ours ? REFERENCE_TYPE : OUR_TYPE;
+	const char *to = to_ours ? OUR_TYPE : REFERENCE_TYPE;
+	cleanup_free char *kept = kept_name(name);
 	cleanup_free char *text = NULL;
 	char path[PATH_MAX];
 
-	directory_path(directory, name, path);
-	text = list_text_change(file->text, types[0], types[1], path, err);
-	return text ? file_replace(directory, name, file, text, err) : -1;
-}
-
-int list_make_ours(const struct directory *directory, const char *name, const struct file *file,
-		   struct cni_error *err)
-{
-	static const char *const types[] = {REFERENCE_TYPE, OUR_TYPE};
-	cleanup_free char *kept = kept_name(name);
-
-	if (!list_was_changed(directory, name) && file_put(directory, kept, file, file, err))
+	if (to_ours && !list_was_changed(directory, name) &&
+	    file_put(directory, kept, file, file, err))
 		return -1;
-	return change_type(directory, name, file, types, err);
-}
-
-int list_make_theirs(const struct directory *directory, const char *name, const struct file *file,
-		     struct cni_error *err)
-{
-	static const char *const types[] = {OUR_TYPE, REFERENCE_TYPE};
-
-	return change_type(directory, name, file, types, err);
+	directory_path(directory, name, path);
+	text = list_text_change(file->text, from, to, path, err);
+	return text ? file_replace(directory, name, file, text, err) : -1;
 }
 
 int list_forget(const struct directory *directory, const char *name, struct cni_error *err)
@@ -119,14 +87,16 @@ static char *end_of_kept(const char *name)
 
 static int is_list_or_kept(const struct dirent *entry)
 {
-	return has_end(entry->d_name, ".conflist") || end_of_kept(entry->d_name);
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return (dot && !strcmp(dot, ".conflist")) || end_of_kept(entry->d_name);
 }
 
 int lists_visit(const struct directory *directory, list_visit *visit, void *context,
 		struct cni_error *err)
 {
 	struct dirent **entries = NULL;
-	int result = 0, count = scandirat(directory->fd, ".", &entries, is_list_or_kept, by_bytes);
+	int result = 0, count = scandirat(directory->fd, ".", &entries, is_list_or_kept, alphasort);
 
 	for (int i = 0; i < count; i++) {
 		char *name = entries[i]->d_name, *end = end_of_kept(name);

@@ -3,8 +3,7 @@
  * lists.h - the conflists of a directory: which one runtimes take, and one with our plugin in the
  * place of the reference's.
  */
-#ifndef OPERATOR_INSTALL_LISTS_H
-#define OPERATOR_INSTALL_LISTS_H
+#pragma once
 
 #include "operator/install/files.h"
 #include "operator/install/list_text.h"
@@ -23,14 +22,12 @@ char *lists_first(const struct directory *directory);
 enum list_verdict list_look(const struct directory *directory, const char *name, struct file *file,
 			    struct cni_error *err);
 
-/* Keeps what was read, and puts the text with our type in its place. CNI_ERROR_IO,
- * CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it meanwhile. */
-int list_make_ours(const struct directory *directory, const char *name, const struct file *file,
-		   struct cni_error *err);
-/* Puts the reference's type back, which makes the text what it was, or what an agent has made of it
- * since. Codes as above. */
-int list_make_theirs(const struct directory *directory, const char *name, const struct file *file,
-		     struct cni_error *err);
+/* Puts the text with our type in the place of what was read, and keeps that; or puts the
+ * reference's type back, which makes the text what it was, or what an agent has made of it since.
+ * CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it
+ * meanwhile. */
+int list_change(const struct directory *directory, const char *name, const struct file *file,
+		bool to_ours, struct cni_error *err);
 /* Removes what was kept. CNI_ERROR_IO. */
 int list_forget(const struct directory *directory, const char *name, struct cni_error *err);
 
@@ -45,5 +42,3 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 
 /* Whether install has changed this list. */
 bool list_was_changed(const struct directory *directory, const char *name);
-
-#endif

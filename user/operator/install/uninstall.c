@@ -10,13 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/attach/hooks.h"
 #include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/owners.h"
-#include "host/ready.h"
-#include "operator/kernel/removal.h"
+#include "datapath/records/attachments.h"
+#include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "net/bridge_entry.h"
+#include "net/link.h"
+#include "net/tc.h"
 #include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
@@ -80,7 +84,7 @@ static int give_back_list(const struct directory *directory, const char *name, v
 	enum list_verdict verdict = list_look(directory, name, &file, &why);
 
 	if (verdict == LIST_HAS_OURS) {
-		if (list_make_theirs(directory, name, &file, err))
+		if (list_change(directory, name, &file, false, err))
 			return -1;
 		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
 	}
@@ -158,8 +162,7 @@ static int print_containers(const struct host *host, struct view *view, size_t *
 		return -1;
 	for (size_t i = 0; i < count; i++) {
 		if (!mappings_write_ports(&mappings, entries[i].attachment.owner, ports) ||
-		    !attachment_has_veth(&host->datapath.objects, host->socket,
-					 &entries[i].attachment))
+		    !attachment_has_veth(&host->datapath.objects, &entries[i].attachment))
 			continue;
 		view_describe(view, &entries[i], who);
 		printf("%s: %s\n", who, ports);
@@ -198,6 +201,86 @@ static void print_change(const char *interface, const char *what, void *context)
 	printf("%s: %s\n", interface, what);
 }
 
+static int remove_attachments(struct host *host, struct release *release, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	struct cni_error failure = {0};
+	int result = 0;
+	size_t count;
+
+	if (attachment_list(&host->datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *attachment = &entries[i].attachment;
+
+		bridge_entry_delete(attachment->ifindex, attachment->container_mac);
+		if (attachment_remove_locked(release, &entries[i].key, &failure))
+			result = cni_error_chain(err, &failure);
+	}
+	return result;
+}
+
+/* What the bandwidth plugin sends a container's packets through. */
+static bool detach_from_shaper(uint32_t ifindex)
+{
+	const struct attached_program attached = {MECHANISM_CLSACT, PROGRAM_FROM_CONTAINER,
+						  shaper_program(ifindex)};
+
+	if (!attached.id)
+		return false;
+	hook_detach(ifindex, HOOK_EGRESS, &attached);
+	return true;
+}
+
+static void detach_from(struct host *host, const struct link_name *link)
+{
+	bool detached = detach_from_shaper(link->ifindex);
+	struct attached_programs found;
+	struct interface entry;
+
+	for (int hook = 0; hook < HOOK_COUNT; hook++) {
+		hook_find_programs(link->ifindex, (enum hook)hook, &found);
+		for (size_t i = 0; i < found.count; i++) {
+			hook_detach(link->ifindex, (enum hook)hook, &found.list[i]);
+			detached = true;
+		}
+	}
+	if (detached)
+		host_report(host, link->name, "detached");
+	/* A killed run may have left the qdisc. */
+	detached |= datapath_is_usable(&host->datapath) &&
+		    interface_read(&host->datapath.objects, link->ifindex, &entry);
+	if (detached)
+		qdisc_delete_empty_clsact(link->ifindex);
+}
+
+static int detach_from_all(struct host *host, struct cni_error *err)
+{
+	struct link_names links = {0};
+	int result = link_names_read(&links, err);
+
+	for (size_t i = 0; i < links.count && !result; i++)
+		detach_from(host, &links.list[i]);
+	free(links.list);
+	return result;
+}
+
+/* Removes every attachment, dead or alive, as DEL does; detaches the programs from all interfaces,
+ * deletes the clsact qdiscs that nobody else uses, detaches the programs at sockets, and removes
+ * the pins, meta last: by it the next call knows what a killed one has left. What hosts in other
+ * network namespaces have is theirs. The host is open alone; its lock is released. */
+static int remove_host(struct host *host, struct cni_error *err)
+{
+	struct release release = {.objects = &host->datapath.objects};
+
+	if ((datapath_is_usable(&host->datapath) && remove_attachments(host, &release, err)) ||
+	    detach_from_all(host, err) ||
+	    (bpffs_is_mounted() && pins_remove(host->datapath.directory, err)))
+		return -1;
+	release_finish(&release, &host->datapath.lock);
+	return 0;
+}
+
 /* Alone: no ADD claims anything in between, and one that loads just now has finished.
  */
 static int remove_from_kernel(const struct installer *installer, const struct options *options,
@@ -209,16 +292,16 @@ static int remove_from_kernel(const struct installer *installer, const struct op
 	bool was_there;
 
 	if ((bpffs_is_mounted() && (bpffs_verify(err) || pins_lock_take(&pins_lock, err))) ||
-	    host_open_alone(&host, err))
+	    host_open(&host, DATAPATH_ALONE, err))
 		return -1;
 	was_there = datapath->state != DATAPATH_ABSENT;
 	if (datapath->state == DATAPATH_FOREIGN && !options->purge)
 		return datapath_refuse_foreign(datapath, err);
-	datapath_find(datapath, &host.addresses);
+	host_find_maps(&host);
 	if (datapath_is_usable(datapath) && !options->drop_ports &&
 	    refuse_containers(installer, &host, err))
 		return -1;
-	if (host_remove(&host, err))
+	if (remove_host(&host, err))
 		return -1;
 	if (was_there)
 		printf("%s: removed\n", datapath->directory);
@@ -240,7 +323,7 @@ static int remove_rules_of_portmap(struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
-	return host_open_to_read(&host, err) ||
+	return host_open(&host, DATAPATH_READ, err) ||
 			       portmap_gone_remove(&host, false, say_of_portmap, NULL, err)
 		       ? -1
 		       : 0;

@@ -77,7 +77,6 @@ static void take_message(struct nlmsghdr *message, void *context)
 	entry.tcp_state = state ? nla_get_u8(state) : 0;
 	entry.source_translated = status & IPS_SRC_NAT;
 	entry.destination_translated = status & IPS_DST_NAT;
-	entry.was_answered = status & IPS_SEEN_REPLY;
 	entry.timeout = number_of(message, CTA_TIMEOUT);
 	reading->take(&entry, reading->context);
 }

@@ -2,8 +2,7 @@
 /*
  * conntrack.h - the connections that conntrack knows in this network namespace.
  */
-#ifndef OPERATOR_KERNEL_CONNTRACK_H
-#define OPERATOR_KERNEL_CONNTRACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,7 +24,6 @@ struct conntrack_entry {
 	struct conntrack_tuple reply;    /* of the reply that is expected */
 	bool source_translated;
 	bool destination_translated;
-	bool was_answered;
 	uint8_t tcp_state; /* TCP_CONNTRACK_; 0: not TCP */
 	uint32_t timeout;  /* seconds until it ends, if no packet comes */
 };
@@ -36,5 +34,3 @@ typedef void (*conntrack_take)(const struct conntrack_entry *entry, void *contex
 /* Takes all entries of TCP, UDP and SCTP. CNI_ERROR_IO, also of a kernel that
  * cannot say (CONFIG_NF_CT_NETLINK). */
 int conntrack_read(conntrack_take take, void *context, struct cni_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * to: those of containers. The kernel is asked by its numbers of them, so that neither their files
  * nor their processes need be seen.
  */
-#ifndef OPERATOR_KERNEL_CONTAINER_ADDRESSES_H
-#define OPERATOR_KERNEL_CONTAINER_ADDRESSES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,7 +30,3 @@ void container_addresses_release(struct container_addresses *addresses);
 /* In how many namespaces the address is. */
 size_t container_addresses_count(const struct container_addresses *addresses,
 				 const uint8_t address[CNI_ADDRESS_SIZE]);
-
-#define cleanup_container_addresses __attribute__((cleanup(container_addresses_release)))
-
-#endif

@@ -1,16 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* inject.c - hands the kernel a frame as if it had come in by an interface. */
+/* inject.c - makes a frame, and hands it to the kernel as if it had come in by an interface. */
 #include "operator/kernel/inject.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
 
 #define FRAME_SIZE 2048 /* XDP may make it longer */
+#define HOP_LIMIT 64
+#define WINDOW 64240
+
+/* The checksum of an even number of bytes; never 0, which would be none. */
+static uint16_t checksum(const uint8_t *bytes, size_t length, uint32_t sum)
+{
+	for (size_t i = 0; i < length; i += 2)
+		sum += (uint32_t)bytes[i] << 8 | bytes[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff ? 0xffff : htons((uint16_t)~sum);
+}
+
+/* With the pseudo header. The twelve bytes before an IPv4 address here are the same of both: two
+ * times 0xffff, which is no summand. */
+static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
+{
+	bool is_tcp = packet->protocol == PROTOCOL_TCP;
+	struct tcphdr tcp = {.source = htons(packet->source_port),
+			     .dest = htons(packet->destination_port),
+			     .seq = htonl(packet->is_reset ? 2 : 1),
+			     .doff = sizeof(tcp) / 4,
+			     .syn = !packet->is_reset,
+			     .rst = packet->is_reset,
+			     .window = htons(WINDOW)};
+	struct udphdr udp = {.source = tcp.source, .dest = tcp.dest, .len = htons(sizeof(udp))};
+	size_t length = is_tcp ? sizeof(tcp) : sizeof(udp);
+	uint8_t bytes[2 * CNI_ADDRESS_SIZE + sizeof(tcp)];
+
+	memcpy(bytes, packet->source, CNI_ADDRESS_SIZE);
+	memcpy(bytes + CNI_ADDRESS_SIZE, packet->destination, CNI_ADDRESS_SIZE);
+	memcpy(bytes + sizeof(bytes) - sizeof(tcp), is_tcp ? (void *)&tcp : (void *)&udp, length);
+	tcp.check = udp.check =
+		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)length);
+	memcpy(at, is_tcp ? (void *)&tcp : (void *)&udp, length);
+	return length;
+}
+
+static size_t put_ipv4(uint8_t *at, const struct probe_packet *packet)
+{
+	struct iphdr ip = {.version = 4, .ihl = 5, .ttl = HOP_LIMIT, .protocol = packet->protocol};
+	size_t length = sizeof(ip) + put_transport(at + sizeof(ip), packet);
+
+	ip.tot_len = htons((uint16_t)length);
+	memcpy(&ip.saddr, packet->source + 12, 4);
+	memcpy(&ip.daddr, packet->destination + 12, 4);
+	ip.check = checksum((const uint8_t *)&ip, sizeof(ip), 0);
+	memcpy(at, &ip, sizeof(ip));
+	return length;
+}
+
+static size_t put_ipv6(uint8_t *at, const struct probe_packet *packet)
+{
+	struct ip6_hdr ip = {
+		.ip6_flow = htonl(6U << 28), .ip6_nxt = packet->protocol, .ip6_hlim = HOP_LIMIT};
+	size_t length = put_transport(at + sizeof(ip), packet);
+
+	ip.ip6_plen = htons((uint16_t)length);
+	memcpy(&ip.ip6_src, packet->source, CNI_ADDRESS_SIZE);
+	memcpy(&ip.ip6_dst, packet->destination, CNI_ADDRESS_SIZE);
+	memcpy(at, &ip, sizeof(ip));
+	return sizeof(ip) + length;
+}
+
+uint32_t frame_make(uint8_t frame[FRAME_MAX], const struct probe_packet *packet,
+		    const uint8_t destination[LINK_MAC_SIZE])
+{
+	bool ipv4 = cni_address_is_ipv4(packet->source);
+	struct ethhdr header = {.h_source = {0x02, 0, 0, 0, 0, 0x01},
+				.h_proto = htons(ipv4 ? ETH_P_IP : ETH_P_IPV6)};
+
+	memset(frame, 0, FRAME_MAX);
+	memcpy(header.h_dest, destination, LINK_MAC_SIZE);
+	memcpy(frame, &header, sizeof(header));
+	return (uint32_t)(sizeof(header) + (ipv4 ? put_ipv4(frame + sizeof(header), packet)
+						 : put_ipv6(frame + sizeof(header), packet)));
+}
 
 static int load(uint32_t ifindex)
 {
@@ -25,15 +108,25 @@ static int load(uint32_t ifindex)
 			     sizeof(instructions) / sizeof(*instructions), NULL);
 }
 
-int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length)
+int program_run(int program, const uint8_t *frame, uint32_t length, uint32_t *result)
 {
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length);
-	cleanup_close int program = load(ifindex);
 
-	if (program < 0 || bpf_prog_test_run_opts(program, &run))
+	if (bpf_prog_test_run_opts(program, &run))
+		return -1;
+	*result = run.retval;
+	return 0;
+}
+
+int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length)
+{
+	cleanup_close int program = load(ifindex);
+	uint32_t result;
+
+	if (program < 0 || program_run(program, frame, length, &result))
 		return -1;
 	/* A positive one is the network stack's word that it has dropped the frame. */
-	errno = (int)run.retval < 0 ? -(int)run.retval : 0;
+	errno = (int)result < 0 ? -(int)result : 0;
 	return errno ? -1 : 0;
 }
 

@@ -1,22 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* inject.h - hands the kernel a frame as if it had come in by an interface. */
-#ifndef OPERATOR_KERNEL_INJECT_H
-#define OPERATOR_KERNEL_INJECT_H
+/*
+ * inject.h - makes a frame, and hands it to the kernel as if it had come in by an interface; runs
+ * programs for one.
+ */
+#pragma once
 
+#include <linux/types.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "abi.h"
+#include "lib/address.h"
+#include "net/link.h"
+
+#define FRAME_MAX 128
 #define XDP_NAME_SIZE 16
+
+/* Ports in host byte order. */
+struct probe_packet {
+	enum protocol protocol; /* TCP or UDP */
+	uint8_t source[CNI_ADDRESS_SIZE];
+	uint8_t destination[CNI_ADDRESS_SIZE];
+	uint16_t source_port;
+	uint16_t destination_port;
+	bool is_reset; /* of TCP: ends what the same packet without this has begun */
+};
+
+/* One that begins a connection, SYN or an empty datagram, or ends it. Returns its length. */
+uint32_t frame_make(uint8_t frame[FRAME_MAX], const struct probe_packet *packet,
+		    const uint8_t destination[LINK_MAC_SIZE]);
 
 /* By BPF_PROG_TEST_RUN of a program that redirects to the interface's ingress: on behind the
  * driver, so that generic XDP, tc programs and the IP stack see it, and a native XDP program does
  * not. 0, or -1 and errno; what the kernel drops after that is no failure. */
 int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length);
 
+/* Runs a tc program for a frame, which is not changed. 0, or -1 and errno. */
+int program_run(int program, const uint8_t *frame, uint32_t length, uint32_t *result);
+
 /* Runs the interface's XDP program, if it has one, for the frame, which is not changed. Returns
  * whether it drops the frame, and then its name. */
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
 		      char name[XDP_NAME_SIZE]);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * kernel_names.h - the kernel's names for why and where it drops packets.
  */
-#ifndef OPERATOR_KERNEL_KERNEL_NAMES_H
-#define OPERATOR_KERNEL_KERNEL_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void kernel_names_release(struct kernel_names *names);
 const char *kernel_reason(struct kernel_names *names, uint32_t reason);
 /* "nf_hook_slow+0xa3", or "" */
 const char *kernel_function(struct kernel_names *names, uint64_t address);
-
-#endif

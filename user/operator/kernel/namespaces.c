@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
@@ -55,10 +54,8 @@ static bool is_new(struct reading *reading, const char *path)
 	for (size_t i = 0; i < reading->seen_count; i++)
 		if (reading->seen[i] == status.st_ino)
 			return false;
-	if (reading->seen_count == NAMESPACE_LIMIT) {
-		reading->namespaces->incomplete = true;
+	if (reading->seen_count == NAMESPACE_LIMIT)
 		return false;
-	}
 	*ARRAY_ADD(reading->seen, reading->seen_count) = status.st_ino;
 	return true;
 }
@@ -72,8 +69,6 @@ static void take(struct reading *reading, const char *path)
 	if (!is_new(reading, path))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		namespaces->incomplete = true;
 	number = fd < 0 ? -1 : number_of(reading->socket, fd);
 	if (number < 0) {
 		if (fd >= 0)
@@ -98,8 +93,6 @@ static void take_directory(struct reading *reading, const char *directory, bool 
 			 processes ? "/ns/net" : "");
 		take(reading, path);
 	}
-	if (!stream && errno != ENOENT)
-		reading->namespaces->incomplete = true;
 	if (stream)
 		closedir(stream);
 }

@@ -5,8 +5,7 @@
  * A record does not say where its container's namespace is; the kernel numbers the namespaces that
  * links lead to, and says the number of one that is open.
  */
-#ifndef OPERATOR_KERNEL_NAMESPACES_H
-#define OPERATOR_KERNEL_NAMESPACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +25,6 @@ struct namespace
 struct namespaces {
 	struct namespace *list;
 	size_t count;
-	bool incomplete; /* some could not be opened, for lack of file descriptors or memory */
 };
 
 /* Those with a name in /run/netns, and those of processes. What cannot be opened is left out.
@@ -36,5 +34,3 @@ void namespaces_release(struct namespaces *namespaces);
 
 /* NULL: it is not known. */
 const struct namespace *namespaces_find(const struct namespaces *namespaces, int number);
-
-#endif

@@ -6,8 +6,7 @@
  * A table of our own has the kernel tell each chain and rule that they meet. The table belongs to
  * its netlink socket, with which it goes, however this process ends.
  */
-#ifndef OPERATOR_KERNEL_NFT_TRACE_H
-#define OPERATOR_KERNEL_NFT_TRACE_H
+#pragma once
 
 #include <linux/netfilter/nf_tables.h>
 #include <linux/types.h>
@@ -55,5 +54,3 @@ void nft_trace_close(struct nft_trace *trace);
 
 /* Reads what was told by now. Returns whether one was dropped. */
 bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop);
-
-#endif

@@ -27,7 +27,6 @@ static uint32_t locked_mtu_of(const struct nlattr *metrics)
 static void take_route(struct nlmsghdr *message, void *context)
 {
 	const struct rtmsg *header = nlmsg_data(message);
-	const struct nlattr *source = nlmsg_find_attr(message, sizeof(*header), RTA_PREFSRC);
 	struct route *route = context;
 
 	route->exists = header->rtm_type == RTN_UNICAST || header->rtm_type == RTN_LOCAL;
@@ -37,15 +36,6 @@ static void take_route(struct nlmsghdr *message, void *context)
 	nla_memcpy(&route->ifindex, nlmsg_find_attr(message, sizeof(*header), RTA_OIF),
 		   sizeof(route->ifindex));
 	route->locked_mtu = locked_mtu_of(nlmsg_find_attr(message, sizeof(*header), RTA_METRICS));
-	if (!source)
-		return;
-	route->has_source = true;
-	if (header->rtm_family == AF_INET) {
-		memcpy(route->source, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-		nla_memcpy(route->source + 12, source, 4);
-	} else {
-		nla_memcpy(route->source, source, CNI_ADDRESS_SIZE);
-	}
 }
 
 struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])

@@ -2,8 +2,7 @@
 /*
  * route.h - where packets go from here: routing and neighbours.
  */
-#ifndef OPERATOR_KERNEL_ROUTE_H
-#define OPERATOR_KERNEL_ROUTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,8 +18,6 @@ struct route {
 	bool has_gateway;
 	uint32_t ifindex;
 	uint32_t locked_mtu; /* bytes (`ip route ... mtu lock`); 0: none */
-	bool has_source;
-	uint8_t source[CNI_ADDRESS_SIZE];
 };
 
 /* Asks in the namespace of the socket. Where there is none, or the kernel cannot say, `exists` is
@@ -40,5 +37,3 @@ struct neighbour neighbour_of(struct netlink *socket, uint32_t ifindex,
 bool neighbour_first(struct netlink *socket, uint32_t ifindex,
 		     const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int prefix_length,
 		     uint8_t address[CNI_ADDRESS_SIZE]);
-
-#endif

@@ -171,18 +171,13 @@ static int compare(const void *a, const void *b)
 
 int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err)
 {
-	int result = perf_buffer__poll(tracing->buffer, milliseconds);
+	int result;
 
+	tracing->count = 0;
+	result = perf_buffer__poll(tracing->buffer, milliseconds);
 	if (result < 0 && result != -EINTR)
 		return bpf_error_set(err, -result, "cannot read events");
 	if (tracing->count)
 		qsort(tracing->told, tracing->count, sizeof(*tracing->told), compare);
 	return 0;
-}
-
-void tracing_take(struct tracing *tracing)
-{
-	free(tracing->told);
-	tracing->told = NULL;
-	tracing->count = 0;
 }

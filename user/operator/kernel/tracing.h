@@ -3,8 +3,7 @@
  * tracing.h - asks loaded programs to tell what they do with packets (include/trace_event.h), and
  * reads what they tell.
  */
-#ifndef OPERATOR_KERNEL_TRACING_H
-#define OPERATOR_KERNEL_TRACING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +28,7 @@ struct tracing {
 	int settings;     /* file descriptors of maps */
 	int events;
 	struct perf_buffer *buffer;
-	struct told *told; /* that are read and not taken yet, in the order of their times */
+	struct told *told; /* that were read last, in the order of their times */
 	size_t count;
 	uint64_t lost; /* for which there was no room */
 };
@@ -53,10 +52,6 @@ bool tracing_is_outdated(const struct tracing *tracing, const char *directory);
 int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,
 		struct cni_error *err);
 
-/* Waits for at most so long, and reads what there is then into tracing->told. */
+/* Waits for at most so long, and reads what there is then into tracing->told, in the place of what
+ * was there. */
 int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err);
-void tracing_take(struct tracing *tracing);
-
-#define cleanup_tracing __attribute__((cleanup(tracing_close)))
-
-#endif

@@ -2,14 +2,18 @@
 /* connections.c - the connections that conntrack translates for rules of portmap. */
 #include "operator/migrate/connections.h"
 
+#include <errno.h>
 #include <linux/netfilter/nf_conntrack_tcp.h>
 #include <string.h>
 
 #include "lifetime.h"
 
+#include "adoption.h"
+#include "datapath/load/bpf_error.h"
 #include "datapath/load/loader.h"
-#include "operator/kernel/adopt.h"
+#include "datapath/load/maps.h"
 #include "operator/kernel/conntrack.h"
+#include "operator/kernel/inject.h"
 
 /* What one reading of conntrack is for. */
 struct pass {
@@ -76,15 +80,27 @@ static void make_adoption(const struct conntrack_entry *entry, bool masqueraded,
 		adoption->idle = TIMEOUT_UDP_NEW - entry->timeout;
 }
 
+/* Makes the record, unless it is there. The program reads this behind an Ethernet header. */
+static int adopt(int program, const struct adoption *adoption, uint32_t *adopted,
+		 struct cni_error *err)
+{
+	uint8_t frame[ADOPTION_OFFSET + sizeof(*adoption)] = {0};
+
+	memcpy(frame + ADOPTION_OFFSET, adoption, sizeof(*adoption));
+	if (!program_run(program, frame, sizeof(frame), adopted))
+		return 0;
+	return bpf_error_set(err, errno,
+			     "the kernel does not run the program that records connections");
+}
+
 static void keep(struct pass *pass, struct migrating_port *port,
 		 const struct conntrack_entry *entry, bool masqueraded)
 {
-	enum adopted adopted = ADOPTED;
+	uint32_t adopted = ADOPTED;
 	struct adoption adoption;
 
 	make_adoption(entry, masqueraded, &adoption);
-	if (pass->keeping &&
-	    adopt_connection(pass->keeping->program, &adoption, &adopted, pass->err)) {
+	if (pass->keeping && adopt(pass->keeping->program, &adoption, &adopted, pass->err)) {
 		pass->failed = true;
 		return;
 	}
@@ -155,12 +171,14 @@ struct remaining {
 static void take_remaining(const struct conntrack_entry *entry, void *context)
 {
 	struct remaining *remaining = context;
+	struct connection connection;
 	struct adoption adoption;
 
 	if (!entry->destination_translated || has_ended(entry))
 		return;
 	make_adoption(entry, false, &adoption);
-	remaining->count += adopt_is_recorded(remaining->objects, &adoption.key);
+	remaining->count += connection_read(remaining->objects, &adoption.key, &connection) &&
+			    connection.kind == FLOW_FOREIGN;
 }
 
 int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err)

@@ -3,8 +3,7 @@
  * connections.h - the connections that conntrack translates for rules of portmap, which it goes on
  * to do when the rules are gone. They get records by which our programs leave them alone.
  */
-#ifndef OPERATOR_MIGRATE_CONNECTIONS_H
-#define OPERATOR_MIGRATE_CONNECTIONS_H
+#pragma once
 
 #include "datapath/load/objects.h"
 #include "operator/migrate/containers.h"
@@ -25,5 +24,3 @@ int connections_count(const struct migrating_list *containers, struct cni_error 
 
 /* Counts those that conntrack still translates and that have such a record. CNI_ERROR_IO. */
 int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err);
-
-#endif

@@ -10,7 +10,6 @@
 #include "cni/environment.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
-#include "datapath/records/owners.h"
 #include "lib/array.h"
 #include "lib/text.h"
 #include "net/address_list.h"
@@ -31,7 +30,7 @@ static const char *name_of_rules(const struct portmap_entry *entry)
 {
 	if (!strcmp(entry->rule.table, NAT_TABLE_OF_PORTMAP))
 		return "nftables";
-	return entry->legacy ? "iptables-legacy" : "iptables";
+	return entry->rule.legacy ? "iptables-legacy" : "iptables";
 }
 
 static void add_port(struct migrating *container, const struct portmap_entry *entry)
@@ -112,8 +111,8 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 				ADD_CACHE,
 				!strcmp(name_of_rules(entry), "nftables")
 					? "nft -a list table ip " NAT_TABLE_OF_PORTMAP
-				: entry->legacy ? "iptables-legacy-save -t nat | grep CNI-DN-"
-						: "iptables-save -t nat | grep CNI-DN-");
+				: entry->rule.legacy ? "iptables-legacy-save -t nat | grep CNI-DN-"
+						     : "iptables-save -t nat | grep CNI-DN-");
 	else if (entry->is_port && !container_addresses_count(&containers->evidence.addresses,
 							      entry->rule.new_address))
 		migrating_leave(container, "no network namespace has its address");
@@ -154,7 +153,7 @@ static void judge_owner(struct migrating *container, const struct portmap_key *k
 	struct slot slot;
 
 	if (!portmap_read(objects, key, &portmap) ||
-	    !owner_is_live_with_veth(objects, host->socket, portmap.owner, &slot))
+	    !owner_is_live_with_veth(objects, portmap.owner, &slot))
 		return;
 	slot_get_key(&slot, &owner);
 	if (attachment_name_split(owner.name, &name) && !strcmp(name.network, container->network) &&

@@ -2,8 +2,7 @@
 /*
  * containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs.
  */
-#ifndef OPERATOR_MIGRATE_CONTAINERS_H
-#define OPERATOR_MIGRATE_CONTAINERS_H
+#pragma once
 
 #include "operator/portmap_gone.h"
 #include "operator/view/engine_names.h"
@@ -55,5 +54,3 @@ void migrating_leave(struct migrating *container, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #define cleanup_migrating __attribute__((cleanup(migrating_release)))
-
-#endif

@@ -13,15 +13,17 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/conflists.h"
-#include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/install/lists.h"
 #include "operator/migrate/connections.h"
-#include "operator/migrate/keeper.h"
 #include "operator/migrate/take_over.h"
+#include "operator/run_command.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
+
+#define KEEPER_TABLE "bpf_portmap_migrated"
+#define NFT_SECONDS 30
 
 static const struct table_column columns[] = {
 	{"HOST", TABLE_LEFT, "host"},
@@ -64,16 +66,15 @@ static void add_reason(struct output *output, const struct migrating *container)
 static void add_row(struct output *output, const struct migrating *container,
 		    const struct migrating_port *port)
 {
-	char host[ENDPOINT_TEXT_SIZE], to[ENDPOINT_TEXT_SIZE];
+	char host[ENDPOINT_TEXT_SIZE];
 
-	output_cell(output, format_host_port(port->key.host_address, port->key.host_port, host),
-		    json_endpoint(port->key.host_address, port->key.host_port));
+	output_endpoint(output, format_host_port(port->key.host_address, port->key.host_port, host),
+			port->key.host_address, port->key.host_port);
 	output_text(output, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
 	output_text(output, container->network);
 	output_text(output, container->name);
 	output_text(output, container->id);
-	output_cell(output, format_endpoint(port->container_address, port->container_port, to),
-		    json_endpoint(port->container_address, port->container_port));
+	output_endpoint(output, NULL, port->container_address, port->container_port);
 	output_text(output, port->rules);
 	output_number(output, port->kept);
 	output_number(output, port->not_kept);
@@ -81,24 +82,12 @@ static void add_row(struct output *output, const struct migrating *container,
 	add_reason(output, container);
 }
 
-static bool is_portmap(const json_t *plugin)
-{
-	const char *type = json_string_value(json_object_get(plugin, "type"));
-
-	return type && !strcmp(type, REFERENCE_TYPE);
-}
-
 /* A .conf has one plugin alone. */
 static bool names_portmap(const char *path)
 {
 	cleanup_json json_t *list = json_load_file(path, 0, NULL);
-	const json_t *plugin;
-	size_t i;
 
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
-		if (is_portmap(plugin))
-			return true;
-	return is_portmap(list);
+	return conflist_plugin(list, REFERENCE_TYPE) || !strcmp(plugin_type(list), REFERENCE_TYPE);
 }
 
 static void take_conflist(void *context, const struct conflist_file *file)
@@ -181,7 +170,7 @@ static int plan(struct migrating_list *containers, struct host *host, struct cni
 		return -1;
 	if (!entries.count)
 		return 0;
-	if (host_open_to_read(host, err))
+	if (host_open(host, DATAPATH_READ, err))
 		return -1;
 	if (host->datapath.state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(&host->datapath, err);
@@ -196,6 +185,49 @@ static int plan(struct migrating_list *containers, struct host *host, struct cni
 	return connections_count(containers, err);
 }
 
+/*
+ * The keeper is a table of nftables that keeps conntrack and its translation at work. The kernel
+ * looks packets up in conntrack only while some rule of the network namespace needs that, and
+ * translates only while there is a chain of type nat. portmap's rules may have been the last ones.
+ * A rule that does nothing, in a table of our own, stays in their place until the connections have
+ * ended.
+ */
+static int run_nft(const char *script, const char *what, struct cni_error *err)
+{
+	const char *const arguments[] = {"nft", script, NULL};
+	cleanup_command struct command_run run = {.arguments = arguments, .seconds = NFT_SECONDS};
+
+	if (command_run(&run))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "cannot %s the table " KEEPER_TABLE ": nft fails%s%s", what,
+			     *run.errors ? ": " : "", run.errors);
+}
+
+/* Makes it anew in one transaction, in which conntrack is never without a rule that needs it. */
+static int keeper_add(struct cni_error *err)
+{
+	return run_nft("table inet " KEEPER_TABLE " { }\n"
+		       "delete table inet " KEEPER_TABLE "\n"
+		       "table inet " KEEPER_TABLE " {\n"
+		       "	chain prerouting {\n"
+		       "		type nat hook prerouting priority 300; policy accept;\n"
+		       "		ct state established comment \"keeps conntrack at work for"
+		       " connections that portmap has mapped\"\n"
+		       "	}\n"
+		       "}\n",
+		       "make", err);
+}
+
+static bool keeper_exists(void)
+{
+	static const char *const arguments[] = {"nft", "list", "tables", "inet", NULL};
+	cleanup_command struct command_run run = {.arguments = arguments, .seconds = NFT_SECONDS};
+
+	return command_run(&run) && run.output &&
+	       strstr(run.output, "table inet " KEEPER_TABLE "\n");
+}
+
 /* *left: connections that conntrack goes on to translate, by this run and those before it. */
 static int see_to_keeper(const struct migrating_list *containers, unsigned int *left,
 			 struct cni_error *err)
@@ -205,12 +237,13 @@ static int see_to_keeper(const struct migrating_list *containers, unsigned int *
 	*left = 0;
 	if (!containers->count && !keeper_exists())
 		return 0;
-	if (host_open_to_read(&host, err) || (datapath_is_usable(&host.datapath) &&
-					      connections_left(&host.datapath.objects, left, err)))
+	if (host_open(&host, DATAPATH_READ, err) ||
+	    (datapath_is_usable(&host.datapath) &&
+	     connections_left(&host.datapath.objects, left, err)))
 		return -1;
 	if (*left)
 		return keeper_add(err);
-	return keeper_exists() ? keeper_remove(err) : 0;
+	return keeper_exists() ? run_nft("delete table inet " KEEPER_TABLE "\n", "remove", err) : 0;
 }
 
 /* portmap's own DEL removes those of iptables-legacy, by whatever iptables it finds. */

@@ -13,18 +13,18 @@
 #include <string.h>
 
 #include "cni/json.h"
-#include "operator/kernel/adopt.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/networks.h"
-#include "datapath/records/owners.h"
 #include "host/container.h"
 #include "plan/hooks.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "host/ready.h"
+#include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
@@ -79,9 +79,9 @@ static bool is_claimed(const struct attachment_claims *claims, const struct migr
 {
 	for (size_t i = 0; i < claims->port_count; i++)
 		if (!memcmp(&claims->ports[i].key, &port->key, sizeof(port->key)))
-			return claims->ports[i].container_port == port->container_port &&
-			       !memcmp(claims->ports[i].container_address, port->container_address,
-				       sizeof(port->container_address));
+			return claims->ports[i].portmap.container_port == port->container_port &&
+			       !memcmp(claims->ports[i].portmap.container_address,
+				       port->container_address, sizeof(port->container_address));
 	return false;
 }
 
@@ -123,16 +123,12 @@ int take_over_check(const struct migrating *container, struct cni_error *err)
 static int prepare_host(struct taking *taking, struct cni_error *err)
 {
 	struct container *container = &taking->container;
-	const struct look_at at = {
-		.container = container, .network = taking->config.name, .adds = true};
+	const struct look_at at = {.container = container, .adds = true};
 	cleanup_plan struct plan plan = {0};
 	struct host *host = &taking->host;
 
-	if (host_open(host, PINS_ALL, err) ||
-	    container_find_veth(container, taking->environment.netns, taking->environment.ifname,
-				host, err) ||
-	    datapath_make_ready(&host->datapath, &host->addresses, container->conf.flow_entries,
-				err))
+	if (host_open(host, DATAPATH_WORK, err) || container_find_veth(container, host, err) ||
+	    host_make_ready(host, container->conf.flow_entries, err))
 		return -1;
 	container_choose_fast_path(container, &host->datapath.objects);
 	if (host_settle(host, &at, &plan, err) || host_sockets_attach(host, &container->conf, err))
@@ -168,6 +164,53 @@ static int find_claimed(const struct taking *taking, bool *claimed, struct cni_e
 	return 0;
 }
 
+/*
+ * From the claim of a port until the connections that began just before it have their records, a
+ * packet without a record must not begin one. So the port is claimed with a policy that admits no
+ * client, and opened afterwards. A TCP client sends again what was dropped meanwhile.
+ *
+ * The broadcast address, which no client has, so that no conflist has it in "sourceRanges".
+ */
+static const struct address_range nobody = {
+	.address = {[10] = 0xff, [11] = 0xff, [12] = 0xff, [13] = 0xff, [14] = 0xff, [15] = 0xff},
+	.prefix_length = 32,
+};
+
+static void close_policy(struct policy *policy)
+{
+	memset(policy->source_ranges, 0, sizeof(policy->source_ranges));
+	policy->source_ranges[0] = nobody;
+	policy->source_range_count = 1;
+}
+
+/* Whether this attachment was claimed so, and not opened. */
+static bool is_closed(const struct objects *objects, struct owner owner)
+{
+	struct policy policy;
+
+	return policy_read(objects, owner, &policy) && policy.source_range_count == 1 &&
+	       !memcmp(&policy.source_ranges[0], &nobody, sizeof(nobody));
+}
+
+static int open_policy(const struct objects *objects, struct owner owner,
+		       const struct policy *policy, struct cni_error *err)
+{
+	cleanup_lock int lock = lock_take_claims(err);
+	struct slot slot;
+
+	if (lock < 0)
+		return -1;
+	if (!owner_read(objects, owner, &slot))
+		return 0; /* its DEL has come */
+	/* Programs read the entry only where the slot says that there is one. */
+	if (policy_says_nothing(policy) && slot.has_policy) {
+		slot.has_policy = 0;
+		if (slot_write(objects, owner.slot, &slot, err))
+			return -1;
+	}
+	return policy_write(objects, owner, policy, err);
+}
+
 static int claim(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
@@ -181,8 +224,8 @@ static int claim(struct taking *taking, struct cni_error *err)
 		return 0;
 	if (connections_keep(&taking->keeping, err))
 		return -1;
-	adopt_close_policy(&taking->container.conf.policy);
-	taking->is_new = !attachment_add(objects, taking->host.socket, claims, err);
+	close_policy(&taking->container.conf.policy);
+	taking->is_new = !attachment_add(objects, claims, err);
 	return taking->is_new ? 0 : -1;
 }
 
@@ -204,7 +247,7 @@ static int complete(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
 	const struct attachment_claims *claims = &taking->container.claims;
-	struct link_name veth = {.ifindex = claims->ifindex};
+	struct link_name veth = {.ifindex = claims->record.ifindex};
 	struct cni_error failure = {0};
 	struct attachment record;
 	int result = 0;
@@ -219,14 +262,12 @@ static int complete(struct taking *taking, struct cni_error *err)
 		give_back(taking, err);
 		return -1;
 	}
-	if (attachment_read(objects, &claims->key, &record) &&
-	    adopt_is_closed(objects, record.owner) &&
-	    adopt_open_policy(objects, record.owner, &taking->policy, &failure))
+	if (attachment_read(objects, &claims->key, &record) && is_closed(objects, record.owner) &&
+	    open_policy(objects, record.owner, &taking->policy, &failure))
 		result = cni_error_chain(err, &failure);
-	bridge_entry_add_new(taking->host.socket, claims->ifindex, claims->container_mac);
-	if (taking->needs_witness && attachment_read(objects, &claims->key, &record))
-		network_has_container(&taking->host, taking->config.name, &taking->container.conf,
-				      record.owner);
+	bridge_entry_add_new(claims->record.ifindex, claims->record.container_mac);
+	if (taking->needs_witness)
+		network_has_container(&taking->host, &taking->container);
 	prerequisites_warn(&taking->host, &taking->container);
 	return result;
 }

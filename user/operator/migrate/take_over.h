@@ -2,8 +2,7 @@
 /*
  * take_over.h - what ADD would do, for a container that runs already and whose ports are in use.
  */
-#ifndef OPERATOR_MIGRATE_TAKE_OVER_H
-#define OPERATOR_MIGRATE_TAKE_OVER_H
+#pragma once
 
 #include "operator/migrate/containers.h"
 
@@ -14,5 +13,3 @@ int take_over(struct migrating *container, struct cni_error *err);
 
 /* Checks whether that can be told from what its runtime has kept. Codes as of ADD. */
 int take_over_check(const struct migrating *container, struct cni_error *err);
-
-#endif

@@ -2,11 +2,6 @@
 /* describe_json.c - what several verbs show, as JSON. */
 #include "operator/print/describe_json.h"
 
-#include <string.h>
-
-#include "lib/cleanup.h"
-#include "lib/memory.h"
-
 json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
 	char text[CNI_ADDRESS_TEXT_SIZE];
@@ -38,17 +33,4 @@ json_t *json_container(const struct view *view, const struct container_info *con
 			 "network", container->name.network, "interface", container->name.ifname,
 			 "host_interface",
 			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);
-}
-
-const char *json_container_text(const struct view *view, struct container_info *container)
-{
-	cleanup_json json_t *json = NULL;
-
-	if (!container)
-		return "null";
-	if (container->json)
-		return container->json;
-	json = json_container(view, container);
-	container->json = or_exit(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
-	return container->json;
 }

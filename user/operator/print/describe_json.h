@@ -2,8 +2,7 @@
 /*
  * describe_json.h - what several verbs show, as JSON: new references.
  */
-#ifndef OPERATOR_PRINT_DESCRIBE_JSON_H
-#define OPERATOR_PRINT_DESCRIBE_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -19,9 +18,3 @@ const char *container_kind_word(const struct container_info *container);
 /* {"name":"default/web-0","kind":"pod","id":"4f1c...","network":"bridge","interface":"eth0",
  * "host_interface":"vethb3f2d6e2"}; null for NULL. A veth that has gone is null. */
 json_t *json_container(const struct view *view, const struct container_info *container);
-
-/* The same as text, made once for each container, and freed with the view: for thousands of items.
- */
-const char *json_container_text(const struct view *view, struct container_info *container);
-
-#endif

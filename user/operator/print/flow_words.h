@@ -2,8 +2,7 @@
 /*
  * flow_words.h - what a record of a connection says, in netfilter's and the RFCs' words.
  */
-#ifndef OPERATOR_PRINT_FLOW_WORDS_H
-#define OPERATOR_PRINT_FLOW_WORDS_H
+#pragma once
 
 #include <linux/types.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ const char *flow_kind_word(enum flow_kind kind);
 const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE]);
 /* 0: there is no such word. */
 enum protocol protocol_parse(const char *word);
-
-#endif

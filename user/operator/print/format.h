@@ -2,8 +2,7 @@
 /*
  * format.h - addresses, times and numbers for people. Each function returns its `text`.
  */
-#ifndef OPERATOR_PRINT_FORMAT_H
-#define OPERATOR_PRINT_FORMAT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ const char *format_number(uint64_t number, char text[NUMBER_TEXT_SIZE]);
 const char *format_duration(uint64_t seconds, char text[DURATION_TEXT_SIZE]);
 /* Seconds of CLOCK_REALTIME as "2026-11-22T04:01:07Z"; "" where that is no time. */
 const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE]);
-
-#endif

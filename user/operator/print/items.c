@@ -12,7 +12,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 
-static int refuse_write(struct cni_error *err)
+int items_refuse_write(struct cni_error *err)
 {
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write to standard output: %s",
 			     strerror(errno));
@@ -22,7 +22,7 @@ static int write_value(struct items *items, const json_t *value, struct cni_erro
 {
 	/* In ASCII, control characters are \uNNNN, which a terminal does not obey. */
 	if (json_dumpf(value, items->file, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII))
-		return refuse_write(err);
+		return items_refuse_write(err);
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static int begin(struct items *items, struct cni_error *err)
 	return 0;
 }
 
-static int separate(struct items *items, struct cni_error *err)
+int items_next(struct items *items, struct cni_error *err)
 {
 	if (!items->count && begin(items, err))
 		return -1;
@@ -50,21 +50,19 @@ static int separate(struct items *items, struct cni_error *err)
 	return 0;
 }
 
+int items_refuse_text(struct cni_error *err)
+{
+	return cni_error_set(err, CNI_ERROR_IO,
+			     "cannot print as JSON what is not UTF-8: leave out --json");
+}
+
 int items_add(struct items *items, json_t *item, struct cni_error *err)
 {
 	cleanup_json json_t *owned = item;
 
 	if (!owned)
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "cannot print as JSON what is not UTF-8: leave out --json");
-	return separate(items, err) ? -1 : write_value(items, owned, err);
-}
-
-int items_add_text(struct items *items, const char *text, struct cni_error *err)
-{
-	if (separate(items, err))
-		return -1;
-	return fputs_unlocked(text, items->file) < 0 ? refuse_write(err) : 0;
+		return items_refuse_text(err);
+	return items_next(items, err) ? -1 : write_value(items, owned, err);
 }
 
 int items_end(struct items *items, json_t *summary, struct cni_error *err)
@@ -80,5 +78,5 @@ int items_end(struct items *items, json_t *summary, struct cni_error *err)
 			return -1;
 	}
 	fputs("}\n", items->file);
-	return fflush(items->file) ? refuse_write(err) : 0;
+	return fflush(items->file) ? items_refuse_write(err) : 0;
 }

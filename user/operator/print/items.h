@@ -3,8 +3,7 @@
  * items.h - --json: one object {"version":1,"host":NAME,"items":[...]}, an item a line, written as
  * they come. Keys are added within a version, never renamed.
  */
-#ifndef OPERATOR_PRINT_ITEMS_H
-#define OPERATOR_PRINT_ITEMS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -23,10 +22,11 @@ struct items {
 
 /* Steals the item; NULL: a text of it was not UTF-8. CNI_ERROR_IO. */
 int items_add(struct items *items, json_t *item, struct cni_error *err);
-/* An item that is JSON already. CNI_ERROR_IO. */
-int items_add_text(struct items *items, const char *text, struct cni_error *err);
+/* What the caller writes to the file next is an item. CNI_ERROR_IO. */
+int items_next(struct items *items, struct cni_error *err);
+/* CNI_ERROR_IO: a text was not UTF-8; standard output cannot be written to, as errno says. */
+int items_refuse_text(struct cni_error *err);
+int items_refuse_write(struct cni_error *err);
 /* Steals `summary`, the last key; NULL: there is none. Without items the array is empty.
  * CNI_ERROR_IO. */
 int items_end(struct items *items, json_t *summary, struct cni_error *err);
-
-#endif

@@ -7,7 +7,10 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
+#include "operator/print/describe_json.h"
 #include "operator/print/format.h"
+
+#define JSON_ENDPOINT_SIZE (ENDPOINT_TEXT_SIZE + 32)
 
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count)
 {
@@ -25,46 +28,131 @@ void output_begin(struct output *output, const struct table_column *columns, siz
 	output->items.file = stdout;
 }
 
-void output_cell(struct output *output, const char *text, json_t *json)
+/* False: the column is in no item. Written as it comes, and not by jansson, with which 500,000
+ * items take five times as long. */
+static bool begin_value(struct output *output)
 {
-	const struct table *table = &output->table;
-	const char *key = table->columns[output->cell_count].key;
+	const char *key = output->table.columns[output->cell_count].key;
+	FILE *file = output->items.file;
 
+	if (!output->cell_count)
+		items_next(&output->items, &output->failure);
+	if (!key)
+		return false;
+	fputs_unlocked(output->cell_count ? ",\"" : "{\"", file);
+	fputs_unlocked(key, file);
+	fputs_unlocked("\":", file);
+	return true;
+}
+
+static void end_value(struct output *output)
+{
+	if (++output->cell_count < output->table.column_count)
+		return;
+	output->cell_count = 0;
+	putc_unlocked('}', output->items.file);
+}
+
+void output_cell(struct output *output, const char *text, const char *json)
+{
 	if (!output->options->json) {
-		json_decref(json);
 		table_cell(&output->table, text);
 		return;
 	}
-	if (!output->cell_count)
-		output->item = or_exit(json_object());
-	if (!key)
-		json_decref(json);
-	else if (json_object_set_new(output->item, key, json))
-		items_add(&output->items, NULL, &output->failure);
-	if (++output->cell_count < table->column_count)
-		return;
-	output->cell_count = 0;
-	if (!cni_error_is_set(&output->failure))
-		items_add(&output->items, TAKE(output->item), &output->failure);
+	if (begin_value(output))
+		fputs_unlocked(json ? json : "null", output->items.file);
+	end_value(output);
+}
+
+void output_json(struct output *output, const char *text, json_t *json)
+{
+	cleanup_json json_t *owned = json;
+	cleanup_free char *dumped = NULL;
+
+	if (owned)
+		dumped = json_dumps(owned, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	else
+		items_refuse_text(&output->failure);
+	output_cell(output, text, dumped);
+}
+
+/* Whether it stands in JSON as it is. */
+static bool is_plain(const char *text)
+{
+	while (*text >= ' ' && *text < 0x7f && *text != '"' && *text != '\\')
+		text++;
+	return !*text;
 }
 
 void output_text(struct output *output, const char *text)
 {
-	output_cell(output, text ? text : "", text ? json_string(text) : json_null());
+	FILE *file = output->items.file;
+
+	if (!output->options->json || !text) {
+		output_cell(output, text ? text : "", NULL);
+	} else if (!is_plain(text)) {
+		output_json(output, text, json_string(text));
+	} else {
+		if (begin_value(output)) {
+			putc_unlocked('"', file);
+			fputs_unlocked(text, file);
+			putc_unlocked('"', file);
+		}
+		end_value(output);
+	}
 }
 
 void output_remark(struct output *output, const char *remark)
 {
-	cleanup_free char *text = remark ? cni_format("! %s", remark) : NULL;
+	bool is_marked = remark && !output->options->json;
+	cleanup_free char *text = is_marked ? cni_format("! %s", remark) : NULL;
 
-	output_cell(output, text ? text : "", remark ? json_string(remark) : json_null());
+	output_text(output, is_marked ? text : remark);
 }
 
 void output_number(struct output *output, uint64_t number)
 {
-	char text[NUMBER_TEXT_SIZE];
+	char text[NUMBER_TEXT_SIZE], json[NUMBER_TEXT_SIZE];
 
-	output_cell(output, format_number(number, text), json_integer((json_int_t)number));
+	snprintf(json, sizeof(json), "%llu", (unsigned long long)number);
+	output_cell(output, format_number(number, text), json);
+}
+
+void output_endpoint(struct output *output, const char *text,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	char bare[CNI_ADDRESS_TEXT_SIZE], made[JSON_ENDPOINT_SIZE] = "";
+
+	if (output->options->json)
+		snprintf(made, sizeof(made), "{\"address\":\"%s\",\"port\":%u}",
+			 cni_address_format(address, bare), port);
+	else if (!text)
+		format_endpoint(address, port, made);
+	output_cell(output, text ? text : made, made);
+}
+
+/* Made once for each container, and freed with the view: for thousands of items. */
+static const char *json_text_of(const struct view *view, struct container_info *container)
+{
+	cleanup_json json_t *json = NULL;
+
+	if (!container->json) {
+		json = json_container(view, container);
+		container->json = or_exit(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
+	}
+	return container->json;
+}
+
+void output_container(struct output *output, const char *text, const struct view *view,
+		      struct container_info *container)
+{
+	bool in_json = output->options->json && container;
+
+	output_cell(output,
+		    text        ? text
+		    : container ? container->text
+				: "-",
+		    in_json ? json_text_of(view, container) : NULL);
 }
 
 int output_end(struct output *output, json_t *summary, struct cni_error *err)
@@ -84,6 +172,5 @@ int output_end(struct output *output, json_t *summary, struct cni_error *err)
 void output_release(struct output *output)
 {
 	table_release(&output->table);
-	json_decref(output->item);
 	cni_error_release(&output->failure);
 }

@@ -3,39 +3,44 @@
  * output.h - rows by one description of their columns: a table for people, or with --json an item a
  * row.
  */
-#ifndef OPERATOR_PRINT_OUTPUT_H
-#define OPERATOR_PRINT_OUTPUT_H
+#pragma once
 
 #include "operator/options.h"
 #include "operator/print/items.h"
 #include "operator/print/table.h"
+#include "operator/view/view.h"
 
 /* Begins as {.options}. */
 struct output {
 	const struct options *options;
 	struct table table;
 	struct items items;
-	json_t *item;             /* the row that is being made */
-	size_t cell_count;        /* of that */
-	struct cni_error failure; /* the first */
+	size_t cell_count; /* with --json: in the row that is being made */
+	struct cni_error failure;
 };
 
 /* What follows has these columns: another table behind an empty line, or items of the same list. */
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count);
 
-/* The next cell. Steals the JSON, which is for a column with a key. Texts are printable. */
-void output_cell(struct output *output, const char *text, json_t *json);
+/* The next cell: in a table the text, which is printable, in an item the JSON; NULL: null. */
+void output_cell(struct output *output, const char *text, const char *json);
+/* Steals the JSON; NULL: a text of it was not UTF-8. */
+void output_json(struct output *output, const char *text, json_t *json);
 /* NULL: "" and null */
 void output_text(struct output *output, const char *text);
 /* "! full" and "full"; NULL: "" and null */
 void output_remark(struct output *output, const char *remark);
 /* "48,113" and 48113 */
 void output_number(struct output *output, uint64_t number);
+/* "192.0.2.1:80", unless there is another text, and {"address":"192.0.2.1","port":80} */
+void output_endpoint(struct output *output, const char *text,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
+/* "default/web-0", unless there is another text, and json_container(); NULL: "-" and null */
+void output_container(struct output *output, const char *text, const struct view *view,
+		      struct container_info *container);
 
 /* Prints the rest. Steals the summary of items, which may be NULL. CNI_ERROR_IO. */
 int output_end(struct output *output, json_t *summary, struct cni_error *err);
 void output_release(struct output *output);
 
 #define cleanup_output __attribute__((cleanup(output_release)))
-
-#endif

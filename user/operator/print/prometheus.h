@@ -2,8 +2,7 @@
 /*
  * prometheus.h - statistics in Prometheus' text format.
  */
-#ifndef OPERATOR_PRINT_PROMETHEUS_H
-#define OPERATOR_PRINT_PROMETHEUS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@ void prometheus_write(FILE *file, const struct statistics *statistics, struct vi
  * CNI_ERROR_IO. */
 int prometheus_replace(const char *path, const struct statistics *statistics, struct view *view,
 		       const struct mappings *mappings, struct cni_error *err);
-
-#endif

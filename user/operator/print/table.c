@@ -2,13 +2,12 @@
 /* table.c - rows in aligned columns, for people. */
 #include "operator/print/table.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/memory.h"
+#include "operator/print/items.h"
 
 #define FIRST_CAPACITY 4096
 #define GAP 2    /* blanks between columns */
@@ -273,17 +272,6 @@ void table_cell(struct table *table, const char *text)
 		end_row(table);
 }
 
-void table_printf(struct table *table, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	table_cell(table, text);
-}
-
 int table_end(struct table *table, struct cni_error *err)
 {
 	if (table->rows < TABLE_SAMPLE) {
@@ -293,8 +281,7 @@ int table_end(struct table *table, struct cni_error *err)
 	write_left_out(table);
 	if (!fflush(table->file) && !ferror(table->file))
 		return 0;
-	return cni_error_set(err, CNI_ERROR_IO, "cannot write to standard output: %s",
-			     strerror(errno));
+	return items_refuse_write(err);
 }
 
 void table_release(struct table *table)

@@ -8,8 +8,7 @@
  * Where lines are limited nothing is lost unseen: a text that is shortened ends with '>', a remark
  * without room has a line of its own, and columns without room are named below the table.
  */
-#ifndef OPERATOR_PRINT_TABLE_H
-#define OPERATOR_PRINT_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +30,7 @@ enum table_style {
 struct table_column {
 	const char *title;
 	enum table_style style;
-	const char *key; /* of an item of JSON: output.h; NULL: it is not in it */
+	const char *key; /* of an item of JSON (output.h); NULL: not in it; the first is */
 };
 
 /* Begins with table_begin(). */
@@ -55,12 +54,6 @@ void table_begin(struct table *table, FILE *file, const struct table_column *col
 /* The next cell. After the last one of a row the next row begins. Untrusted text must be
  * printable. */
 void table_cell(struct table *table, const char *text);
-void table_printf(struct table *table, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 /* Prints the rest, and the titles also where there is no row. CNI_ERROR_IO. */
 int table_end(struct table *table, struct cni_error *err);
 void table_release(struct table *table);
-
-#define cleanup_table __attribute__((cleanup(table_release)))
-
-#endif

@@ -2,7 +2,6 @@
 /* terminal.c - what standard output is. */
 #include "operator/print/terminal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -25,14 +24,4 @@ bool terminal_has_color(enum color color)
 		return color == COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(disabled && *disabled) && terminal &&
 	       strcmp(terminal, "dumb") != 0;
-}
-
-void terminal_begin_warning(enum color color)
-{
-	fputs(terminal_has_color(color) ? "\033[33m" : "", stdout);
-}
-
-void terminal_end_warning(enum color color)
-{
-	fputs(terminal_has_color(color) ? "\033[0m" : "", stdout);
 }

@@ -2,8 +2,7 @@
 /*
  * terminal.h - what standard output is: its width, and whether it shows colours.
  */
-#ifndef OPERATOR_PRINT_TERMINAL_H
-#define OPERATOR_PRINT_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,10 +19,3 @@ enum color {
 size_t terminal_width(void);
 /* COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb". */
 bool terminal_has_color(enum color color);
-
-/* What is printed on standard output in between is in the colour of a warning, where `color` wants
- * colours. */
-void terminal_begin_warning(enum color color);
-void terminal_end_warning(enum color color);
-
-#endif

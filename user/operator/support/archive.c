@@ -4,31 +4,77 @@
 
 #include <errno.h>
 #include <regex.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/run_command.h"
-#include "operator/support/tar.h"
 
 #define SECONDS 10
+#define BLOCK 512
 
-void archive_begin(struct archive *archive, int fd, const char *directory)
+/* Of POSIX ustar. All texts; numbers are octal and end with a NUL. */
+struct header {
+	char name[100];
+	char mode[8], owner[8], group[8];
+	char size[12], modified[12];
+	char checksum[8];
+	char type;
+	char link[100];
+	char magic[6], version[2];
+	char owner_name[32], group_name[32];
+	char major[8], minor[8];
+	char prefix[155];
+	char reserved[12];
+};
+
+_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
+
+/* The sum of the bytes of the header, with blanks in the place of the sum. */
+static void fill_checksum(struct header *header)
+{
+	const uint8_t *bytes = (const uint8_t *)header;
+	unsigned int sum = 0;
+
+	memset(header->checksum, ' ', sizeof(header->checksum));
+	for (size_t i = 0; i < sizeof(*header); i++)
+		sum += bytes[i];
+	snprintf(header->checksum, sizeof(header->checksum), "%06o", sum & 0777777);
+}
+
+/* With mode 0600; its whole name has at most 99 bytes. */
+static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
+{
+	static const char zeros[BLOCK];
+	struct header header = {.mode = "0000600",
+				.owner = "0000000",
+				.group = "0000000",
+				.type = '0',
+				.magic = "ustar",
+				.version = {'0', '0'}};
+
+	snprintf(header.name, sizeof(header.name), "%.49s/%.49s", archive->directory, name);
+	snprintf(header.size, sizeof(header.size), "%011llo", (unsigned long long)size);
+	snprintf(header.modified, sizeof(header.modified), "%011llo",
+		 (unsigned long long)time(NULL) & 077777777777);
+	fill_checksum(&header);
+	if (!archive->error && (cni_write_all(archive->fd, (const char *)&header, sizeof(header)) ||
+				cni_write_all(archive->fd, text, size) ||
+				cni_write_all(archive->fd, zeros, (BLOCK - size % BLOCK) % BLOCK)))
+		archive->error = errno;
+}
+
+void archive_begin(struct archive *archive, int fd, const char *directory, const char *preface)
 {
 	*archive = (struct archive){.fd = fd};
 	snprintf(archive->directory, sizeof(archive->directory), "%s", directory);
 	archive->manifest =
 		or_exit(open_memstream(&archive->manifest_text, &archive->manifest_size));
-}
-
-static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
-{
-	char path[100];
-
-	snprintf(path, sizeof(path), "%.49s/%.49s", archive->directory, name);
-	if (!archive->error && tar_add(archive->fd, path, text, size))
-		archive->error = errno;
+	fputs(preface, archive->manifest);
 }
 
 void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
@@ -80,7 +126,7 @@ static void filter(struct command_run *run, const char *words)
 static void take_output(struct archive *archive, const char *name, struct command_run *run,
 			const char *from)
 {
-	char why[COMMAND_FAILURE_SIZE];
+	char why[sizeof(run->errors) + 32];
 
 	if (run->length)
 		add_file(archive, name, run->output, run->length);
@@ -111,19 +157,14 @@ bool archive_run(struct archive *archive, const char *name, const char *const *a
 	return !run.timed_out;
 }
 
-bool archive_end(struct archive *archive, const char *preface)
+bool archive_end(struct archive *archive)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *whole = or_exit(open_memstream(&text, &size));
+	static const char zeros[2 * BLOCK];
 
 	or_exit(fclose(archive->manifest) ? NULL : archive->manifest_text);
-	fprintf(whole, "%s%s", preface, archive->manifest_text);
-	or_exit(fclose(whole) ? NULL : text);
-	add_file(archive, "MANIFEST", text, size);
-	free(text);
+	add_file(archive, "MANIFEST", archive->manifest_text, archive->manifest_size);
 	free(archive->manifest_text);
-	if (!archive->error && tar_end(archive->fd))
+	if (!archive->error && cni_write_all(archive->fd, zeros, sizeof(zeros)))
 		archive->error = errno;
 	errno = archive->error;
 	return !archive->error;

@@ -2,8 +2,7 @@
 /*
  * archive.h - the tar that `support` makes: each thing that was looked at, and a manifest of them.
  */
-#ifndef OPERATOR_SUPPORT_ARCHIVE_H
-#define OPERATOR_SUPPORT_ARCHIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +20,8 @@ struct archive {
 	unsigned int count, failed;
 };
 
-void archive_begin(struct archive *archive, int fd, const char *directory);
+/* The manifest begins with the preface. */
+void archive_begin(struct archive *archive, int fd, const char *directory, const char *preface);
 /* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
 void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
 		 size_t size);
@@ -33,6 +33,4 @@ void archive_note_failure(struct archive *archive, const char *name, const char 
 bool archive_run(struct archive *archive, const char *name, const char *const *arguments,
 		 const char *words);
 /* Adds the manifest, and ends the tar. False: something could not be written; errno says why. */
-bool archive_end(struct archive *archive, const char *preface);
-
-#endif
+bool archive_end(struct archive *archive);

@@ -2,8 +2,7 @@
 /*
  * redact.h - conflists without what may be secret. Without any I/O.
  */
-#ifndef OPERATOR_SUPPORT_REDACT_H
-#define OPERATOR_SUPPORT_REDACT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
  * plugins nor bpf-portmap know: tokens and passwords of other plugins (Calico's etcd, kubeconfigs)
  * have such keys. */
 void redact_conflist(json_t *list);
-
-#endif

@@ -256,9 +256,9 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 	if (fd < 0)
 		return -1;
 	cni_json_begin();
-	archive_begin(&archive, fd, name);
+	archive_begin(&archive, fd, name, preface);
 	fill(&archive, self);
-	if (!archive_end(&archive, preface) || close(fd)) {
+	if (!archive_end(&archive) || close(fd)) {
 		cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", output, strerror(errno));
 		if (is_file)
 			unlink(output);

@@ -1,10 +1,412 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* trace.c - `bpf-portmap trace`: what its operands mean. */
-#include "operator/trace/trace.h"
-
+/*
+ * trace.c - `bpf-portmap trace`: packets as the programs meet them, and those that the kernel
+ * drops.
+ *
+ * Nothing is left when it is killed: the programs tell for ten seconds at a time, their events'
+ * map forgets a reader whose file closes, and the program at the tracepoint goes with its file.
+ */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "datapath/load/loader.h"
+#include "datapath/load/maps.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/kernel/namespaces.h"
+#include "operator/print/items.h"
+#include "operator/print/flow_words.h"
+#include "operator/trace/words.h"
 #include "operator/verbs.h"
+
+/* For which the programs tell without being asked again: a busy machine may let this wait. */
+#define ASKED_SECONDS 10
+#define POLL 200          /* ms */
+#define SAME_DROP 1000000 /* ns from a program's verdict to the kernel's drop */
+#define NSEC_PER_SEC 1000000000ULL
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+struct live {
+	struct options options; /* with what the operands say */
+	struct view view;
+	bool colors;
+	struct tracing tracing;
+	struct trace_filter filter;
+	struct kernel_names names;
+	uint32_t *namespaces; /* inodes */
+	size_t namespace_count;
+	uint64_t namespaces_read_at; /* ns */
+	uint64_t shown;
+	struct told last_drop; /* by a program of ours; time 0: none */
+	bool netfilter_said;
+	uint64_t realtime; /* minus CLOCK_MONOTONIC, ns */
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal)
+{
+	stopped = 1;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_nsec;
+}
+
+/* As a filter. */
+static const uint8_t any[CNI_ADDRESS_SIZE];
+
+static bool has_filter(const struct trace_filter *filter)
+{
+	return filter->port || memcmp(filter->address, any, CNI_ADDRESS_SIZE) != 0;
+}
+
+static bool matches(const struct trace_filter *filter, const uint8_t *source, uint16_t source_port,
+		    const uint8_t *destination, uint16_t destination_port)
+{
+	if (filter->port && filter->port != source_port && filter->port != destination_port)
+		return false;
+	return !memcmp(filter->address, any, CNI_ADDRESS_SIZE) ||
+	       !memcmp(filter->address, source, CNI_ADDRESS_SIZE) ||
+	       !memcmp(filter->address, destination, CNI_ADDRESS_SIZE);
+}
+
+/* The connection of a packet that the kernel dropped between the hooks. */
+static bool find_connection(const struct live *live, const struct trace_drop *drop,
+			    struct trace_connection *found)
+{
+	return trace_find_connection(&live->view, drop->protocol, &drop->tuple, INWARDS, found) ||
+	       trace_find_connection(&live->view, drop->protocol, &drop->tuple, OUTWARDS, found);
+}
+
+static bool is_endpoint(const struct live *live, const uint8_t *address)
+{
+	struct endpoint_key key;
+	struct endpoint endpoint;
+
+	memcpy(key.address, address, CNI_ADDRESS_SIZE);
+	return endpoint_read(&live->view.datapath.objects, &key, &endpoint);
+}
+
+static bool is_mapped(const struct live *live, const struct trace_drop *drop)
+{
+	struct portmap_key key = {.protocol = drop->protocol,
+				  .host_port = drop->tuple.destination_port};
+	const uint8_t *destination = drop->tuple.destination;
+	struct portmap portmap;
+
+	memcpy(key.host_address, destination, CNI_ADDRESS_SIZE);
+	if (portmap_read(&live->view.datapath.objects, &key, &portmap))
+		return true;
+	memcpy(key.host_address,
+	       cni_address_is_ipv4(destination) ? cni_address_any_ipv4 : cni_address_any_ipv6,
+	       CNI_ADDRESS_SIZE);
+	return portmap_read(&live->view.datapath.objects, &key, &portmap);
+}
+
+static bool is_known_namespace(const struct live *live, uint32_t inode)
+{
+	for (size_t i = 0; i < live->namespace_count; i++)
+		if (live->namespaces[i] == inode)
+			return true;
+	return false;
+}
+
+/* Keeps no file open: that would keep the namespace of a container that ends, and its veth. */
+static void read_namespaces(struct live *live)
+{
+	struct namespaces found = {0};
+	struct stat status;
+
+	live->namespace_count = 0;
+	namespaces_read(&found, live->view.socket);
+	for (size_t i = 0; i < found.count; i++) {
+		uint32_t *inode = ARRAY_ADD(live->namespaces, live->namespace_count);
+
+		*inode = fstat(found.list[i].fd, &status) ? 0 : (uint32_t)status.st_ino;
+	}
+	namespaces_release(&found);
+}
+
+/* Whether a veth of this host leads there. Containers come and go: it is looked again, at most once
+ * a second. */
+static bool is_containers_namespace(struct live *live, uint32_t inode)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (is_known_namespace(live, inode))
+		return true;
+	if (live->namespaces_read_at && now - live->namespaces_read_at < NSEC_PER_SEC)
+		return false;
+	live->namespaces_read_at = now;
+	read_namespaces(live);
+	return is_known_namespace(live, inode);
+}
+
+/* The program at the tracepoint tells of more than what is wanted. `found` may be NULL. */
+static bool drop_is_wanted(struct live *live, const struct trace_drop *drop,
+			   const struct trace_connection *found)
+{
+	const struct trace_tuple *tuple = &drop->tuple;
+	bool wanted = matches(&live->filter, tuple->source, tuple->source_port, tuple->destination,
+			      tuple->destination_port);
+
+	if (found)
+		wanted = wanted || matches(&live->filter, found->value.external_address,
+					   found->value.external_port, found->key.outside,
+					   found->value.peer_port);
+	if (!wanted)
+		return false;
+	if (drop->in_container)
+		return (is_endpoint(live, tuple->source) ||
+			is_endpoint(live, tuple->destination)) &&
+		       is_containers_namespace(live, drop->netns);
+	return found || is_endpoint(live, tuple->source) || is_endpoint(live, tuple->destination) ||
+	       is_mapped(live, drop) || has_filter(&live->filter);
+}
+
+/* The kernel drops what a program of ours has refused: that is known already. */
+static bool is_our_own_drop(struct live *live, const struct told *told)
+{
+	const struct told *last = &live->last_drop;
+	bool same = last->event.time && last->cpu == told->cpu &&
+		    told->drop.time - last->event.time < SAME_DROP &&
+		    !memcmp(&last->event.after, &told->drop.tuple, sizeof(told->drop.tuple));
+
+	if (same)
+		live->last_drop.event.time = 0;
+	return same;
+}
+
+static void print_time(const struct live *live, const struct told *told)
+{
+	uint64_t ns = told->event.time + live->realtime;
+	time_t second = (time_t)(ns / NSEC_PER_SEC);
+	char text[16] = "";
+	struct tm parts;
+
+	if (localtime_r(&second, &parts))
+		strftime(text, sizeof(text), "%H:%M:%S", &parts);
+	printf("%s.%03u cpu%u ", text, (unsigned int)(ns % NSEC_PER_SEC / 1000000), told->cpu);
+}
+
+/* An object a line, of which `body`, which is stolen, has the rest. */
+static int print_json(const struct live *live, const struct told *told, json_t *body,
+		      struct cni_error *err)
+{
+	uint64_t ns = told->event.time + live->realtime;
+	time_t second = (time_t)(ns / NSEC_PER_SEC);
+	char host[HOST_NAME_MAX + 1] = "", text[24] = "", moment[40];
+	cleanup_json json_t *line = NULL;
+	struct tm parts;
+
+	gethostname(host, sizeof(host) - 1);
+	cni_make_utf8(host);
+	if (gmtime_r(&second, &parts))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &parts);
+	snprintf(moment, sizeof(moment), "%s.%06uZ", text,
+		 (unsigned int)(ns % NSEC_PER_SEC / 1000));
+	line = json_pack("{s:i, s:s, s:s, s:i}", "version", ITEMS_VERSION, "host", host, "time",
+			 moment, "cpu", (int)told->cpu);
+	json_object_update(line, body);
+	json_decref(body);
+	if (json_dumpf(line, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) || putchar('\n') == EOF)
+		return items_refuse_write(err);
+	return 0;
+}
+
+static int show_event(struct live *live, const struct told *told, struct cni_error *err)
+{
+	char interface[IF_NAMESIZE];
+	struct trace_words words;
+	bool is_marked;
+
+	trace_words_of(&live->view, &told->event, &words);
+	if (words.outcome == OUTCOME_DROPPED)
+		live->last_drop = *told;
+	else if (live->filter.drops)
+		return 0;
+	live->shown++;
+	if (live->options.json)
+		return print_json(live, told, trace_event_json(&live->view, &told->event, &words),
+				  err);
+	print_time(live, told);
+	view_interface(&live->view, told->event.ifindex, interface);
+	printf("%s %s %s  ", interface, trace_is_ingress(told->event.hook) ? "in" : "out",
+	       trace_program_name(told->event.hook));
+	trace_print_packet(stdout, &told->event);
+	fputs("  ", stdout);
+	is_marked = live->colors && words.outcome == OUTCOME_DROPPED;
+	fputs(is_marked ? YELLOW : "", stdout);
+	trace_print_words(stdout, &words);
+	fputs(is_marked ? PLAIN : "", stdout);
+	putchar('\n');
+	return 0;
+}
+
+/* Once: the kernel does not say which rule it was. */
+static void say_who_tells(struct live *live, const struct trace_drop *drop,
+			  const struct trace_connection *found)
+{
+	const char *reason = kernel_reason(&live->names, drop->reason);
+	uint16_t port = found && found->value.kind == FLOW_MAPPING ? found->value.external_port
+								   : live->filter.port;
+	char text[8] = "";
+
+	if (live->netfilter_said || !reason || strcmp(reason, "NETFILTER_DROP") != 0)
+		return;
+	live->netfilter_said = true;
+	fflush(stdout);
+	if (port)
+		snprintf(text, sizeof(text), " %u", port);
+	fprintf(stderr,
+		"netfilter dropped it (FORWARD or another chain): bpf-portmap doctor%s tells which"
+		" rule\n",
+		text);
+}
+
+static int show_drop(struct live *live, const struct told *told, struct cni_error *err)
+{
+	struct trace_connection connection;
+	const struct trace_connection *found =
+		find_connection(live, &told->drop, &connection) ? &connection : NULL;
+
+	if (is_our_own_drop(live, told) || !drop_is_wanted(live, &told->drop, found))
+		return 0;
+	live->shown++;
+	if (live->options.json)
+		return print_json(live, told,
+				  trace_drop_json(&live->view, &live->names, &told->drop), err);
+	print_time(live, told);
+	fputs("kernel  ", stdout);
+	fputs(live->colors ? YELLOW : "", stdout);
+	trace_print_drop(stdout, &live->names, &told->drop);
+	fputs(live->colors ? PLAIN : "", stdout);
+	putchar('\n');
+	say_who_tells(live, &told->drop, found);
+	return 0;
+}
+
+static bool is_enough(const struct live *live)
+{
+	return live->options.limit && live->shown >= live->options.limit;
+}
+
+static int show_all(struct live *live, struct cni_error *err)
+{
+	int result = 0;
+
+	for (size_t i = 0; !result && i < live->tracing.count && !is_enough(live); i++) {
+		const struct told *told = &live->tracing.told[i];
+
+		result = told->event.hook == TRACE_KERNEL ? show_drop(live, told, err)
+							  : show_event(live, told, err);
+	}
+	if (fflush(stdout))
+		return items_refuse_write(err);
+	return result;
+}
+
+static int loop(struct live *live, struct cni_error *err)
+{
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), asked = 0, now = begin;
+	uint64_t most = live->options.seconds * NSEC_PER_SEC;
+
+	while (!stopped && !is_enough(live) && (!most || now - begin < most)) {
+		if (now - asked >= NSEC_PER_SEC / 2) {
+			if (tracing_is_outdated(&live->tracing, live->view.datapath.directory))
+				return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
+						     "the programs were replaced, and what the new"
+						     " ones do is not shown: run it again");
+			if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+				return -1;
+			live->realtime = clock_ns(CLOCK_REALTIME) - now;
+			asked = now;
+		}
+		if (tracing_read(&live->tracing, POLL, err) || show_all(live, err))
+			return -1;
+		now = clock_ns(CLOCK_MONOTONIC);
+	}
+	return tracing_ask(&live->tracing, &live->filter, 0, err);
+}
+
+/* A program that the kernel refuses is no reason not to show what ours tell. */
+static int attach_drops(struct live *live)
+{
+	struct cni_error err = {0};
+	bool has_reason = false;
+	int fd = loader_attach_drops(&live->view.datapath.objects, live->tracing.events,
+				     &live->filter, &has_reason, &err);
+
+	if (fd < 0)
+		fprintf(stderr, "bpf-portmap: what the kernel drops is not shown: %s\n",
+			cni_error_message(&err));
+	else if (!has_reason)
+		fputs("bpf-portmap: Linux before 5.17 says where it drops a packet, not why\n",
+		      stderr);
+	else
+		kernel_names_prepare(&live->names);
+	cni_error_release(&err);
+	return fd;
+}
+
+/* What to run if this has not answered the question. */
+static void print_end(const struct live *live)
+{
+	const struct options *options = &live->options;
+	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE], port[16] = "";
+	bool has_host = options->host.is_set;
+	const char *protocol = options->protocol ? protocol_word(options->protocol, word) : "";
+
+	if (options->port.port)
+		snprintf(port, sizeof(port), "%sport %u", *protocol ? " " : "", options->port.port);
+	fprintf(stderr, "%llu shown", (unsigned long long)live->shown);
+	if (live->tracing.lost)
+		fprintf(stderr, ", %llu lost", (unsigned long long)live->tracing.lost);
+	fprintf(stderr,
+		". Every function of the kernel that a packet meets:"
+		" pwru --filter-track-skb --output-tuple '%s%s%s%s%s'\n",
+		has_host ? "host " : "",
+		has_host ? cni_address_format(options->host.address, address) : "",
+		has_host && (*protocol || *port) ? " and " : "", protocol, port);
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int trace(struct live *live, struct cni_error *err)
+{
+	cleanup_close int locked = tracing_lock(live->view.datapath.directory, 0, err);
+	cleanup_close int drops = -1;
+
+	if (locked < 0 || tracing_open(&live->tracing, &live->view.datapath.objects, err))
+		return -1;
+	drops = attach_drops(live);
+	catch_signals();
+	if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+		return -1;
+	fputs("bpf-portmap: tracing; Ctrl-C ends it\n", stderr);
+	if (loop(live, err))
+		return -1;
+	print_end(live);
+	return 0;
+}
 
 static int refuse(struct cni_error *err, const char *word, const char *must)
 {
@@ -13,23 +415,22 @@ static int refuse(struct cni_error *err, const char *word, const char *must)
 }
 
 /* As tcpdump's: "host 192.0.2.10 and tcp port 8080" */
-static int parse_words(char *const *words, struct live_wish *wish, struct cni_error *err)
+static int parse_words(struct options *options, char *const *words, struct cni_error *err)
 {
 	for (; *words; words++) {
 		enum protocol protocol = protocol_parse(*words);
 
 		if (protocol) {
-			wish->port.protocol = protocol;
+			options->protocol = protocol;
 		} else if (!strcmp(*words, "host") && words[1]) {
-			if (cni_address_parse(*++words, wish->host))
+			if (cni_address_parse(*++words, options->host.address))
 				return refuse(err, *words, "an address");
+			options->host.is_set = true;
 		} else if (!strcmp(*words, "port") && words[1]) {
-			enum protocol before = wish->port.protocol;
-
-			if (!options_parse_port(*++words, &wish->port))
+			if (!options_parse_port(*++words, &options->port))
 				return refuse(err, *words, "a port");
-			if (!wish->port.protocol)
-				wish->port.protocol = before;
+			if (options->port.protocol)
+				options->protocol = options->port.protocol;
 		} else if (strcmp(*words, "and") != 0 && strcmp(*words, "proto") != 0) {
 			return refuse(err, *words, "host ADDRESS, port PORT or a protocol");
 		}
@@ -37,27 +438,33 @@ static int parse_words(char *const *words, struct live_wish *wish, struct cni_er
 	return 0;
 }
 
-static int run(const struct options *options, char *const *operands, struct view *view,
-	       struct cni_error *err)
+static int run(struct live *live, char *const *operands, struct cni_error *err)
 {
-	struct live_wish wish = {.port = options->port};
+	struct options *options = &live->options;
 
-	if (options->host.is_set)
-		memcpy(wish.host, options->host.address, CNI_ADDRESS_SIZE);
-	if (options->protocol)
-		wish.port.protocol = options->protocol;
-	if (parse_words(operands, &wish, err) || view_open(view, err))
+	if (!options->protocol)
+		options->protocol = options->port.protocol;
+	if (parse_words(options, operands, err) || view_open(&live->view, err))
 		return -1;
-	if (view->is_empty)
+	if (live->view.is_empty)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "there is nothing to trace");
-	return trace_live(options, &wish, view, err);
+	live->filter = (struct trace_filter){
+		.port = options->port.port, .protocol = options->protocol, .drops = options->drops};
+	if (options->host.is_set)
+		memcpy(live->filter.address, options->host.address, CNI_ADDRESS_SIZE);
+	return trace(live, err);
 }
 
 int verb_trace(const struct options *options, char *const *operands, struct cni_error *err)
 {
-	struct view view = {0};
-	int result = run(options, operands, &view, err);
+	struct live live = {.options = *options, .colors = terminal_has_color(options->color)};
+	int result;
 
-	view_close(&view);
+	tracing_clear(&live.tracing);
+	result = run(&live, operands, err);
+	tracing_close(&live.tracing);
+	kernel_names_release(&live.names);
+	free(live.namespaces);
+	view_close(&live.view);
 	return result;
 }

@@ -10,21 +10,11 @@
 #include "operator/print/describe_json.h"
 #include "operator/print/flow_words.h"
 #include "operator/print/format.h"
+#include "operator/view/statistics.h"
 
 #define LOOPBACK 1 /* its ifindex in every network namespace */
 
 #define BIT(counter) (1ULL << (offsetof(struct counters, counter) / sizeof(__u64)))
-
-struct counter_text {
-	const char *name;
-	const char *meaning;
-};
-
-static const struct counter_text counter_texts[] = {
-#define X(name, meaning) {#name, meaning},
-	COUNTERS(X)
-#undef X
-};
 
 static const struct {
 	__u64 bit;
@@ -89,10 +79,10 @@ static bool is_changed(const struct trace_event *event)
 /* A drop's counter. A fragment's fate may have been decided with the first one, which counted. */
 static void find_reason(const struct trace_event *event, struct trace_words *words)
 {
-	for (size_t i = 0; i < sizeof(counter_texts) / sizeof(counter_texts[0]); i++)
-		if (event->counted >> i & 1 && !strncmp(counter_texts[i].name, "drop_", 5)) {
-			words->reason = counter_texts[i].name + 5;
-			words->meaning = counter_texts[i].meaning;
+	for (size_t i = 0; i < counter_word_count; i++)
+		if (event->counted >> i & 1 && !strncmp(counter_words[i].name, "drop_", 5)) {
+			words->reason = counter_words[i].name + 5;
+			words->meaning = counter_words[i].meaning;
 			return;
 		}
 	if (event->fragment)

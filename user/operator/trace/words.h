@@ -2,8 +2,7 @@
 /*
  * words.h - what an event says: in words, and as JSON.
  */
-#ifndef OPERATOR_TRACE_WORDS_H
-#define OPERATOR_TRACE_WORDS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -63,5 +62,3 @@ json_t *trace_event_json(const struct view *view, const struct trace_event *even
 			 const struct trace_words *words);
 json_t *trace_drop_json(const struct view *view, struct kernel_names *names,
 			const struct trace_drop *drop);
-
-#endif

@@ -12,6 +12,7 @@
 #include "cni/json.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "operator/conflists.h"
 
 static const char *const directories[] = {ADD_CACHE, "/var/lib/cni/cache/results"};
 
@@ -116,20 +117,6 @@ static json_t *decode_list(const json_t *cached)
 	return json_loadb((const char *)list, length, 0, NULL);
 }
 
-/* Under the alias its type is portmap. */
-static json_t *find_ours(const json_t *list)
-{
-	static const char *const types[] = {"bpf-portmap", "portmap"};
-	json_t *plugin;
-	size_t i;
-
-	for (size_t type = 0; type < sizeof(types) / sizeof(types[0]); type++)
-		json_array_foreach (json_object_get(list, "plugins"), i, plugin)
-			if (!strcmp(add_cache_text(plugin, "type"), types[type]))
-				return plugin;
-	return NULL;
-}
-
 /* Those arguments that the plugin declares. */
 static json_t *make_runtime_config(const json_t *plugin, const json_t *cached)
 {
@@ -146,8 +133,10 @@ static json_t *make_runtime_config(const json_t *plugin, const json_t *cached)
 json_t *add_cache_config(const json_t *cached)
 {
 	cleanup_json json_t *list = decode_list(cached);
-	json_t *plugin = find_ours(list), *config;
+	json_t *plugin = conflist_plugin(list, "bpf-portmap"), *config;
 
+	/* Under the alias its type is portmap. */
+	plugin = plugin ? plugin : conflist_plugin(list, "portmap");
 	if (!plugin)
 		return NULL;
 	config = json_copy(plugin);

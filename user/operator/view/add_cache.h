@@ -2,8 +2,7 @@
 /*
  * add_cache.h - what runtimes keep of their ADDs: libcni's cache.
  */
-#ifndef OPERATOR_VIEW_ADD_CACHE_H
-#define OPERATOR_VIEW_ADD_CACHE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ json_t *add_cache_config(const json_t *cached);
 
 /* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
 char *add_cache_arguments(const json_t *cached);
-
-#endif

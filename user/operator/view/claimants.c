@@ -9,17 +9,12 @@
 #include "lib/memory.h"
 #include "net/netlink.h"
 
-void port_question_release(struct port_question *question)
-{
-	free(question->keys);
-	*question = (struct port_question){0};
-}
-
 void claimants_release(struct claimants *claimants)
 {
 	sockets_release(&claimants->sockets);
 	nat_rule_list_release(&claimants->rules);
 	free(claimants->holders);
+	free(claimants->keys);
 	*claimants = (struct claimants){0};
 }
 
@@ -34,11 +29,10 @@ bool claimant_socket_has(const struct host_socket *socket, const struct portmap_
 	return !memcmp(socket->address, key->host_address, CNI_ADDRESS_SIZE);
 }
 
-static bool socket_is_asked_for(const struct port_question *question,
-				const struct host_socket *socket)
+static bool socket_is_asked_for(const struct claimants *claimants, const struct host_socket *socket)
 {
-	for (size_t i = 0; i < question->count; i++)
-		if (claimant_socket_has(socket, &question->keys[i]))
+	for (size_t i = 0; i < claimants->key_count; i++)
+		if (claimant_socket_has(socket, &claimants->keys[i]))
 			return true;
 	return false;
 }
@@ -56,8 +50,7 @@ static void find_holders(struct claimants *claimants)
 	processes_find(claimants->holders, sockets->count, NULL);
 }
 
-int claimants_find_sockets(struct claimants *claimants, const struct port_question *question,
-			   struct cni_error *err)
+int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
@@ -68,17 +61,17 @@ int claimants_find_sockets(struct claimants *claimants, const struct port_questi
 		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
 			return -1;
 	for (size_t i = 0; i < found->count; i++)
-		if (socket_is_asked_for(question, &found->sockets[i]))
+		if (socket_is_asked_for(claimants, &found->sockets[i]))
 			found->sockets[kept++] = found->sockets[i];
 	found->count = kept;
 	find_holders(claimants);
 	return 0;
 }
 
-bool claimant_rule_has(const struct port_question *question, const struct nat_rule *rule,
+bool claimant_rule_has(const struct claimants *claimants, const struct nat_rule *rule,
 		       const struct portmap_key *key)
 {
-	const struct address_list *list = question->addresses;
+	const struct address_list *list = claimants->addresses;
 
 	/* The rules are for packets that come in; none of them has a loopback destination. */
 	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port) ||
@@ -94,39 +87,28 @@ bool claimant_rule_has(const struct port_question *question, const struct nat_ru
 
 static bool rule_is_asked_for(const void *context, const struct nat_rule *rule)
 {
-	const struct port_question *question = context;
+	const struct claimants *claimants = context;
 
-	for (size_t i = 0; i < question->count; i++)
-		if (claimant_rule_has(question, rule, &question->keys[i]))
+	for (size_t i = 0; i < claimants->key_count; i++)
+		if (claimant_rule_has(claimants, rule, &claimants->keys[i]))
 			return true;
 	return false;
 }
 
-int claimants_find_rules(struct claimants *claimants, const struct port_question *question,
-			 struct cni_error *err)
+int claimants_find_rules(struct claimants *claimants, struct cni_error *err)
 {
-	const struct nat_question all = {NAT_AT_PREROUTING, rule_is_asked_for, question};
+	const struct nat_question all = {NAT_AT_PREROUTING, rule_is_asked_for, claimants};
 
 	return nat_rules_find(&claimants->rules, &all, err);
-}
-
-static int compare_inodes(const void *left, const void *right)
-{
-	const struct socket_process *a = left, *b = right;
-
-	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
 struct socket_process claimant_process(const struct claimants *claimants,
 				       const struct host_socket *socket)
 {
-	struct socket_process wanted = {.inode = socket->inode};
-	const struct socket_process *found =
-		claimants->holders ? bsearch(&wanted, claimants->holders, claimants->sockets.count,
-					     sizeof(wanted), compare_inodes)
-				   : NULL;
-
-	return found ? *found : wanted;
+	for (size_t i = 0; i < claimants->sockets.count; i++)
+		if (claimants->holders[i].inode == socket->inode)
+			return claimants->holders[i];
+	return (struct socket_process){0};
 }
 
 void claimant_holder(const struct claimants *claimants, const struct host_socket *socket,

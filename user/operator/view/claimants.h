@@ -3,8 +3,7 @@
  * claimants.h - who else could have a host port: processes of the host that listen, and rules of
  * NAT (portmap's, Docker's, netavark's, kube-proxy's).
  */
-#ifndef OPERATOR_VIEW_CLAIMANTS_H
-#define OPERATOR_VIEW_CLAIMANTS_H
+#pragma once
 
 #include <linux/types.h>
 
@@ -15,29 +14,21 @@
 #include "net/processes.h"
 #include "net/sockets.h"
 
-/* Begins as {0}. The keys are malloc'ed. */
-struct port_question {
-	const struct address_list *addresses; /* of the host */
-	struct portmap_key *keys;
-	size_t count;
-};
-
-void port_question_release(struct port_question *question);
-
-#define cleanup_question __attribute__((cleanup(port_question_release)))
-
 /* Begins as {0}. */
 struct claimants {
+	/* What is asked. */
+	const struct address_list *addresses; /* of the host */
+	struct portmap_key *keys;             /* malloc'ed */
+	size_t key_count;
+	/* What was found. */
 	struct socket_list sockets;     /* that have one of the ports */
-	struct socket_process *holders; /* of these sockets, ordered by inode */
+	struct socket_process *holders; /* of these sockets, in another order */
 	struct nat_rule_list rules;     /* in the order in which packets meet them */
 };
 
 /* CNI_ERROR_KERNEL_REFUSED: they cannot be told. */
-int claimants_find_sockets(struct claimants *claimants, const struct port_question *question,
-			   struct cni_error *err);
-int claimants_find_rules(struct claimants *claimants, const struct port_question *question,
-			 struct cni_error *err);
+int claimants_find_sockets(struct claimants *claimants, struct cni_error *err);
+int claimants_find_rules(struct claimants *claimants, struct cni_error *err);
 void claimants_release(struct claimants *claimants);
 
 #define cleanup_claimants __attribute__((cleanup(claimants_release)))
@@ -45,7 +36,7 @@ void claimants_release(struct claimants *claimants);
 /* Whether the socket has the port of this key, at one of its addresses. */
 bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key);
 /* Whether the rule may translate what comes to this key, at one of the host's addresses. */
-bool claimant_rule_has(const struct port_question *question, const struct nat_rule *rule,
+bool claimant_rule_has(const struct claimants *claimants, const struct nat_rule *rule,
 		       const struct portmap_key *key);
 
 #define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
@@ -61,5 +52,3 @@ struct socket_process claimant_process(const struct claimants *claimants,
 const char *claimant_engine(const struct nat_rule *rule);
 /* The container's ID in portmap's or netavark's comment; "": there is none. */
 void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE]);
-
-#endif

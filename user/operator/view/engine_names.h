@@ -4,8 +4,7 @@
  * sandboxes, as files have them: no engine is asked. Records of containers that were adopted have
  * none.
  */
-#ifndef OPERATOR_VIEW_ENGINE_NAMES_H
-#define OPERATOR_VIEW_ENGINE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ const char *engine_name_write(struct engine_names *names, const char *container_
 const char *engine_id(const char *container_id);
 
 void engine_names_release(struct engine_names *names);
-
-#endif

@@ -10,24 +10,16 @@
 #include "lifetime.h"
 
 #include "datapath/load/maps.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 
-static enum walk add_mapping(const void *key, const void *value, void *context,
-			     struct cni_error *err)
+static void add_mapping(struct mappings *mappings, const struct portmap_key *key,
+			const struct portmap *portmap)
 {
-	struct mappings *mappings = context;
-	struct mapping *mapping;
-
-	if (((const struct portmap_key *)key)->waiter)
-		return WALK_ON;
-	mapping = ARRAY_ADD(mappings->list, mappings->count);
-	*mapping = (struct mapping){0};
-	memcpy(&mapping->key, key, sizeof(mapping->key));
-	memcpy(&mapping->portmap, value, sizeof(mapping->portmap));
-	mapping->last_port = mapping->key.host_port;
-	return WALK_ON;
+	if (!key->waiter)
+		*ARRAY_ADD(mappings->list, mappings->count) = (struct mapping){
+			.key = *key, .portmap = *portmap, .last_port = key->host_port};
 }
 
 /* Without a port last; IPv4 before IPv6. */
@@ -49,11 +41,14 @@ static int compare(const void *one, const void *other)
 
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err)
 {
-	if (map_walk(&view->datapath.objects, MAP_PORTMAPS, add_mapping, mappings, err))
-		return -1;
+	cleanup_walk struct map_walk walk = {.objects = &view->datapath.objects,
+					     .map = MAP_PORTMAPS};
+
+	while (map_next(&walk, err))
+		add_mapping(mappings, walk.key, walk.value);
 	if (mappings->count)
 		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
-	return 0;
+	return walk.failed ? -1 : 0;
 }
 
 /* Those of one range follow one another. */
@@ -97,44 +92,36 @@ void mappings_join_ranges(struct mappings *mappings)
 	qsort(list, mappings->count, sizeof(*list), compare);
 }
 
-struct masqueraded {
-	struct mappings *mappings;
-	bool *has_port; /* by slot */
-};
-
-static enum walk add_masqueraded(const void *key, const void *value, void *context,
-				 struct cni_error *err)
+static void add_masqueraded(struct mappings *mappings, const struct endpoint_key *key,
+			    struct owner owner)
 {
-	const struct masqueraded *masqueraded = context;
-	const struct endpoint_key *address = key;
-	const struct endpoint *endpoint = value;
-	struct mappings *mappings = masqueraded->mappings;
-	struct mapping *mapping;
+	struct mapping *mapping = ARRAY_ADD(mappings->list, mappings->count);
 
-	if (!endpoint->masquerade || endpoint->owner.slot >= MAX_SLOTS ||
-	    masqueraded->has_port[endpoint->owner.slot])
-		return WALK_ON;
-	mapping = ARRAY_ADD(mappings->list, mappings->count);
-	*mapping = (struct mapping){.portmap.owner = endpoint->owner};
-	memcpy(mapping->key.host_address, address->address, CNI_ADDRESS_SIZE);
-	memcpy(mapping->portmap.container_address, address->address, CNI_ADDRESS_SIZE);
-	return WALK_ON;
+	*mapping = (struct mapping){.portmap.owner = owner};
+	memcpy(mapping->key.host_address, key->address, CNI_ADDRESS_SIZE);
+	memcpy(mapping->portmap.container_address, key->address, CNI_ADDRESS_SIZE);
 }
 
 int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err)
 {
-	cleanup_free bool *has_port = or_exit(calloc(MAX_SLOTS, sizeof(*has_port)));
-	struct masqueraded masqueraded = {mappings, has_port};
+	cleanup_walk struct map_walk walk = {.objects = &view->datapath.objects,
+					     .map = MAP_ENDPOINTS};
+	cleanup_free bool *has_port = or_exit(calloc(MAX_SLOTS, sizeof(*has_port))); /* by slot */
 
 	for (size_t i = 0; i < mappings->count; i++)
 		if (mappings->list[i].portmap.owner.slot < MAX_SLOTS)
 			has_port[mappings->list[i].portmap.owner.slot] = true;
-	if (map_walk(&view->datapath.objects, MAP_ENDPOINTS, add_masqueraded, &masqueraded, err))
-		return -1;
+	while (map_next(&walk, err)) {
+		const struct endpoint *endpoint = walk.value;
+
+		if (endpoint->masquerade && endpoint->owner.slot < MAX_SLOTS &&
+		    !has_port[endpoint->owner.slot])
+			add_masqueraded(mappings, walk.key, endpoint->owner);
+	}
 	if (mappings->count)
 		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
-	return 0;
+	return walk.failed ? -1 : 0;
 }
 
 size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
@@ -191,44 +178,36 @@ static struct mapping *find(const struct mappings *mappings, const struct connec
 	return bsearch(&wanted, mappings->list, mappings->count, sizeof(*found), compare);
 }
 
-struct count {
-	struct mappings *mappings;
-	struct view *view;
-};
-
 static bool flow_is_closed(const struct connection_key *key, const struct connection *connection)
 {
 	return key->protocol == PROTOCOL_TCP && state_is_closed(connection->state);
 }
 
-static enum walk count_flow(const void *key, const void *value, void *context,
-			    struct cni_error *err)
+static void count_flow(const struct mappings *mappings, struct view *view,
+		       const struct connection_key *key, const struct connection *connection)
 {
-	const struct connection *connection = value;
-	struct count *count = context;
 	struct mapping *mapping;
 
 	/* A closed one is remembered for late segments, and is no connection any more. */
 	if ((connection->kind != FLOW_MAPPING && connection->kind != FLOW_MASQUERADE) ||
-	    flow_is_closed(key, connection) || !view_is_alive(count->view, key, connection))
-		return WALK_ON;
-	mapping = find(count->mappings, key, connection);
-	if (!mapping ||
-	    memcmp(&mapping->portmap.owner, &connection->owner, sizeof(struct owner)) != 0)
-		return WALK_ON;
+	    flow_is_closed(key, connection) || !view_is_alive(view, key, connection))
+		return;
+	mapping = find(mappings, key, connection);
+	if (!mapping || !owner_is(mapping->portmap.owner, connection->owner))
+		return;
 	mapping->flows++;
 	mapping->half_open += !(connection->state & STATE_ASSURED);
-	return WALK_ON;
 }
 
 int mappings_count_flows(struct mappings *mappings, struct view *view, struct cni_error *err)
 {
-	struct count count = {mappings, view};
+	cleanup_walk struct map_walk walk = {.objects = &view->datapath.objects,
+					     .map = MAP_CONNECTIONS};
 
 	/* bsearch() must not get NULL. */
-	if (!mappings->count)
-		return 0;
-	return map_walk(&view->datapath.objects, MAP_CONNECTIONS, count_flow, &count, err);
+	while (mappings->count && map_next(&walk, err))
+		count_flow(mappings, view, walk.key, walk.value);
+	return walk.failed ? -1 : 0;
 }
 
 bool mapping_matches(const struct mapping *mapping, const struct container_info *container,

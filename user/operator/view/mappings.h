@@ -2,8 +2,7 @@
 /*
  * mappings.h - the mapped ports, with the connections that each has now.
  */
-#ifndef OPERATOR_VIEW_MAPPINGS_H
-#define OPERATOR_VIEW_MAPPINGS_H
+#pragma once
 
 #include "operator/options.h"
 #include "operator/print/format.h"
@@ -49,5 +48,3 @@ bool mapping_matches(const struct mapping *mapping, const struct container_info 
 		     const struct options *options);
 
 #define cleanup_mappings __attribute__((cleanup(mappings_release)))
-
-#endif

@@ -2,7 +2,6 @@
 /* statistics.c - everything that `bpf-portmap stats` shows, read once. */
 #include "operator/view/statistics.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,34 +25,62 @@ uint64_t counter_of(const struct counters *counters, const struct counter_word *
 	return *(const __u64 *)((const char *)counters + word->offset);
 }
 
-static enum walk count_entry(const void *key, const void *value, void *context,
-			     struct cni_error *err)
+void flow_counts_add(struct flow_counts *counts, const struct connection *connection)
 {
-	(*(uint64_t *)context)++;
-	return WALK_ON;
+	if (connection->state & STATE_ASSURED)
+		counts->established++;
+	else
+		counts->half_open++;
 }
 
-struct flow_walk {
-	struct view *view;
-	struct flow_counts *counts;
-};
-
-static enum walk count_flow(const void *key, const void *value, void *context,
-			    struct cni_error *err)
+/* Both maps are used from 1. */
+static uint64_t places(const struct view *view, enum map_number map)
 {
-	const struct flow_walk *walk = context;
+	uint32_t capacity = map_capacity(&view->datapath.objects, map);
 
-	if (view_is_alive(walk->view, key, value))
-		flow_counts_add(walk->counts, value);
-	return WALK_ON;
+	return capacity ? capacity - 1 : 0;
+}
+
+void flow_counts_read_limits(struct flow_counts *counts, const struct view *view)
+{
+	if (view->is_empty)
+		return;
+	counts->established_max = places(view, MAP_ASSURED);
+	counts->half_open_max = places(view, MAP_HALF_OPEN);
+}
+
+json_t *flow_counts_json(const struct flow_counts *counts)
+{
+	return json_pack("{s:I, s:I, s:I, s:I}", "established", (json_int_t)counts->established,
+			 "established_max", (json_int_t)counts->established_max, "half_open",
+			 (json_int_t)counts->half_open, "half_open_max",
+			 (json_int_t)counts->half_open_max);
+}
+
+const char *flow_counts_format(const struct flow_counts *counts, char text[FLOW_COUNTS_TEXT_SIZE])
+{
+	char numbers[4][NUMBER_TEXT_SIZE];
+	uint64_t most = counts->established_max ? counts->established_max : 1;
+
+	snprintf(text, FLOW_COUNTS_TEXT_SIZE, "table %s of %s (%llu %%), half-open %s of %s",
+		 format_number(counts->established, numbers[0]),
+		 format_number(counts->established_max, numbers[1]),
+		 (unsigned long long)(100 * counts->established / most),
+		 format_number(counts->half_open, numbers[2]),
+		 format_number(counts->half_open_max, numbers[3]));
+	return text;
 }
 
 static int read_flows(struct statistics *statistics, struct view *view, struct cni_error *err)
 {
-	struct flow_walk walk = {view, &statistics->flows};
+	cleanup_walk struct map_walk walk = {.objects = &view->datapath.objects,
+					     .map = MAP_CONNECTIONS};
 
 	flow_counts_read_limits(&statistics->flows, view);
-	return map_walk(&view->datapath.objects, MAP_CONNECTIONS, count_flow, &walk, err);
+	while (map_next(&walk, err))
+		if (view_is_alive(view, walk.key, walk.value))
+			flow_counts_add(&statistics->flows, walk.value);
+	return walk.failed ? -1 : 0;
 }
 
 static void add_table(struct statistics *statistics, enum map_number map, uint64_t entries,
@@ -77,9 +104,12 @@ static int read_tables(struct statistics *statistics, const struct objects *obje
 	add_table(statistics, MAP_ASSURED, flows->established, flows->established_max);
 	add_table(statistics, MAP_HALF_OPEN, flows->half_open, flows->half_open_max);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
+		cleanup_walk struct map_walk walk = {.objects = objects, .map = maps[i]};
 		uint64_t entries = 0;
 
-		if (map_walk(objects, maps[i], count_entry, &entries, err))
+		while (map_next(&walk, err))
+			entries++;
+		if (walk.failed)
 			return -1;
 		add_table(statistics, maps[i], entries, map_capacity(objects, maps[i]));
 	}
@@ -115,39 +145,28 @@ static void count_ports(struct statistics *statistics, struct view *view,
 	}
 }
 
-static enum walk add_attachment(const void *key, const void *value, void *context,
-				struct cni_error *err)
+static int count_attachments(struct statistics *statistics, const struct objects *objects,
+			     struct cni_error *err)
 {
-	struct statistics *statistics = context;
-	const struct attachment *record = value;
-	struct attachment_name name;
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_ATTACHMENTS};
 
-	if (!attachment_name_split(key, &name))
-		name.network = "";
-	else
-		cni_printable((char *)name.network, "");
-	tally(&statistics->attachments, name.network,
-	      record->state == ATTACHMENT_READY ? "ready" : "adding");
-	return WALK_ON;
+	while (map_next(&walk, err)) {
+		const struct attachment *record = walk.value;
+		struct attachment_name name;
+
+		if (!attachment_name_split(walk.key, &name))
+			name.network = "";
+		else
+			cni_printable((char *)name.network, "");
+		tally(&statistics->attachments, name.network,
+		      record->state == ATTACHMENT_READY ? "ready" : "adding");
+	}
+	return walk.failed ? -1 : 0;
 }
 
-struct hook_walk {
-	struct statistics *statistics;
-	const struct view *view;
-};
-
-/* Containers' veths are left out: there are many, and they come and go. */
-static enum walk add_hooks(const void *key, const void *value, void *context, struct cni_error *err)
+static void add_hooks(struct statistics *statistics, const struct interface *interface,
+		      uint32_t ifindex, const char *name)
 {
-	const struct hook_walk *walk = context;
-	struct statistics *statistics = walk->statistics;
-	const struct interface *interface = value;
-	char name[IF_NAMESIZE];
-	uint32_t ifindex;
-
-	memcpy(&ifindex, key, sizeof(ifindex));
-	if (interface_is_containers(interface) || !view_interface(walk->view, ifindex, name))
-		return WALK_ON;
 	for (enum hook hook = 0; hook < HOOK_COUNT; hook++) {
 		enum program_number program = program_at(interface, hook);
 		struct hook_use *use;
@@ -157,9 +176,24 @@ static enum walk add_hooks(const void *key, const void *value, void *context, st
 		use = ARRAY_ADD(statistics->hooks, statistics->hook_count);
 		use->hook = hook_name(hook);
 		use->attached = hook_has_program(ifindex, hook, program);
-		memcpy(use->interface, name, sizeof(name));
+		memcpy(use->interface, name, sizeof(use->interface));
 	}
-	return WALK_ON;
+}
+
+/* Containers' veths are left out: there are many, and they come and go. */
+static int read_hooks(struct statistics *statistics, const struct view *view, struct cni_error *err)
+{
+	cleanup_walk struct map_walk walk = {.objects = &view->datapath.objects,
+					     .map = MAP_INTERFACES};
+	char name[IF_NAMESIZE];
+	uint32_t ifindex;
+
+	while (map_next(&walk, err)) {
+		memcpy(&ifindex, walk.key, sizeof(ifindex));
+		if (!interface_is_containers(walk.value) && view_interface(view, ifindex, name))
+			add_hooks(statistics, walk.value, ifindex, name);
+	}
+	return walk.failed ? -1 : 0;
 }
 
 /* Of one map, as the kernel charges it; 0: it does not say. */
@@ -192,7 +226,6 @@ int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err)
 {
 	const struct objects *objects = &view->datapath.objects;
-	struct hook_walk hooks = {statistics, view};
 
 	snprintf(statistics->version, sizeof(statistics->version), "%.*s", PROGRAM_VERSION_SIZE - 1,
 		 view->datapath.maker);
@@ -204,9 +237,8 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;
 	count_ports(statistics, view, mappings);
-	if (map_walk(objects, MAP_ATTACHMENTS, add_attachment, statistics, err))
-		return -1;
-	return map_walk(objects, MAP_INTERFACES, add_hooks, &hooks, err);
+	return count_attachments(statistics, objects, err) || read_hooks(statistics, view, err) ? -1
+												: 0;
 }
 
 void statistics_release(struct statistics *statistics)

@@ -14,7 +14,7 @@
 
 #include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/owners.h"
+#include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/memory.h"
 #include "lib/text.h"
@@ -72,7 +72,7 @@ int view_open(struct view *view, struct cni_error *err)
 	if (check_rights(err))
 		return -1;
 	view->opened = true;
-	if (datapath_open(&view->datapath, DATAPATH_READ, PINS_ALL, err) || judge(view, err))
+	if (datapath_open(&view->datapath, DATAPATH_READ, err) || judge(view, err))
 		return -1;
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)
@@ -83,7 +83,6 @@ int view_open(struct view *view, struct cni_error *err)
 
 void view_of_host(struct view *view, const struct host *host)
 {
-	view->is_hosts = true;
 	view->datapath = host->datapath;
 	view->socket = host->socket;
 	begin(view);
@@ -98,10 +97,10 @@ void view_close(struct view *view)
 	}
 	free(view->containers);
 	engine_names_release(&view->names);
-	if (!view->is_hosts)
+	if (view->opened) {
 		netlink_close(&view->socket);
-	if (view->opened)
 		datapath_close(&view->datapath);
+	}
 	*view = (struct view){0};
 }
 
@@ -203,7 +202,7 @@ bool view_is_alive(struct view *view, const struct connection_key *key,
 bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAMESIZE])
 {
 	*name = '\0';
-	if (!ifindex || !link_name(view->socket, ifindex, name))
+	if (!ifindex || !link_name(ifindex, name))
 		return false;
 	cni_printable(name, "");
 	return true;

@@ -3,8 +3,7 @@
  * view.h - the datapath of this host as a verb reads it, without the lock: it may change meanwhile,
  * and what stands in it is not trusted.
  */
-#ifndef OPERATOR_VIEW_VIEW_H
-#define OPERATOR_VIEW_VIEW_H
+#pragma once
 
 #include <net/if.h>
 #include <stdbool.h>
@@ -26,7 +25,7 @@ struct container_info {
 	bool has_record;                /* else `record` is zero */
 	struct attachment record;       /* names are terminated */
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */
-	char *json;                     /* made when it is asked for: describe_json.c */
+	char *json;                     /* made when it is asked for: output.c */
 	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, its engine's name
 					 * for it, or the container ID */
 };
@@ -36,8 +35,7 @@ struct netlink;
 
 /* Begins as {0}. */
 struct view {
-	bool opened;
-	bool is_hosts; /* of view_of_host() */
+	bool opened;   /* by view_open(): socket and datapath are its own */
 	bool is_quiet; /* set before it is opened: no note where it is empty */
 	bool is_empty; /* nothing was ever added: there are no maps */
 	struct datapath datapath;
@@ -78,5 +76,3 @@ bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAME
 /* Whether a container's name is, or contains between its parts, what the user typed: the name, the
  * name without its namespace, the container ID or the beginning of it. */
 bool container_matches(const struct container_info *container, const char *wanted);
-
-#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * repair.c - `bpf-portmap repair`, for udev rules, timers and administrators: brings what is in the
+ * kernel to where the living containers want it. With --dry-run each part only says what it would
+ * change.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "datapath/attach/socket_hooks.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "datapath/records/attachment_remove.h"
+#include "datapath/records/describe.h"
+#include "datapath/records/attachments.h"
+#include "host/interfaces.h"
+#include "host/host.h"
+#include "lib/cleanup.h"
+#include "net/bridge_entry.h"
+#include "net/port_ranges.h"
+#include "operator/portmap_gone.h"
+#include "operator/print/describe_json.h"
+#include "operator/print/items.h"
+#include "operator/verbs.h"
+#include "operator/view/mappings.h"
+#include "plan/uplinks.h"
+
+/* One run, and what it changed. */
+struct repair {
+	const struct options *options;
+	struct host host;
+	struct view view; /* of the host's datapath */
+	struct items items;
+	size_t attachments; /* of containers that are gone */
+	size_t interfaces;
+	size_t of_portmap; /* containers whose rules of portmap were removed */
+};
+
+/* One thing that was done, or would be: with --json the item, which is stolen, else the text. */
+static int __attribute__((format(printf, 4, 5)))
+say(struct repair *repair, json_t *item, struct cni_error *err, const char *format, ...)
+{
+	va_list arguments;
+
+	if (repair->options->json) {
+		json_object_set_new(item, "done", json_boolean(!repair->options->dry_run));
+		return items_add(&repair->items, item, err);
+	}
+	json_decref(item);
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	return 0;
+}
+
+static const char *removed_word(const struct repair *repair)
+{
+	return repair->options->dry_run ? "would remove" : "removed";
+}
+
+/* --- what containers have left ------------------------------------------------------------- */
+
+/* For runtimes that never call CNI's GC. What belongs to a container that lives is not touched. */
+static int collect_one(struct repair *repair, const struct mappings *mappings,
+		       const struct attachment_entry *entry, struct cni_error *err)
+{
+	const struct objects *objects = &repair->host.datapath.objects;
+	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
+	const struct container_info *container;
+	bool was_there = true;
+
+	if (!attachment_is_abandoned(objects, entry))
+		return 0;
+	/* Before it is removed: its record names it. */
+	container = view_container(&repair->view, entry->attachment.owner);
+	view_describe(&repair->view, entry, who);
+	mappings_write_ports(mappings, entry->attachment.owner, ports);
+	if (!repair->options->dry_run && attachment_remove_stale(objects, entry, &was_there, err))
+		return cni_error_wrap(err, "%s", who);
+	if (!was_there)
+		return 0;
+	repair->attachments++;
+	return say(repair,
+		   json_pack("{s:s, s:s, s:o, s:s}", "kind", "container", "what", who, "container",
+			     json_container(&repair->view, container), "ports", ports),
+		   err, "%s %s: %s\n", removed_word(repair), who, ports);
+}
+
+static int collect_abandoned(struct repair *repair, struct cni_error *err)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_mappings struct mappings mappings = {0};
+	struct cni_error failure = {0};
+	int result = 0;
+	size_t count;
+
+	view_of_host(&repair->view, &repair->host);
+	if (mappings_read(&mappings, &repair->view, err) ||
+	    attachment_list(&repair->host.datapath, &entries, &count, err))
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (collect_one(repair, &mappings, &entries[i], &failure))
+			result = cni_error_chain(err, &failure);
+	return result;
+}
+
+static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
+{
+	char what[PORTMAP_GONE_SIZE];
+	struct repair *repair = context;
+
+	repair->of_portmap++;
+	portmap_gone_describe(network, id, what);
+	return say(repair, json_pack("{s:s, s:s}", "kind", "portmap", "what", what), err, "%s %s\n",
+		   removed_word(repair), what);
+}
+
+/* --- interfaces and sockets ---------------------------------------------------------------- */
+
+/* For struct host, too. */
+static void say_interface(const char *interface, const char *what, void *context)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct repair *repair = context;
+
+	repair->interfaces++;
+	say(repair,
+	    json_pack("{s:s, s:s, s:s}", "kind", "interface", "interface", interface, "what", what),
+	    &ignored, "%-15s %s%s\n", interface, repair->options->dry_run ? "would be: " : "",
+	    what);
+}
+
+/* Of containers that live: the others' are gone by now. */
+static void repair_macs(struct repair *repair)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_error struct cni_error ignored = {0};
+	char name[IF_NAMESIZE];
+	size_t count;
+
+	if (attachment_list(&repair->host.datapath, &entries, &count, &ignored))
+		return;
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *record = &entries[i].attachment;
+
+		if (link_name(record->ifindex, name) &&
+		    bridge_entry_is_missing(record->ifindex, record->container_mac) &&
+		    (repair->options->dry_run ||
+		     !bridge_entry_add(record->ifindex, record->container_mac)))
+			say_interface(name, "its MAC address put into the bridge's table", repair);
+	}
+}
+
+static int repair_port_ranges(struct repair *repair, struct cni_error *err)
+{
+	const struct objects *objects = &repair->host.datapath.objects;
+	cleanup_lock int lock = lock_take_claims(err);
+	struct meta meta;
+
+	if (lock < 0)
+		return -1;
+	if (!meta_read(objects, &meta) || !port_ranges_follow(&meta))
+		return 0;
+	if (!repair->options->dry_run && meta_write(objects, &meta, err))
+		return -1;
+	say_interface("masquerade", "ports taken from net.ipv4.ip_local_port_range", repair);
+	return 0;
+}
+
+static int repair_sockets(struct repair *repair, struct cni_error *err)
+{
+	bool repaired[SOCKET_PURPOSES];
+
+	if (socket_hooks_repair(&repair->host.datapath, repair->options->dry_run, repaired, err))
+		return -1;
+	for (int i = 0; i < SOCKET_PURPOSES; i++)
+		if (repaired[i])
+			say_interface("sockets",
+				      i == SOCKETS_REACH_PORTS
+					      ? "programs of \"localhost\" attached"
+					      : "programs of \"reserveHostPorts\" attached",
+				      repair);
+	return 0;
+}
+
+/* Every interface, containers' veths too, and uplinks of those that an administrator names. */
+static int settle_all(struct repair *repair, char *const *names, struct cni_error *err)
+{
+	const struct look_at all = {
+		.named = names, .entries = true, .veths = true, .veth_hooks = true};
+	cleanup_look struct host_look look = {0};
+	cleanup_plan struct plan plan = {0};
+	int result;
+
+	if (!repair->options->dry_run) {
+		result = host_settle(&repair->host, &all, &plan, err);
+		plan_warn(&plan);
+		return result;
+	}
+	if (host_plan(&look, &plan, &repair->host, &all, err))
+		return -1;
+	for (size_t i = 0; i < plan.count; i++) {
+		const struct change *change = &plan.changes[i];
+
+		say_interface(change->at.name, *change->what ? change->what : "noted anew", repair);
+	}
+	plan_warn(&plan);
+	return 0;
+}
+
+static int repair_interfaces(struct repair *repair, char *const *names, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int result;
+
+	repair_macs(repair);
+	result = settle_all(repair, names, err);
+	if (repair_port_ranges(repair, &failure))
+		result = cni_error_chain(err, &failure);
+	if (repair_sockets(repair, &failure))
+		result = cni_error_chain(err, &failure);
+	return result;
+}
+
+/* --- the whole ---------------------------------------------------------------------------- */
+
+/* Checks whether one that an administrator names can be attached to. */
+static int check_name(struct host *host, const char *name, struct cni_error *err)
+{
+	struct interface_look interface = {0};
+	char why_not[WHY_NOT_SIZE];
+	bool is_possible;
+
+	if (link_get(host->socket, 0, name, &interface.link, err) ||
+	    link_get(host->socket, interface.link.master, NULL, &interface.master, err))
+		return -1;
+	if (interface.link.ifindex)
+		hooks_look(&interface.hooks, interface.link.ifindex,
+			   qdisc_at_ingress(interface.link.ifindex), &host->datapath.objects);
+	is_possible = uplink_is_possible(&interface, why_not);
+	hooks_look_release(&interface.hooks);
+	if (is_possible)
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "interface %s cannot be attached to: it %s", name, why_not);
+}
+
+/* A failure at one does not keep the others from it; *err has all of them. */
+static int check_names(struct host *host, char *const *names, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int result = 0;
+
+	for (; *names; names++)
+		if (check_name(host, *names, &failure))
+			result = cni_error_chain(err, &failure);
+	return result;
+}
+
+static int load(struct cni_error *err)
+{
+	cleanup_host struct host host = {0};
+
+	if (host_open(&host, DATAPATH_WORK, err))
+		return -1;
+	return host_make_ready(&host, 0, err);
+}
+
+static int prepare(struct repair *repair, struct cni_error *err)
+{
+	struct datapath *datapath = &repair->host.datapath;
+
+	if (repair->options->load && !repair->options->dry_run && load(err))
+		return -1;
+	if (host_open(&repair->host, DATAPATH_WORK, err) ||
+	    (!repair->options->dry_run && host_recover(&repair->host, err)))
+		return -1;
+	/* What is not found again by the programs that run is loaded by the next ADD. */
+	if (repair->options->dry_run && datapath->state == DATAPATH_DAMAGED)
+		return view_refuse_damaged(datapath, err);
+	return datapath->state == DATAPATH_FOREIGN ? datapath_refuse_foreign(datapath, err) : 0;
+}
+
+/* What containers have left first: it says what the ports of an ended one were. */
+static int repair_all(struct repair *repair, char *const *names, struct cni_error *err)
+{
+	struct cni_error failure = {0};
+	int result = check_names(&repair->host, names, err);
+
+	/* At boot, for example. The first ADD attaches to everything. */
+	if (datapath_is_usable(&repair->host.datapath)) {
+		if (collect_abandoned(repair, &failure))
+			result = cni_error_chain(err, &failure);
+		if (repair_interfaces(repair, names, &failure))
+			result = cni_error_chain(err, &failure);
+	}
+	if (portmap_gone_remove(&repair->host, repair->options->dry_run, say_of_portmap, repair,
+				&failure))
+		result = cni_error_chain(err, &failure);
+	return result;
+}
+
+static int finish(struct repair *repair, struct cni_error *err)
+{
+	if (repair->options->json)
+		return items_end(&repair->items,
+				 json_pack("{s:I, s:I, s:I, s:b}", "attachments",
+					   (json_int_t)repair->attachments, "interfaces",
+					   (json_int_t)repair->interfaces, "containers_of_portmap",
+					   (json_int_t)repair->of_portmap, "done",
+					   !repair->options->dry_run),
+				 err);
+	/* For a person: a timer's journal would be full of it. */
+	if (!repair->attachments && !repair->interfaces && !repair->of_portmap &&
+	    isatty(STDOUT_FILENO))
+		puts("nothing to repair");
+	return 0;
+}
+
+int verb_repair(const struct options *options, char *const *operands, struct cni_error *err)
+{
+	struct repair repair = {.options = options, .items.file = stdout};
+	struct cni_error failure = {0};
+	int result;
+
+	repair.host.report = say_interface;
+	repair.host.report_context = &repair;
+	result = prepare(&repair, err);
+	if (!result) {
+		result = repair_all(&repair, operands, err);
+		if (finish(&repair, &failure))
+			result = cni_error_chain(err, &failure);
+	}
+	view_close(&repair.view);
+	host_close(&repair.host);
+	return result;
+}
