@@ -121,6 +121,13 @@ INLINE bool connection_is_stream(const struct connection_key *key,
 	       share_is_small(connection);
 }
 
+/* No packet of the connection will skip the stack. */
+INLINE void connection_stay_in_stack(struct connection *connection)
+{
+	connection->path[INWARDS] = PATH_STACK;
+	connection->path[OUTWARDS] = PATH_STACK;
+}
+
 /* Applies a packet to its half-open connection. If it should assure the connection and that is
  * refused, it is dropped, unless the connection is untranslated anyway. */
 GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_key *key,
@@ -134,6 +141,10 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 		return VERDICT_PASS;
 	way &= 1;
 	reply = connection_is_reply(connection, way);
+	/* Noted before a path is chosen: packets of a path without options would skip the stack,
+	 * those with them would not. */
+	if (connection->path[way] == PATH_UNDECIDED && packet_has_options(packet))
+		connection_stay_in_stack(connection);
 	if (key->protocol == PROTOCOL_TCP && !tcp_follow_half_open(key, connection, packet, way))
 		return VERDICT_TRANSLATE;
 	if (reply)

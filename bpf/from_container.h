@@ -175,7 +175,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot->fast_path != FAST_PATH_OFF &&
 	    offload_gateway(veth))
 		return true;
-	offload_stay(connection);
+	connection_stay_in_stack(connection);
 	return false;
 }
 

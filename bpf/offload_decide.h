@@ -58,13 +58,6 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 	leave->left_stack = now;
 }
 
-/* No packet of the connection will skip the stack. */
-INLINE void offload_stay(struct connection *connection)
-{
-	connection->path[INWARDS] = PATH_STACK;
-	connection->path[OUTWARDS] = PATH_STACK;
-}
-
 /* A packet in the container's name leaves the stack. If the host has made it, the host takes part
  * in the connection: a firewall that answers SYNs itself changes sequence numbers from then on.
  * Only a connection that has a path already keeps it, whatever is rejected in its name. (IPv6
@@ -79,7 +72,7 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 		return 0;
 	has_path = connection->path[OUTWARDS] >= PATH_CONTAINER;
 	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
-		offload_stay(connection);
+		connection_stay_in_stack(connection);
 	else if (connection->leave[OUTWARDS].left_stack != now &&
 		 (has_path || owner_sends_by(&connection->owner, skb->ingress_ifindex)))
 		offload_note(connection, OUTWARDS, now);
@@ -129,7 +122,7 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 	    connection->id != id)
 		return 0;
 	connection->leave[OUTWARDS].ifindex = skb->ifindex;
-	offload_stay(connection);
+	connection_stay_in_stack(connection);
 	return 0;
 }
 

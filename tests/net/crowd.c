@@ -65,15 +65,17 @@ static void answer(int fd)
 		close(fd);
 }
 
-/* Several processes, because one may not open enough files. */
-static void fork_servers(void)
+/* Several processes, because one may not open enough files. Returns the number of this one. */
+static int fork_servers(void)
 {
-	for (int i = 1; i < SERVERS; i++)
-		if (fork() == 0)
-			break;
+	int number = SERVERS - 1;
+
+	while (number > 0 && fork() != 0)
+		number--;
 	poller = epoll_create1(EPOLL_CLOEXEC);
 	if (poller < 0)
 		die("epoll_create1");
+	return number;
 }
 
 static int open_shared_listener(const struct sockaddr_in6 *address)
@@ -91,14 +93,16 @@ static _Noreturn void command_serve(int port, bool background)
 {
 	struct sockaddr_in6 any = any_address(port);
 	struct epoll_event events[EVENTS];
-	int listener = open_shared_listener(&any);
+	int listeners[SERVERS], listener;
 
 	signal(SIGPIPE, SIG_IGN);
+	/* All of them before anybody may connect: one that is closed resets what it has not
+	 * accepted. */
+	for (int i = 0; i < SERVERS; i++)
+		listeners[i] = open_shared_listener(&any);
 	if (background && daemon(1, 0))
 		die("daemon");
-	close(listener);
-	fork_servers();
-	listener = open_shared_listener(&any);
+	listener = listeners[fork_servers()];
 	watch(listener, EPOLLIN, EPOLL_CTL_ADD);
 	for (;;) {
 		int ready = epoll_wait(poller, events, EVENTS, -1);
