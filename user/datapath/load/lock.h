@@ -38,7 +38,7 @@
 #include "lib/error.h"
 
 /* Each takes a lock and returns a file descriptor that holds it until it is closed, or -1:
- * CNI_ERROR_TRY_AGAIN naming a holder when it could not be taken within ten seconds,
+ * CNI_ERROR_TRY_AGAIN naming a holder when it could not be taken within 30 seconds,
  * CNI_ERROR_KERNEL_REFUSED when there can be none. None takes a lock twice. */
 int lock_take_shared(struct cni_error *err);
 int lock_take_exclusive(struct cni_error *err);
