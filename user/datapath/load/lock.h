@@ -61,5 +61,5 @@ int lock_wait(int fd, const char *what, struct cni_error *err);
  * with its process the kernel waits for RCU, which takes 30 us of DEL's 650, and 8 ms on a busy
  * machine. */
 void lock_expect_sysfs(uint64_t inode);
-/* What to expect from now on, with a lock. 0: it cannot be known. */
+/* Returns what to expect from now on. Call it with a lock. 0: it cannot be known. */
 uint64_t lock_sysfs_inode(void);
