@@ -20,7 +20,7 @@ test_cost_warm() {
 	deleted=$(calls_of DEL 8081)
 	echo "ADD: $added system calls, DEL: $deleted"
 	[ "$added" -le 180 ] || fail "ADD: $added"
-	[ "$deleted" -le 83 ] || fail "DEL: $deleted"
+	[ "$deleted" -le 80 ] || fail "DEL: $deleted"
 }
 
 # calls_beside: the ADD and DEL of `other`
