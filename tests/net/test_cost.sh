@@ -55,6 +55,20 @@ test_cost_beside() {
 	[ "${after#* }" -le $((${before#* } + 10)) ] || fail "DEL: $before, then $after"
 }
 
+# an address on lo, as load balancers have them, is looked at like any other
+test_cost_of_loopback_address() {
+	local before after
+	container_start web bridge -p 8080:80/tcp
+	container_add_plain other
+	calls_beside >/run/out
+	before=$(calls_beside)
+	ip address add 203.0.113.77/32 dev lo
+	calls_beside >/run/out
+	after=$(calls_beside)
+	echo "ADD and DEL: $before, then $after"
+	[ "${after% *}" -le $((${before% *} + 10)) ] || fail "ADD: $before, then $after"
+}
+
 # networks_add COUNT: as if so many networks had had a container once
 networks_add() {
 	local number
