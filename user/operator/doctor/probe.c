@@ -48,10 +48,12 @@ uint16_t probe_random_port(void)
 
 bool probe_has_programs(const struct interface_look *uplink)
 {
-	struct attached_programs found;
+	const struct hook_look *egress = &uplink->hooks.hooks[HOOK_EGRESS];
+	bool found = false;
 
-	hook_find_programs(uplink->link.ifindex, HOOK_EGRESS, &found);
-	return found.count > 0;
+	for (size_t i = 0; i < egress->count; i++)
+		found |= egress->list[i].program != PROGRAM_COUNT;
+	return found;
 }
 
 static int open_prober(struct prober *prober, const struct datapath *datapath,
