@@ -212,9 +212,8 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 			err, CNI_ERROR_PORT_TAKEN,
 			"%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
 			" true: stop that process, or map another hostPort or hostIP",
-			holders[i].pid ? process
-				       : "a process that /proc does not show, or the kernel,",
-			socket->port, conf_protocol_name(socket->protocol),
+			holders[i].pid ? process : "an unknown process", socket->port,
+			conf_protocol_name(socket->protocol),
 			cni_address_format(socket->address, address));
 	}
 	return 0;

@@ -64,8 +64,8 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 	return result;
 }
 
-static int apply(struct host *host, const struct host_look *look, const struct plan *plan,
-		 struct cni_error *err)
+static int apply_plan(struct host *host, const struct host_look *look, const struct plan *plan,
+		      struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	struct cni_error failure = {0};
@@ -102,7 +102,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err))
 		return -1;
 	plan->needs_witness = look.network_is_new;
-	return apply(host, &look, plan, err);
+	return apply_plan(host, &look, plan, err);
 }
 
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,

@@ -157,7 +157,7 @@ static bool can_be_one(const struct interface_look *interface)
 }
 
 /* Appends another name. */
-static void append(char **list, const char *quote, const char *name)
+static void append_name(char **list, const char *quote, const char *name)
 {
 	char *longer =
 		cni_format("%s%s%s%s%s", *list ? *list : "", *list ? ", " : "", quote, name, quote);
@@ -178,10 +178,10 @@ char *uplink_unmatched(const struct look *look)
 		    can_be_one(&look->interfaces[i]))
 			return NULL;
 	for_each_name (name, request->uplinks)
-		append(&named, "\"", name);
+		append_name(&named, "\"", name);
 	for (size_t i = 0; i < look->count; i++)
 		if (look->interfaces[i].addressed && can_be_one(&look->interfaces[i]))
-			append(&possible, "", look->interfaces[i].link.name);
+			append_name(&possible, "", look->interfaces[i].link.name);
 	text = cni_format("\"uplinks\" (%s) match no interface that can be one, so mapped ports are"
 			  " not reached from outside, and containers leave with their own"
 			  " addresses; there are %s",

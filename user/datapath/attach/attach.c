@@ -17,8 +17,8 @@ static bool is_settled(enum hook_action action, int error)
 	return action == HOOK_ATTACH ? error == EEXIST : error == ENODEV || error == ENOENT;
 }
 
-static int refuse(const struct hook_change *change, const struct link_name *at, int error,
-		  struct cni_error *err)
+static int refuse_change(const struct hook_change *change, const struct link_name *at, int error,
+			 struct cni_error *err)
 {
 	const char *name = program_name(change->program.program), *hook = hook_name(change->hook);
 	bool tcx = change->program.mechanism == MECHANISM_TCX;
@@ -49,7 +49,8 @@ static int make_change(const struct datapath *datapath, const struct link_name *
 			 ? hook_attach(at->ifindex, change->hook, program->mechanism, fd)
 			 : hook_replace(at->ifindex, change->hook, &old, fd);
 	if (result)
-		return is_settled(change->action, errno) ? 0 : refuse(change, at, errno, err);
+		return is_settled(change->action, errno) ? 0
+							 : refuse_change(change, at, errno, err);
 	if (change->action == HOOK_ATTACH)
 		undo->attached[change->hook] = *program;
 	return 0;

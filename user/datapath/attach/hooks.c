@@ -141,8 +141,8 @@ static bool is_on_other_maps(const struct objects *objects, const struct hung *h
 	       !program_uses_maps(hung->id, objects);
 }
 
-static struct hung *add(struct hook_look *hook, enum mechanism mechanism, uint32_t id,
-			const struct objects *objects)
+static struct hung *add_hung(struct hook_look *hook, enum mechanism mechanism, uint32_t id,
+			     const struct objects *objects)
 {
 	struct hung *hung = ARRAY_ADD(hook->list, hook->count);
 
@@ -161,7 +161,7 @@ static void look_at_tcx(struct hooks_look *look, uint32_t ifindex, enum hook hoo
 
 	look->tcx = !tcx_list(ifindex, hook, ids, &count);
 	for (size_t i = 0; look->tcx && i < count; i++) {
-		struct hung *hung = add(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
+		struct hung *hung = add_hung(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
 
 		if (hung->program == PROGRAM_COUNT)
 			name_program(ids[i], "TCX program", hung->name);
@@ -187,7 +187,7 @@ static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook
 
 		if (is_ours && !filter->handle)
 			continue;
-		hung = add(&look->hooks[hook], MECHANISM_CLSACT, filter->program, objects);
+		hung = add_hung(&look->hooks[hook], MECHANISM_CLSACT, filter->program, objects);
 		hung->priority = filter->priority;
 		hung->is_announcement = !filter->handle;
 		hung->redirect = filter->redirect;
