@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
