@@ -7,13 +7,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "datapath/attach/attach.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/loader.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
+#include "host/own_hooks.h"
 #include "lib/warning.h"
 #include "net/netlink.h"
 #include "net/port_ranges.h"
@@ -152,7 +153,7 @@ static int pin_and_replace(struct datapath *datapath, bool sees_devices, struct 
 	datapath->layout = LAYOUT;
 	/* An older one that cannot be replaced works on the same maps, so the rest goes on; the
 	 * caller finds it by replace_rest(). */
-	attach_refresh(datapath, NULL);
+	hooks_settle_all(datapath, NULL);
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
@@ -177,7 +178,7 @@ static int load_over_found_maps(struct host *host, uint32_t assured, struct cni_
 /* Tries once more what pin_and_replace() could not do: nearly always there is nothing. */
 static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 {
-	if (!attach_refresh(datapath, err))
+	if (!hooks_settle_all(datapath, err))
 		return 0;
 	return cni_error_wrap(err, "an older program stays at its hook, on the same maps; run"
 				   " `bpf-portmap upgrade` again when nothing holds it there");

@@ -127,24 +127,6 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	return settle_locked(host, &whole, plan, err);
 }
 
-int host_settle_hooks(const struct host *host, const struct link_name *at,
-		      const struct interface *entry, struct cni_error *err)
-{
-	const struct objects *objects = &host->datapath.objects;
-	struct hooks_look hooks;
-	const struct hooks_wanted wanted = {&hooks, objects->program_ids, entry, at->name};
-	struct attach_undo ignored = {0};
-	struct hook_changes changes;
-	char missing[MISSING_SIZE];
-	int result;
-
-	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), objects);
-	result = plan_hooks(&changes, &wanted, missing, err) ||
-		 attach_apply(&host->datapath, at, &changes, &ignored, err);
-	hooks_look_release(&hooks);
-	return result ? -1 : 0;
-}
-
 void network_has_container(const struct host *host, const struct container *container)
 {
 	const struct objects *objects = &host->datapath.objects;

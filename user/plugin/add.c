@@ -19,6 +19,7 @@
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
+#include "host/own_hooks.h"
 #include "host/prerequisites.h"
 #include "net/bridge_entry.h"
 #include "plugin/commands.h"
@@ -152,7 +153,7 @@ static void take_veth_back(const struct add *add)
 	const struct link_name at = link_name_of(&veth->link);
 
 	if (!veth->bridge.ifindex)
-		host_settle_hooks(&add->host, &at, &add->container.claims.interface, NULL);
+		hooks_settle(&add->host.datapath, &at, &add->container.claims.interface, NULL);
 }
 
 /* The container's network lives from now on. Removes what others have left. */
