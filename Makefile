@@ -145,7 +145,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # --- the programs that people run ------------------------------------------------------
 
-# Only the loader includes the skeleton, but it must exist before dependencies are known.
+# Few files include a skeleton, but it must exist before dependencies are known.
 $(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@

@@ -33,22 +33,31 @@ struct upgrade {
  * it works on that host's maps, and is replaced only when this host takes the interface. Where our
  * maps cannot be read, nothing tells the two apart. */
 static unsigned int survey_hook(struct survey *survey, const struct datapath *datapath,
-				uint32_t ifindex, enum hook hook)
+				const struct hook_look *hook)
 {
-	struct attached_programs found;
 	unsigned int count = 0;
 
-	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++) {
-		const struct attached_program *program = &found.list[i];
-		bool older = program->id != datapath->objects.program_ids[program->program];
+	for (size_t i = 0; i < hook->count; i++) {
+		const struct hung *hung = &hook->list[i];
 
-		if (older && datapath_is_usable(datapath) &&
-		    !program_uses_maps(program->id, &datapath->objects))
+		if (hung->program == PROGRAM_COUNT || hung->on_other_maps)
 			continue;
-		survey->has_older |= older;
+		survey->has_older |= hung->id != datapath->objects.program_ids[hung->program];
 		count++;
 	}
+	return count;
+}
+
+static unsigned int survey_interface(struct survey *survey, const struct datapath *datapath,
+				     uint32_t ifindex)
+{
+	struct hooks_look look;
+	unsigned int count = 0;
+
+	hooks_look(&look, ifindex, qdisc_at_ingress(ifindex), &datapath->objects);
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		count += survey_hook(survey, datapath, &look.hooks[hook]);
+	hooks_look_release(&look);
 	return count;
 }
 
@@ -62,11 +71,8 @@ static int survey_host(struct survey *survey, const struct datapath *datapath,
 		return cni_error_set(err, CNI_ERROR_IO, "cannot list the interfaces: %s",
 				     strerror(errno));
 	for (struct if_nameindex *interface = interfaces; interface->if_index; interface++) {
-		unsigned int hooks = 0;
+		unsigned int hooks = survey_interface(survey, datapath, interface->if_index);
 
-		for (int hook = 0; hook < HOOK_COUNT; hook++)
-			hooks +=
-				survey_hook(survey, datapath, interface->if_index, (enum hook)hook);
 		survey->hooks += hooks;
 		survey->interfaces += hooks > 0;
 	}

@@ -31,7 +31,7 @@ extern const struct verb verbs[];
 extern const size_t verb_count;
 
 verb_run verb_list, verb_flows, verb_stats, verb_doctor, verb_trace, verb_who, verb_repair,
-	verb_migrate, verb_upgrade, verb_support, verb_install, verb_uninstall;
+	verb_migrate, verb_upgrade, verb_drop_offload, verb_support, verb_install, verb_uninstall;
 
 /* Runs the verb words[0]; the words end with NULL. Prints the error. Returns the exit status:
  * EX_USAGE for a verb, option or operand that does not exist. */
