@@ -241,3 +241,36 @@ test_doctor_probe_clsact() {
 	processes_end web
 	says 'refused: nobody listens at tcp port 10.88.0.'
 }
+
+# beside 2,000 ports in 100 containers and 10,000 rules of kube-proxy it takes seconds: with a port,
+# without one, and for the timer
+# limit 240 s
+test_doctor_kubernetes_many() {
+	local i ports words begin took
+	healthy_host
+	for ((i = 0; i < 100; i++)); do
+		ports=$(printf -- '-p %d:80/tcp ' $(seq $((20000 + i * 60)) 3 $((20057 + i * 60))))
+		# shellcheck disable=SC2086 # words
+		container_add "many$i" bridge $ports
+	done
+	{
+		echo '*nat'
+		for ((i = 0; i < 2500; i++)); do printf ':KUBE-SVC-%d -\n:KUBE-SEP-%d -\n' $i $i; done
+		printf ':KUBE-SERVICES -\n:KUBE-NODEPORTS -\n-A PREROUTING -j KUBE-SERVICES\n'
+		for ((i = 0; i < 2500; i++)); do
+			echo "-A KUBE-SERVICES -d 10.96.$((i / 250)).$((i % 250 + 1))/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-$i"
+			echo "-A KUBE-NODEPORTS -p tcp -m tcp --dport $((30000 + i)) -j KUBE-SVC-$i"
+			echo "-A KUBE-SVC-$i -j KUBE-SEP-$i"
+			echo "-A KUBE-SEP-$i -p tcp -m tcp -j DNAT --to-destination 10.87.$((i / 250)).$((i % 250 + 1)):80"
+		done
+		printf -- '-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS\nCOMMIT\n'
+	} | iptables-nft-restore -w
+	for words in 'doctor 8080/tcp' 'doctor --no-probe' 'doctor' 'stats --prometheus --checks'; do
+		begin=$(date +%s%N)
+		# shellcheck disable=SC2086 # words
+		"$build/bpf-portmap" $words >/run/out 2>&1 || true
+		took=$((($(date +%s%N) - begin) / 1000000))
+		echo "note: $words: $took ms"
+		[ "$took" -lt $((5000 * ${SLOWER:-1})) ] || fail "bpf-portmap $words takes $took ms"
+	done
+}

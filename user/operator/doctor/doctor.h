@@ -78,6 +78,8 @@ struct finding {
 struct inside {
 	bool is_read;
 	struct link link;   /* the container's end; ifindex 0: it is not found */
+	bool has_sockets;
+	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
 	bool was_probed[2]; /* by IPv6 and IPv4: a packet has told of the way to it */
 };
 
