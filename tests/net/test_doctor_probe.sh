@@ -66,7 +66,6 @@ test_doctor_probe_drops() {
 	conflist without bridge "$only_main"
 	container_add other without
 	good
-	expect_contains "$(cat /run/out)" "note  bridge-ports       1 of the ports of cni0 have no program of bpf-portmap ($(host_veth other))"
 	nft 'table bridge b { chain c { type filter hook prerouting priority 0; ip protocol tcp drop; }; }'
 	nft 'table bridge b { chain o { type filter hook output priority 0; ip protocol tcp drop; }; }'
 	says 'nft bridge b, chain'

@@ -175,10 +175,10 @@ check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */
-check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
-	check_container_hooks, check_bridge, check_bridge_ports, check_socket_hooks;
+check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks,
+	check_bridge, check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_listening_process, check_foreign_nat, check_ephemeral;
+check_run check_owner, check_ephemeral;
 check_subject check_host_ip, check_excluded;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
