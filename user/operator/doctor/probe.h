@@ -71,5 +71,8 @@ bool probe_has_programs(const struct interface_look *uplink);
 /* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  const struct probe_result *result);
+/* Sends it, and ends what it has begun. CNI_ERROR_KERNEL_REFUSED. */
+int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+	       struct probe_result *result, struct cni_error *err);
 /* Sends it, and reports; that it cannot be sent is a finding, too. False: it was not sent. */
 bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);

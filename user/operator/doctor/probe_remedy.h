@@ -21,6 +21,5 @@ struct cause {
 };
 
 /* malloc'ed; NULL: none. Of iptables-legacy, whose kernel does not tell which rule it was, a
- * shell's comment: policies and rules of all hooks that drop or reject, less those that name
- * another protocol, port or address. */
+ * shell's comment: policies and rules that drop or reject, and count one more packet. */
 char *probe_remedy(const struct cause *cause);
