@@ -78,6 +78,8 @@ struct finding {
 struct inside {
 	bool is_read;
 	struct link link;   /* the container's end; ifindex 0: it is not found */
+	bool has_sockets;
+	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
 	bool was_probed[2]; /* by IPv6 and IPv4: a packet has shown whether the way to it is open */
 };
 
@@ -175,10 +177,10 @@ check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */
-check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
-	check_container_hooks, check_bridge, check_bridge_ports, check_socket_hooks;
+check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks,
+	check_bridge, check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_listening_process, check_foreign_nat, check_ephemeral;
+check_run check_owner, check_ephemeral;
 check_subject check_host_ip, check_excluded;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;

@@ -73,6 +73,9 @@ bool probe_has_programs(const struct interface_look *uplink);
 /* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  const struct probe_result *result);
+/* Sends the packet, and ends what it has begun. CNI_ERROR_KERNEL_REFUSED. */
+int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+	       struct probe_result *result, struct cni_error *err);
 /* Sends the packet and reports what became of it. False: it could not be sent, which is a finding,
  * too. */
 bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);

@@ -21,6 +21,6 @@ struct cause {
 };
 
 /* Returns the remedy, malloc'ed; NULL: there is none. For iptables-legacy, of which the kernel does
- * not tell the rule, it is a shell's comment: policies and rules of all hooks that drop or reject,
- * without those that name another protocol, port or address. */
+ * not tell the rule, it is a shell's comment: policies and rules that drop or reject, and count one
+ * more packet. */
 char *probe_remedy(const struct cause *cause);
