@@ -86,7 +86,7 @@ NETAVARK_OBJECTS := $(filter-out %/cnirun/main.o,$(RUNTIME_OBJECTS)) \
 	$(call objects,$(wildcard user/conf/*.c user/netavark/*.c))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
-SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
+SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(if $(FALLBACKS),bpf/portmap.bpf.c,$(wildcard bpf/*.bpf.c)))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -238,7 +238,12 @@ $(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitize
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
+# Those that have the programs in them, and the others, which are the same with FALLBACKS.
+PACKET_LOADERS := tests/packet/fixture.c tests/packet/records.c
+PACKET_SHARED ?= $(BUILD)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(PACKET_LOADERS)) \
+	$(patsubst %.c,$(PACKET_SHARED)/sanitized/%.o,$(filter-out $(PACKET_LOADERS),$(wildcard tests/packet/*.c)) \
+	user/datapath/load/device_layout.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
@@ -350,7 +355,8 @@ check-clang: deps-check
 .PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests clang-tests
 unit-tests: $(UNIT_TESTS) $(BUILD)/sanitized/cnirun
 packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks PACKET_SHARED=$(BUILD) FALLBACKS=1 \
+		$(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)
