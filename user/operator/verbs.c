@@ -37,12 +37,10 @@ const struct verb verbs[] = {
 	 " discards the answer before it leaves the host; then it checks the host. It prints what"
 	 " is wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3"
 	 " where it could not look"},
-	{"trace", " [host ADDRESS] [and] [PROTOCOL] [port PORT]", 0, 8,
-	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
+	{"trace", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
 	 "what the programs do with packets, and which the kernel drops",
 	 "shows what the programs do with packets as they come, and which packets the kernel drops,"
-	 " where and why; with --json an object a line. Host, port and protocol can be given as in"
-	 " tcpdump, or as options"},
+	 " where and why; with --json an object a line"},
 	{"repair", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_REPAIR, verb_repair, "Changing",
 	 "attaches what is missing, removes what dead containers have left",
 	 "brings the host to where the running containers want it: it attaches programs to"

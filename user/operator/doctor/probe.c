@@ -296,9 +296,8 @@ static int open_inside(void *context, struct cni_error *err)
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-static int send_probe(struct doctor *doctor, const struct subject *subject,
-		      const struct probe_way *way, struct probe_result *result,
-		      struct cni_error *err)
+int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+	       struct probe_result *result, struct cni_error *err)
 {
 	const struct namespace *inside = doctor_namespace(doctor, subject);
 	struct journey journey = {.prober = doctor->prober,
@@ -334,7 +333,7 @@ bool probe(struct doctor *doctor, const struct subject *subject, const struct pr
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 
-	if (send_probe(doctor, subject, way, &result, &err)) {
+	if (probe_send(doctor, subject, way, &result, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
 			     cni_error_message(&err));
 		return false;
