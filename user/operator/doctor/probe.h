@@ -6,8 +6,9 @@
  *
  * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
  * and ends it there, so that the client who was named gets nothing. What the packet has begun is
- * ended by a second one, as the client would. Killed at any place, nothing stays: the programs
- * forget the probe after two seconds, nftables with our socket.
+ * ended by a second one, as the client would; a signal to end waits for that. Killed at any place,
+ * nothing stays: nftables forgets it with our socket; the programs go on to swallow what the
+ * container sends again, and forget it when the container has given up.
  */
 #pragma once
 
