@@ -94,6 +94,16 @@ test_doctor_probe_inside() {
 	fi
 }
 
+# a process of the host that answers in the container's place is not taken for it
+test_doctor_probe_host_answers() {
+	healthy_host
+	serve_on_host 8080
+	good
+	sysctl -qw net.ipv6.conf.all.forwarding=0
+	expect_answer client tcp "$host6" 8080 host
+	says 'the host does not forward IPv6 packets that come in by eth0' --from "$client6" 8080/tcp
+}
+
 # a server that accepts no connections
 test_doctor_probe_backlog() {
 	local i
