@@ -57,10 +57,11 @@ test_doctor_probe_drops() {
 	says 'dropped by the host: nft inet f, chain c, rule handle' --from "$server4" 8080/tcp
 	good --from "$client4" 8080/tcp
 	nft delete table inet f
-	for mode in native generic; do
-		"$build/tests/xdp" drop eth0 "$mode"
-		says 'dropped by the XDP program foreign_xdp at eth0'
-		"$build/tests/xdp" end eth0 "$mode"
+	xdp_pin
+	for mode in xdpdrv xdpgeneric; do
+		ip link set eth0 "$mode" pinned /sys/fs/bpf/xdp
+		says 'dropped by the XDP program somebody_elses at eth0'
+		ip link set eth0 "$mode" off
 	done
 	good
 	conflist without bridge "$only_main"

@@ -21,19 +21,21 @@ struct upgrade {
 /* By TCX, a program stays at an interface that is moved here from another host's network namespace;
  * it works on that host's maps, and is replaced only when this host takes the interface. Where our
  * maps cannot be read, nothing tells the two apart. */
-static bool has_older(const struct datapath *datapath, uint32_t ifindex, enum hook hook)
+static bool has_older(const struct datapath *datapath, uint32_t ifindex)
 {
-	struct attached_programs found;
+	struct hooks_look look;
+	bool found = false;
 
-	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++) {
-		const struct attached_program *program = &found.list[i];
+	hooks_look(&look, ifindex, qdisc_at_ingress(ifindex), &datapath->objects);
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		for (size_t i = 0; i < look.hooks[hook].count; i++) {
+			const struct hung *hung = &look.hooks[hook].list[i];
 
-		if (program->id != datapath->objects.program_ids[program->program] &&
-		    program_uses_maps(program->id, &datapath->objects))
-			return true;
-	}
-	return false;
+			found |= hung->program != PROGRAM_COUNT && !hung->on_other_maps &&
+				 hung->id != datapath->objects.program_ids[hung->program];
+		}
+	hooks_look_release(&look);
+	return found;
 }
 
 /* One that an earlier run could not replace. */
@@ -44,8 +46,7 @@ static int find_older(const struct datapath *datapath, bool *found, struct cni_e
 
 	*found = false;
 	for (size_t i = 0; i < links.count && !result; i++)
-		for (int hook = 0; hook < HOOK_COUNT; hook++)
-			*found |= has_older(datapath, links.list[i].ifindex, (enum hook)hook);
+		*found |= has_older(datapath, links.list[i].ifindex);
 	free(links.list);
 	return result;
 }

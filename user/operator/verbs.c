@@ -8,13 +8,6 @@
 #include <sysexits.h>
 
 #include "cni/version.h"
-#include "plugin/commands.h"
-
-static int run_drop_offload(const struct options *options, char *const *operands,
-			    struct cni_error *err)
-{
-	return command_drop_offload(operands, err);
-}
 
 const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
@@ -61,7 +54,7 @@ const struct verb verbs[] = {
 	 "replaces the programs in the kernel by those of this binary, at each hook at once, also"
 	 " by an older version's; mappings and connections stay. If interrupted, run it again; the"
 	 " next ADD completes it, too"},
-	{"drop-offload", "", 0, 0, 0, run_drop_offload, NULL,
+	{"drop-offload", "", 0, 0, 0, verb_drop_offload, NULL,
 	 "sends every flow through the firewall again",
 	 "lets no flow skip the IP stack until its firewall has let it through again: for anyone"
 	 " who changed the rules and wants them to apply at once"},

@@ -13,11 +13,11 @@
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
-#include "datapath/load/loader.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netns.h"
+#include "operator/kernel/programs.h"
 
 /* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and the
  * client who was named gets none. */
@@ -51,10 +51,12 @@ uint16_t probe_random_port(void)
 
 bool probe_has_programs(const struct interface_look *uplink)
 {
-	struct attached_programs found;
+	const struct hook_look *egress = &uplink->hooks.hooks[HOOK_EGRESS];
+	bool found = false;
 
-	hook_find_programs(uplink->link.ifindex, HOOK_EGRESS, &found);
-	return found.count > 0;
+	for (size_t i = 0; i < egress->count; i++)
+		found |= egress->list[i].program != PROGRAM_COUNT;
+	return found;
 }
 
 static int open_prober(struct prober *prober, const struct datapath *datapath,
@@ -68,8 +70,8 @@ static int open_prober(struct prober *prober, const struct datapath *datapath,
 	if (prober->locked < 0 || tracing_open(&prober->tracing, &datapath->objects, err))
 		return -1;
 	/* Without it we know less. */
-	prober->drops = loader_attach_drops(&datapath->objects, prober->tracing.events, &any,
-					    &has_reason, &ignored);
+	prober->drops = programs_attach_drops(&datapath->objects, prober->tracing.events, &any,
+					      &has_reason, &ignored);
 	return 0;
 }
 

@@ -197,8 +197,8 @@ static char *silence_cause(const struct cause *cause)
 		       ? cni_format("delivered to %s, no answer: its program, or its own network"
 				    " stack or firewall, is silent",
 				    cause->subject->container->text)
-		       : cni_format("translated, but not delivered: it ends in the host's IP stack"
-				    " without a word of the kernel's");
+		       : cni_format("translated, but not delivered: it is lost in the host's IP"
+				    " stack, and the kernel reports no drop");
 }
 
 /* What has dropped it by its name; NULL: nobody is named, and a look may tell more. */

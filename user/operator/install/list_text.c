@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/conflists.h"

@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "datapath/load/loader.h"
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
+#include "operator/kernel/programs.h"
 #include "operator/print/items.h"
 #include "operator/print/flow_words.h"
 #include "operator/trace/words.h"
@@ -346,8 +346,8 @@ static int attach_drops(struct live *live)
 {
 	struct cni_error err = {0};
 	bool has_reason = false;
-	int fd = loader_attach_drops(&live->view.datapath.objects, live->tracing.events,
-				     &live->filter, &has_reason, &err);
+	int fd = programs_attach_drops(&live->view.datapath.objects, live->tracing.events,
+				       &live->filter, &has_reason, &err);
 
 	if (fd < 0)
 		fprintf(stderr, "bpf-portmap: what the kernel drops is not shown: %s\n",
