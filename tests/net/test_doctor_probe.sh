@@ -359,7 +359,7 @@ test_doctor_probe_killed_answer() {
 	by_hand 0 doctor --from "$client4" 8080/tcp
 	expect_answer client tcp "$host4" 8080 web
 }
-sent_again() { in_namespace web ss -Htano state syn-recv 'sport = 80' | grep -q 'timer:(on,[^,]*,[2-9])'; }
+sent_again() { in_namespace web ss -Htano state syn-recv 'sport = 80' | grep 'timer:(on,[^,]*,[2-9])' >/dev/null; }
 
 # killed at any place, it leaves nothing that the next run, or two seconds, does not clear up
 test_doctor_probe_killed() {

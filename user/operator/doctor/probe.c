@@ -19,8 +19,8 @@
 #include "net/netns.h"
 #include "operator/kernel/programs.h"
 
-/* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and the
- * client who was named gets none. */
+/* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and
+ * the client who was named gets none. */
 #define TOLD_SECONDS 64
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20

@@ -224,7 +224,8 @@ static char *unnamed_cause(const struct cause *cause)
 	bool is_error = result->answer == ANSWER_ERROR;
 	char sender[CNI_ADDRESS_TEXT_SIZE], target[ENDPOINT_TEXT_SIZE];
 
-	if (!result->has_left && (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET))
+	if (!result->has_left &&
+	    (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET))
 		return cni_format("%s by the host itself, not by %s: the packet was not translated",
 				  result->answer == ANSWER_RESET ? "refused" : "answered",
 				  cause->subject->container->text);
