@@ -282,7 +282,7 @@ $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 $(BUILD)/tests/tcx: $(BUILD)/tests/foreign.skel.h
 $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
-$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
+$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
