@@ -303,7 +303,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
-$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
+$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/*.h tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 
@@ -387,7 +387,7 @@ $(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
 
 BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(wildcard tests/bench/*.bpf.c))
 
-$(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
+$(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/*.h tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests/net $(CFLAGS) $(LDFLAGS) $< -lbpf -lelf -lz -o $@
 
