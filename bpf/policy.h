@@ -132,7 +132,7 @@ GLOBAL_FUNCTION bool owner_has_gateway(const struct owner *owner, __u32 gateway)
 	for (int i = 0; container && i < MAX_HOMES; i++) {
 		number = container->homes[i].slot;
 		slot = number ? bpf_map_lookup_elem(&slots, &number) : NULL;
-		if (slot && slot->live && slot->gateway == gateway)
+		if (slot && slot->live && slot->container == key && slot->gateway == gateway)
 			return true;
 	}
 	return false;
