@@ -132,7 +132,7 @@ int next_packet(struct __sk_buff *skb)
 	__builtin_memcpy(__builtin_assume_aligned(data, 8), traffic.headers, HEADERS_SIZE);
 	if (!write_peer(skb, flow))
 		return -1;
-	skb->tc_index = 0;
+	skb->tc_index = traffic.tc_index;
 	if (traffic.goes_on || traffic.own_port_offset)
 		go_on(skb, flow);
 	/* Reading the clock waits for earlier instructions. Otherwise the CPU would overlap the

@@ -29,4 +29,5 @@ struct traffic {
 	__u32 goes_on;      /* 1: a packet has the tc_index of the last hook */
 	__u32 passes_on;    /* 1: keep it for the next one */
 	__u32 in_order;     /* 1: one flow after the other; 0: random */
+	__u32 tc_index;     /* of each packet that does not go on */
 };
