@@ -322,6 +322,10 @@ uint32_t traffic_measure_new(struct subject *subject, const struct world *world,
 	set_program(subject, program);
 	traffic->in_order = 1;
 	traffic->first = subject->fresh;
+	if (is_masqueraded(world)) {
+		traffic->few_servers = 1;
+		traffic->port_offset = (uint32_t)frame.transport;
+	}
 	if (is_outward(hop))
 		traffic->tc_index = TC_INDEX_OURS | TC_INDEX_VERIFIED;
 	if (program)
