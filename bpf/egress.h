@@ -34,8 +34,11 @@ INLINE __u8 kind_inwards(const struct tuple *tuple)
  * mapping (the other container is to see its address), or a reply to a masqueraded container. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
-	__u8 kind = kind_inwards(tuple);
+	__u8 kind;
 
+	if (!endpoint_is_likely(tuple->destination) && !noticed_has(masquerade_all, 0))
+		return false;
+	kind = kind_inwards(tuple);
 	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
 }
 
