@@ -318,9 +318,9 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static uint64_t mix_owner(const struct world *world, const struct owner *owner)
+static uint64_t mix_owner(uint64_t hash, const struct owner *owner)
 {
-	return mix(world->port_seed, (uint64_t)owner->generation << 32 | owner->slot);
+	return mix(hash, (uint64_t)owner->generation << 32 | owner->slot);
 }
 
 uint32_t world_client_place(const struct world *world, const struct owner *owner,
@@ -329,17 +329,18 @@ uint32_t world_client_place(const struct world *world, const struct owner *owner
 	uint64_t halves[2];
 
 	memcpy(halves, client, sizeof(halves));
-	return mix(mix_owner(world, owner), halves[wire_is_ipv4(client)]) % SHARES;
+	return mix_owner(mix(world->port_seed, halves[wire_is_ipv4(client)]), owner) % SHARES;
 }
 
 uint32_t world_port_place(const struct world *world, const struct connection_key *external,
 			  const struct owner *owner)
 {
-	uint64_t hash = mix_owner(world, owner), outside[2], inside[2];
+	uint64_t hash = world->port_seed, outside[2], inside[2];
 
 	memcpy(outside, external->outside, sizeof(outside));
 	memcpy(inside, external->inside, sizeof(inside));
 	hash = mix(mix(hash, outside[0]), outside[1]);
 	hash = mix(mix(hash, inside[0]), inside[1]);
-	return mix(hash, (uint64_t)external->outside_port << 8 | external->protocol) % SHARES;
+	hash = mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
+	return (owner->slot ? mix_owner(hash, owner) : hash) % SHARES;
 }

@@ -157,29 +157,30 @@ static bool is_ipv4(const uint8_t *address)
 	return memcmp(address, prefix, sizeof(prefix)) == 0;
 }
 
-static uint64_t hash_of_owner(const struct owner *owner)
+static uint64_t mix_owner(uint64_t hash, const struct owner *owner)
 {
-	return mix(PORT_SEED, (uint64_t)owner->generation << 32 | owner->slot);
+	return mix(hash, (uint64_t)owner->generation << 32 | owner->slot);
 }
 
 static uint32_t client_place(const struct connection_key *key, const struct connection *connection)
 {
 	const uint8_t *client = connection->begun_inside ? key->inside : key->outside;
 
-	return (uint32_t)(mix(hash_of_owner(&connection->owner), half_of(client, is_ipv4(client))) %
+	return (uint32_t)(mix_owner(mix(PORT_SEED, half_of(client, is_ipv4(client))),
+				    &connection->owner) %
 			  SHARES);
 }
 
 static uint32_t port_place(const struct connection_key *external, const struct owner *owner)
 {
-	uint64_t hash = hash_of_owner(owner);
+	uint64_t hash = PORT_SEED;
 
 	for (int half = 0; half < 2; half++)
 		hash = mix(hash, half_of(external->outside, half));
 	for (int half = 0; half < 2; half++)
 		hash = mix(hash, half_of(external->inside, half));
-	return (uint32_t)(mix(hash, (uint64_t)external->outside_port << 8 | external->protocol) %
-			  SHARES);
+	hash = mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
+	return (uint32_t)((owner->slot ? mix_owner(hash, owner) : hash) % SHARES);
 }
 
 static bool has_alias(const struct connection_key *key, const struct connection *connection)
