@@ -263,7 +263,7 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 	/* A process of this host sends by lo to a container (loopback.h). */
 	if (ifindex == LOOPBACK_IFINDEX)
 		ifindex = owner_gateway(&begun->owner);
-	return route_source(skb, packet, ifindex, chosen);
+	return route_source_to_begin(skb, packet, ifindex, chosen);
 }
 
 /* owner: the container. outward: a connection that it begins, which gets the host's address; else
