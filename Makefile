@@ -86,7 +86,7 @@ NETAVARK_OBJECTS := $(filter-out %/cnirun/main.o,$(RUNTIME_OBJECTS)) \
 	$(call objects,$(wildcard user/conf/*.c user/netavark/*.c))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
-SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(wildcard bpf/*.bpf.c))
+SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(if $(FALLBACKS),bpf/portmap.bpf.c,$(wildcard bpf/*.bpf.c)))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -145,7 +145,7 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # --- the programs that people run ------------------------------------------------------
 
-# Only the loader includes the skeleton, but it must exist before dependencies are known.
+# Few files include a skeleton, but it must exist before dependencies are known.
 $(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -210,7 +210,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/load_log.c $(addprefix user/operator/,options.c view/flow_select.c \
-	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c) \
+	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c) \
 	$(addprefix user/net/,port_ranges.c netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
@@ -222,9 +222,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lcmocka -ljansson -lnl-3 -lnettle -lbpf -o $@
 
-# The programs as a whole under the sanitizers, for the network tests that feed them bad input.
+# The programs as a whole under the sanitizers, for tests that feed them bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -o $@
+
+$(BUILD)/sanitized/cnirun: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(RUNTIME_OBJECTS))
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(LDLIBS_RUNTIME) -o $@
 
 $(BUILD)/sanitized/cni-ipam: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(IPAM_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@
@@ -235,7 +238,12 @@ $(BUILD)/tests/packet_fuzz: $(PACKET_FUZZ_OBJECTS) $(addprefix $(BUILD)/sanitize
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
-PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(wildcard tests/packet/*.c) user/datapath/load/device_layout.c)
+# Those that have the programs in them, and the others, which are the same with FALLBACKS.
+PACKET_LOADERS := tests/packet/fixture.c tests/packet/records.c
+PACKET_SHARED ?= $(BUILD)
+PACKET_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(PACKET_LOADERS)) \
+	$(patsubst %.c,$(PACKET_SHARED)/sanitized/%.o,$(filter-out $(PACKET_LOADERS),$(wildcard tests/packet/*.c)) \
+	user/datapath/load/device_layout.c)
 
 $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	@mkdir -p $(@D)
@@ -254,7 +262,7 @@ $(JSON_FUZZERS): $(BUILD)/tests/%: $(BUILD)/fuzz/tests/fuzz/%.o $(FUZZ_OBJECTS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CLANG) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer $^ -ljansson -lnl-3 -lnettle -lbpf -o $@
 
-$(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c user/*/*/*.c tests/unit/*.c)
+$(BUILD)/fuzz/dictionary: tests/fuzz/seeds $(wildcard conf/* user/*/*.c user/*/*/*.c tests/unit/*_test.*)
 	$(call say,SEEDS,$(BUILD)/fuzz)tests/fuzz/seeds
 
 # Not every clang comes with it.
@@ -271,6 +279,7 @@ $(BUILD)/tests/%.skel.h: $(BUILD)/tests/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf >$@
 
 $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
+$(BUILD)/tests/tcx: $(BUILD)/tests/foreign.skel.h
 $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
 $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
@@ -344,9 +353,10 @@ check-clang: deps-check
 
 # What tests/check asks for before it runs a layer.
 .PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests clang-tests
-unit-tests: $(UNIT_TESTS)
+unit-tests: $(UNIT_TESTS) $(BUILD)/sanitized/cnirun
 packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
-	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks FALLBACKS=1 $(BUILD)/fallbacks/tests/packet
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks PACKET_SHARED=$(BUILD) FALLBACKS=1 \
+		$(BUILD)/fallbacks/tests/packet
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)

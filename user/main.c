@@ -11,7 +11,7 @@
 #include "cni/environment.h"
 #include "lib/error.h"
 #include "lib/io.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"
 #include "cni/version.h"

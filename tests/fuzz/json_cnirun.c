@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/cache.h"

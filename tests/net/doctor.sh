@@ -3,6 +3,9 @@
 #
 # doctor.sh - how tests break a host, and expect `bpf-portmap doctor` to find that and nothing else.
 
+# /sys/fs/bpf/xdp: another software's XDP program, which drops all that comes in (XDP_DROP is 1)
+xdp_pin() { "$build/tests/tcx" pin /sys/fs/bpf/xdp /sys/fs/bpf/xdp-count xdp 1; }
+
 # doctor CODE [ARGUMENT...]: the findings of the JSON are in /run/doctor, a line each. Nothing is sent,
 # so that a check is what finds something: test_doctor_probe.sh has what is sent.
 doctor() {

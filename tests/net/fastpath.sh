@@ -72,14 +72,21 @@ expect_steady() {
 	done
 }
 
+# expect_stops TALK...: they are not answered. All wait at the same time.
 expect_stops() {
-	local name
-	for name; do
-		try_often stops "$name" || fail "$name: still answered"
+	local name try answered
+	for try in {1..20}; do
+		for name; do piped_send "$name"; done
+		answered=()
+		for name; do
+			case $(piped_read "$name" 5) in name=*) answered+=("$name") ;; esac
+		done
+		[ "${#answered[@]}" -gt 0 ] || return 0
+		set -- "${answered[@]}"
+		[ "$try" -lt 5 ] || sleep 0.1
 	done
+	fail "$*: still answered"
 }
-
-stops() { ! goes_on "$1"; }
 
 # skips_stack TALK: a request and its answer, between a container and outside, skip the stack.
 skips_stack() {

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tcx.c - shows, removes and adds programs at the TCX hooks of a device, which older versions of
- * bpftool cannot do, for tests where another software does so; and reads our maps faster than
- * bpftool.
+ * tcx.c - another software's programs: loads and pins them, and shows, removes and adds programs at
+ * the TCX hooks of a device, which older versions of bpftool cannot do; and reads our maps faster
+ * than bpftool.
  */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <limits.h>
 #include <linux/pkt_cls.h>
 #include <linux/types.h>
 #include <net/if.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "program.h"
 #include "tool.h"
 
 #include "abi.h"
+#include "tests/foreign.skel.h"
+
+/* linux/bpf.h of kernels before 6.6 lacks these. */
+#define TCX_INGRESS 46
+#define TCX_EGRESS 47
 
 #define MAX_PROGRAMS 64
 #define SLOTS_AT_ONCE 1024U
@@ -31,7 +39,14 @@ const char tool_usage[] =
 	"                                         now on, pinned at PIN, in whose place nobody "
 	"puts\n"
 	"                                         another\n"
-	"tcx pin PROGRAM-PIN PIN                  only pins the counting program, for tc\n"
+	"tcx pin PROGRAM-PIN PIN [TYPE ANSWER]    only pins the counting program, for tc, or of "
+	"another TYPE\n"
+	"                                         (xdp, cgroup/connect4, ...), that returns "
+	"ANSWER\n"
+	"tcx sums PROGRAM-PIN PIN                 pins a program that counts packets by the state "
+	"of\n"
+	"                                         their checksums\n"
+	"tcx attach DEVICE ingress|egress PROGRAM-PIN\n"
 	"tcx live PIN                             prints how many slots are live\n"
 	"                                         PIN: the map slots\n"
 	"tcx entries PIN                          prints how many entries a map has\n"
@@ -174,33 +189,56 @@ static int show_all(void)
 	return 0;
 }
 
-/* Returns the program's descriptor, or -1 and errno. Its map is pinned at `pin`. */
-static int counter_make(const char *pin, int answer)
-{
-	const struct program_place place = {BPF_PROG_TYPE_SCHED_CLS, 0, "somebody_elses"};
-	int map = counters_make(1, pin);
+/* What another software's program is */
+struct foreign {
+	const char *name; /* in foreign.bpf.c */
+	const char *type; /* as libbpf names sections: tc, xdp, cgroup/connect4 */
+	int answer;
+};
 
-	if (map < 0)
-		return -1;
-	return program_load_counter(place, map, answer);
+/* Returns its descriptor. Its map is pinned at `pin`. */
+static int foreign_load(struct foreign foreign, const char *pin)
+{
+	struct foreign_bpf *skeleton = foreign_bpf__open();
+	enum bpf_prog_type type;
+	enum bpf_attach_type hook;
+	struct bpf_program *program;
+
+	if (!skeleton)
+		die("the program");
+	if (libbpf_prog_type_by_name(foreign.type, &type, &hook))
+		die_usage();
+	skeleton->rodata->answer = foreign.answer;
+	bpf_object__for_each_program (program, skeleton->obj)
+		bpf_program__set_autoload(program,
+					  !strcmp(bpf_program__name(program), foreign.name));
+	program = bpf_object__find_program_by_name(skeleton->obj, foreign.name);
+	bpf_program__set_type(program, type);
+	bpf_program__set_expected_attach_type(program, hook);
+	if (foreign_bpf__load(skeleton))
+		die("the program");
+	if (bpf_obj_pin(bpf_map__fd(skeleton->maps.counts), pin))
+		die(pin);
+	return bpf_program__fd(program);
 }
 
-static int count_packets(int ifindex, int hook, const char *pin, int answer)
+static int attach(int program, int ifindex, int hook)
 {
-	int program = counter_make(pin, answer);
-
-	if (program < 0)
-		die(pin);
 	if (bpf_prog_attach(program, ifindex, (enum bpf_attach_type)hook, 0))
 		die("attach");
 	return 0;
 }
 
-static int pin_program(const char *program_pin, const char *map_pin)
+static int count_packets(int ifindex, int hook, const char *pin, int answer)
 {
-	int program = counter_make(map_pin, TCX_NEXT);
+	struct foreign foreign = {"somebody_elses", "tc", answer};
 
-	if (program < 0 || bpf_obj_pin(program, program_pin))
+	return attach(foreign_load(foreign, pin), ifindex, hook);
+}
+
+static int pin_program(struct foreign foreign, const char *program_pin, const char *map_pin)
+{
+	if (bpf_obj_pin(foreign_load(foreign, map_pin), program_pin))
 		die(program_pin);
 	return 0;
 }
@@ -341,14 +379,25 @@ int main(int argc, char **argv)
 		return print_counters(argv[2], argv + 3);
 	if (argc < 4)
 		die_usage();
-	if (strcmp(argv[1], "pin") == 0)
-		return pin_program(argv[2], argv[3]);
+	if (strcmp(argv[1], "pin") == 0) {
+		struct foreign foreign = {"somebody_elses", "tc", TCX_NEXT};
+
+		if (argc == 6) {
+			foreign.type = argv[4];
+			foreign.answer = parse_number(argv[5], 0, INT_MAX);
+		}
+		return pin_program(foreign, argv[2], argv[3]);
+	}
+	if (strcmp(argv[1], "sums") == 0)
+		return pin_program((struct foreign){"sums", "tc", TCX_NEXT}, argv[2], argv[3]);
 	ifindex = (int)if_nametoindex(argv[2]);
 	if (!ifindex)
 		die(argv[2]);
 	hook = strcmp(argv[3], "ingress") == 0 ? TCX_INGRESS : TCX_EGRESS;
 	if (strcmp(argv[1], "show") == 0)
 		return visit(ifindex, hook, "", NULL);
+	if (strcmp(argv[1], "attach") == 0 && argc == 5)
+		return attach(bpf_obj_get(argv[4]), ifindex, hook);
 	if (strcmp(argv[1], "detach") == 0 && argc == 5)
 		return visit(ifindex, hook, "", argv[4]);
 	if (strcmp(argv[1], "hold") == 0 && argc == 6)

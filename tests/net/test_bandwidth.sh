@@ -67,6 +67,8 @@ works_with_limits() {
 	serve_in web 80
 	expect_everybody_answered
 	runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
+	# A limit that somebody wants is no surprise.
+	! grep -h 'without the fast path' /run/results/web /run/out || fail "a warning of what is wanted"
 	limited_remove web
 }
 

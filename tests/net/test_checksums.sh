@@ -5,7 +5,7 @@
 # programs. 1 MB of known bytes goes both ways, and no IP stack may count a wrong checksum.
 
 bulk=$build/tests/bulk
-sums=$build/tests/sums
+tcx=$build/tests/tcx
 
 # web has a mapped port, one is masqueraded; each is a server and a client in every test.
 checksums_make() {
@@ -20,8 +20,8 @@ checksums_make() {
 # watch_sums DEVICE NAME: attached before our program, because a program after ours does not see
 # what skips the IP stack
 watch_sums() {
-	"$sums" make "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
-	"$sums" attach "/sys/fs/bpf/$2-program" "$1" 2>/dev/null || {
+	"$tcx" sums "/sys/fs/bpf/$2-program" "/sys/fs/bpf/$2"
+	"$tcx" attach "$1" ingress "/sys/fs/bpf/$2-program" 2>/dev/null || {
 		tc qdisc add dev "$1" clsact 2>/dev/null || true # ours, where ADD has been
 		tc filter add dev "$1" ingress prio 1 handle 9 bpf direct-action \
 			object-pinned "/sys/fs/bpf/$2-program"
@@ -102,10 +102,17 @@ expect_no_checksum_errors() {
 	done
 }
 
+# sums_seen DEVICE-WATCH: how many packets were in each state of foreign.bpf.c
+sums_seen() {
+	bpftool -j map dump pinned "/sys/fs/bpf/$1" | jq -r '[map(.formatted.value), ["complete",
+		"unnecessary", "other", "complete_gso", "unnecessary_gso", "other_gso"]] |
+		transpose | map("\(.[1])=\(.[0])") | join(" ")'
+}
+
 # expect_seen DEVICE-WATCH STATE...: packets in each of these states were seen
 expect_seen() {
 	local seen state
-	seen=$("$sums" show "/sys/fs/bpf/$1")
+	seen=$(sums_seen "$1")
 	shift
 	for state; do
 		[ "$(field_of "$state" "$seen")" -gt 0 ] || fail "no packet was $state: $seen"
@@ -114,7 +121,7 @@ expect_seen() {
 
 expect_not_seen() {
 	local seen state
-	seen=$("$sums" show "/sys/fs/bpf/$1")
+	seen=$(sums_seen "$1")
 	shift
 	for state; do expect_equal 0 "$(field_of "$state" "$seen")" "$state, of $seen"; done
 }

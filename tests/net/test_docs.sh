@@ -225,14 +225,27 @@ expect_version() {
 	done
 }
 
+# What .github/ runs is in the Makefile.
+expect_targets() {
+	local target
+	cd "$project" || fail "no $project"
+	sed -n 's/.*target: \[\(.*\)\]$/\1/p; s/.*- run: make \([a-z].*\)/\1/p' .github/workflows/*.yml |
+		tr -s ', ' '\n' | grep -v = | sort -u >/run/targets
+	grep -qx check /run/targets || fail "no target in .github/workflows: $(cat /run/targets)"
+	while read -r target; do
+		grep -qE "^([a-z0-9-]+ )*$target( [a-z0-9-]+)*:" Makefile || fail "there is no make $target"
+	done </run/targets
+}
+
 # what the pages name is there: the version, pages, links and their headings, counters, maps, the files of bpf/ in
-# the order of their includes
+# the order of their includes; so are the targets that .github/ runs
 test_docs_names() {
 	expect_version
 	expect_all_pages
 	expect_links
 	expect_names
 	expect_table_of_bpf
+	expect_targets
 }
 
 # every conflist that a page shows is JSON that the plugin accepts, with options of its manual page

@@ -80,12 +80,13 @@ test_doctor_faults_programs() {
 	sick_host
 	# They drop what asks for the container's MAC, too.
 	ip neighbour replace "$web4" lladdr "$(mac_in web eth0)" dev cni0 nud permanent
-	"$build/tests/xdp" drop "$veth" native
+	xdp_pin
+	ip link set "$veth" xdpdrv pinned /sys/fs/bpf/xdp
 	dead 'the answer is dropped by the kernel: an XDP program of others at the veth'
-	"$build/tests/xdp" end "$veth" native
-	in_namespace web "$build/tests/xdp" drop eth0 native
+	ip link set "$veth" xdpdrv off
+	in_namespace web ip link set eth0 xdpdrv pinned /sys/fs/bpf/xdp
 	dead 'dropped by the kernel in the container: an XDP program of others at the veth'
-	in_namespace web "$build/tests/xdp" end eth0 native
+	in_namespace web ip link set eth0 xdpdrv off
 	tc qdisc replace dev "$veth" root tbf rate 8bit burst 10 limit 10
 	dead 'dropped by the kernel: a queue has no room (tc qdisc)'
 	tc qdisc del dev "$veth" root

@@ -53,10 +53,12 @@ test_doctor_ipsec() {
 	healthy_host
 	ip xfrm policy add src 10.88.0.0/16 dst 10.1.0.0/16 dir out \
 		tmpl src 192.0.2.1 dst 192.0.2.99 proto esp mode tunnel
+	"$build/bpf-portmap" attach >/dev/null # which turns the fast path off
 	finds ipsec 'IPsec policies' 1
 	mend
 	expect_contains "$(cat /run/mend)" '10.1.0.0/16'
 	ip xfrm policy flush
+	"$build/bpf-portmap" attach >/dev/null
 	healthy
 }
 

@@ -57,16 +57,16 @@ test_doctor_probe_drops() {
 	says 'dropped by the host: nft inet f, chain c, rule handle' --from "$server4" 8080/tcp
 	good --from "$client4" 8080/tcp
 	nft delete table inet f
-	for mode in native generic; do
-		"$build/tests/xdp" drop eth0 "$mode"
-		says 'dropped by the XDP program foreign_xdp at eth0'
-		"$build/tests/xdp" end eth0 "$mode"
+	xdp_pin
+	for mode in xdpdrv xdpgeneric; do
+		ip link set eth0 "$mode" pinned /sys/fs/bpf/xdp
+		says 'dropped by the XDP program somebody_elses at eth0'
+		ip link set eth0 "$mode" off
 	done
 	good
 	conflist without bridge "$only_main"
 	container_add other without
 	good
-	expect_contains "$(cat /run/out)" "note  bridge-ports       1 of the ports of cni0 have no program of bpf-portmap ($(host_veth other))"
 	nft 'table bridge b { chain c { type filter hook prerouting priority 0; ip protocol tcp drop; }; }'
 	nft 'table bridge b { chain o { type filter hook output priority 0; ip protocol tcp drop; }; }'
 	says 'nft bridge b, chain'
@@ -168,8 +168,12 @@ test_doctor_probe_forward() {
 	says 'dropped by the host: nft ip filter, chain FORWARD, rule handle'
 	iptables-nft -F
 	if iptables-legacy -nL >/dev/null 2>&1; then
-		iptables-legacy -A FORWARD -p tcp --dport 80 -j DROP
+		iptables-legacy -A FORWARD -p tcp --dport 81 -j DROP
+		iptables-legacy -A FORWARD -p tcp --dport 80 -m comment --comment other -j DROP
 		says 'dropped by the host: by iptables-legacy or another user of netfilter, at FORWARD'
+		# Of two rules the one that has counted the packet.
+		expect_contains "$(cat /run/out)" '--comment other -j DROP'
+		! grep -e '--dport 81' /run/out || fail "a rule of another port: $(cat /run/out)"
 		iptables-legacy -F
 	fi
 	good

@@ -143,7 +143,7 @@ test_install_bad_usage() {
 	by_hand 64 doctor 80x
 	by_hand 64 who 80x
 	by_hand 64 trace tcp a b
-	by_hand 64 trace port x
+	by_hand 64 trace --port x
 	by_hand 64 migrate
 }
 

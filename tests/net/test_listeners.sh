@@ -169,7 +169,7 @@ test_listeners_unseen() {
 	listener hidden tcp 0.0.0.0 8080
 	PREFIX='unshare --pid --fork --mount-proc' expect_failure plugin_call ADD web '.reserveHostPorts = true'
 	expect_contains "$output" \
-		"a process that /proc does not show, or the kernel, already holds host port 8080/tcp at 0.0.0.0, and"
+		"an unknown process already holds host port 8080/tcp at 0.0.0.0, and"
 }
 
 # what the container's own engine holds is left out: its command line has the container's ID; a

@@ -254,7 +254,7 @@ test_lock_signals_are_blocked() {
 	expect_code 11
 }
 
-# the error of an ADD that has waited for ten seconds names the holder, as plain text; where the PID
+# the error of an ADD that has waited in vain names the holder, as plain text; where the PID
 # namespace does not show the holder, it names the command that does
 test_lock_holder_is_named() {
 	local other

@@ -43,7 +43,7 @@ test_operator_trace_live_connection() {
 	live_says "cni0 out to_container  tcp S $client4:[0-9]* > $web:80  unchanged, mapping, shop/web-0"
 	live_says "veth[0-9a-f]* in from_container  tcp S. $web:80 > $client4:[0-9]*  unchanged, mapping"
 	live_end
-	expect_contains "$(cat /run/live-err)" "pwru --filter-track-skb --output-tuple 'host $web'"
+	expect_contains "$(cat /run/live-err)" ' shown, 0 lost'
 	live_begin --port 5353
 	expect_refused client udp "$host4" 5353 --connected
 	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:5353 => $web:81  translated, new mapping"
@@ -218,13 +218,13 @@ refused() {
 # nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
-	by_hand 1 trace port 8080
+	by_hand 1 trace --port 8080
 	expect_contains "$(cat /run/err)" "nothing was ever added"
 	web_as_pod -p 8080:80/tcp
-	refused 64 '"gre" is not host ADDRESS, port PORT or a protocol' gre
-	refused 64 '"client" is not an address' host client
-	refused 64 '"80x" is not a port' tcp port 80x
-	refused 64 '"portt" is not host ADDRESS' portt 80
+	refused 64 '"gre"' gre
+	refused 64 'invalid --protocol "gre"' --protocol gre
+	refused 64 'invalid --host "client": must be an address' --host client
+	refused 64 'invalid --port "80x": must be a port' --port 80x
 	refused 64 'invalid --count "0"' --count 0
 	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied'
 }

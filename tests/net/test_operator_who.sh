@@ -146,6 +146,7 @@ test_operator_who_engines() {
 	-A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
 	-A PREROUTING -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS
 	-A DOCKER ! -i docker0 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 172.17.0.2:80
+	-A DOCKER ! -i docker0 -p tcp -m tcp --dport 9999 -j DNAT --to-destination 172.17.0.3:80
 	-A KUBE-NODEPORTS -p tcp -m comment --comment "default/web:http" -m tcp --dport 30080 -j KUBE-EXT-A
 	-A KUBE-EXT-A -p tcp -m tcp -j DNAT --to-destination 10.88.0.2:8080
 	COMMIT
@@ -171,6 +172,10 @@ test_operator_who_engines() {
 		"$said"
 	# A chain that packets come to before iptables'
 	container_start web bridge -p 9999:80/tcp
+	# `docker run -p 9999:80` gets nothing, and Docker does not say so.
+	expect_equal 'taken bpf-portmap *:9999/tcp container web, since NOW
+taken bpf-portmap [::]:9999/tcp container web, since NOW
+also docker *:9999/tcp chain DOCKER -> 172.17.0.3:80 <- overruled' "$(who 1 9999)"
 	nft -f - <<-RULES
 	table ip first { chain pre { type nat hook prerouting priority -110;
 		tcp dport 8080 dnat to $(address4 web):80 comment "mine"; }; }

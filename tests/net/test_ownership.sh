@@ -130,6 +130,26 @@ test_ownership_successor_refused() {
 	expect_waits_not "${pods}web-0" second
 }
 
+# the clsact qdisc that a refused ADD has made stays where somebody has put a filter on it meanwhile
+test_ownership_refused_leaves_others_filter() {
+	local veth adding code=0
+	container_add_plain first
+	container_add_plain second
+	CNI_ARGS=${pods}web-1 plugin_call ADD first >/run/out || fail "$(cat /run/out)"
+	veth=$(host_veth second)
+	plugin_config second '.attach = "clsact"' >/run/config
+	# It waits for the DEL of the pod that has the port.
+	CNI_ARGS=${pods}web-0 NETNS=/run/netns/second plugin_run_exec ADD second </run/config >/run/out 2>&1 &
+	adding=$!
+	wait_until 10 pod_waits "$adding" || fail "ADD neither waits nor ends"
+	expect_contains "$(attached "$veth" ingress)" from_container
+	tc filter add dev "$veth" ingress prio 9 protocol all u32 match u32 0 0 flowid 1:1
+	wait "$adding" || code=$?
+	expect_equal 1 "$code" "ADD's exit status"
+	expect_contains "$(tc filter show dev "$veth" ingress)" u32
+	expect_equal '' "$(attached "$veth" ingress)" "programs at the veth"
+}
+
 # expect_waits_not CNI-ARGS NAME: its ADD is refused without a pause
 expect_waits_not() {
 	CNI_ARGS=$1 expect_failure plugin_call_traced ADD "$2"

@@ -69,7 +69,7 @@ test_runtimes_conntrack_is_not_asked() {
 	expect_says talk host
 }
 
-# a lock that is held for more than 10 seconds: ADD gives up with code 11 and names the holder,
+# a lock that is held too long: ADD gives up with code 11 and names the holder,
 # CHECK and STATUS do not wait, the next ADD works [s17][s60]
 test_runtimes_lock_is_held() {
 	container_add_plain web

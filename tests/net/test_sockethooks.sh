@@ -5,7 +5,6 @@
 # together with which others, and what works where they cannot be. What they do is tested in
 # test_localhost.sh.
 
-sockhook=$build/tests/sockhook
 socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'
 
@@ -19,6 +18,12 @@ recvmsg6 recvmsg6
 getpeername4 getpeername4
 getpeername6 getpeername6
 sock_release sock_release"
+
+# third_party_attach CGROUP HOOK PIN [multi]: a program that counts its calls, in the map at PIN
+third_party_attach() {
+	"$build/tests/tcx" pin "$3-program" "$3" "cgroup/$2" 1
+	bpftool cgroup attach "$1" "$2" pinned "$3-program" "${@:4}"
+}
 
 expect_our_hooks() {
 	expect_equal "$our_hooks" "$(socket_hooks_show | grep -v somebody)" "programs at sockets"
@@ -106,9 +111,11 @@ test_sockethooks_no_cgroup2() {
 # ADD attaches
 test_sockethooks_full() {
 	needs_cgroup
-	local hook
+	local hook number
 	for hook in connect4 getpeername6; do
-		"$sockhook" fill "$cgroup" "$hook" 64
+		for number in {1..64}; do
+			third_party_attach "$cgroup" "$hook" "/sys/fs/bpf/$hook$number" multi
+		done
 		web_start
 		expect_warned "$hook"
 		expect_outside_works
@@ -124,7 +131,7 @@ test_sockethooks_full() {
 		rm "$pins"/*[46] "$pins/sock_release"
 	done
 	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
-	"$sockhook" alone "$cgroup" connect6
+	third_party_attach "$cgroup" connect6 /sys/fs/bpf/alone
 	web_start
 	expect_warned connect6
 	expect_outside_works
@@ -145,16 +152,16 @@ test_sockethooks_others() {
 	needs_cgroup
 	local name hook before
 	for hook in connect4 sendmsg4 recvmsg4 getpeername4; do
-		"$sockhook" count "$cgroup" "$hook" "/sys/fs/bpf/before_$hook"
+		third_party_attach "$cgroup" "$hook" "/sys/fs/bpf/before_$hook" multi
 	done
 	web_start
 	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
 	for hook in connect4 sendmsg4 recvmsg4 getpeername4; do
-		"$sockhook" count "$cgroup" "$hook" "/sys/fs/bpf/after_$hook"
+		third_party_attach "$cgroup" "$hook" "/sys/fs/bpf/after_$hook" multi
 	done
 	expect_contains "$("$socket_tool" tcp4 connect 127.0.0.1 8080 names ask)" "name=web "
 	expect_contains "$("$socket_tool" udp4 sendto 127.0.0.1 8080 recvmsg)" "name=web "
-	for name in /sys/fs/bpf/before_* /sys/fs/bpf/after_*; do
+	for name in /sys/fs/bpf/{before,after}_{connect4,sendmsg4,recvmsg4,getpeername4}; do
 		[ "$(map_counted "$name")" -gt 0 ] || fail "$name was not called"
 	done
 	container_remove web bridge
@@ -196,7 +203,7 @@ test_sockethooks_several_mounts() {
 	expect_equal "" "$(cat /run/stderr)" "standard error of ADD"
 	expect_reached
 	cgroup="/run/the whole" expect_our_hooks
-	expect_equal "" "$("$sockhook" show "/run/a part")" "programs at the part"
+	expect_equal "" "$(socket_hooks_show "/run/a part")" "programs at the part"
 }
 
 # mount_part NAME: mounts only this part of cgroup2
@@ -221,7 +228,7 @@ test_sockethooks_cgroup_namespace() {
 			exec '$cnirun' add /run/conf/bridge.conflist web --id web $both"
 	) >/run/out 2>/run/stderr || fail "ADD: $(cat /run/out)"
 	expect_contains "$(cat /run/stderr)" "only a part"
-	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/inner")" "programs inside"
+	expect_equal "$our_hooks" "$(socket_hooks_show "$cgroup/inner")" "programs inside"
 	expect_equal "" "$(socket_hooks_show)" "programs outside"
 	rm "$pins"/*[46] "$pins/sock_release"
 	container_remove web bridge
@@ -341,7 +348,7 @@ test_sockethooks_cgroup_gone() {
 		mount_part old
 		exec '$cnirun' add /run/conf/bridge.conflist web --id web $both" >/run/out 2>&1 ||
 		fail "ADD: $(cat /run/out)"
-	expect_equal "$our_hooks" "$("$sockhook" show "$cgroup/old")" "programs at the part"
+	expect_equal "$our_hooks" "$(socket_hooks_show "$cgroup/old")" "programs at the part"
 	rmdir "$cgroup/old"
 	serve_in web 80
 	wait_until 5 check_fails || fail "CHECK does not notice that the cgroup is gone"
@@ -416,7 +423,7 @@ world_within() {
 # 10 such sets killed at random moments leave the hooks as they were, with third-party programs
 test_sockethooks_world_killed() {
 	needs_cgroup
-	"$sockhook" count "$cgroup" connect4 /sys/fs/bpf/others
+	third_party_attach "$cgroup" connect4 /sys/fs/bpf/others multi
 	local round pids=()
 	for round in $(seq 10); do
 		(timeout --foreground --signal KILL "$((RANDOM % 5)).$((RANDOM % 10))1" \

@@ -32,11 +32,10 @@ test_upgrade_programs() {
 	upgrade --dry-run || fail "$(cat /run/upgrade.out)"
 	grep -qE '^would replace the programs of bpf-portmap 0.0.0 by' /run/upgrade.out ||
 		fail "$(cat /run/upgrade.out)"
-	grep -qE ' at [1-9][0-9]* hooks of [1-9][0-9]* interfaces' /run/upgrade.out || fail "$(cat /run/upgrade.out)"
 	expect_equal "$before" "$(programs_now)" "programs, after a dry run"
 	expect_same_state "$state"
-	upgrade --json || fail "$(cat /run/upgrade.out)"
-	expect_equal '"0.0.0" true' "$(jq -r '.summary | "\"\(.from_version)\" \(.upgraded)"' /run/upgrade.out)"
+	upgrade || fail "$(cat /run/upgrade.out)"
+	expect_contains "$(cat /run/upgrade.out)" 'replaced the programs of bpf-portmap 0.0.0 by'
 	[ "$before" != "$(programs_now)" ] || fail "the programs were not replaced"
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	expect_equal "$maps" "$(bpftool -j map show pinned "$pins/connections" | jq .id)" "the map connections"
@@ -170,7 +169,7 @@ attach() { "$build/bpf-portmap" attach >/run/out 2>&1; }
 
 # a program that cannot be replaced makes `upgrade` fail, which names it and replaces the others, but
 # not another container's ADD; the next one completes it. What an interface has brought from another
-# host's namespace is not counted
+# host's namespace is not replaced
 test_upgrade_held() {
 	local veth
 	tcx_needed
@@ -198,7 +197,6 @@ test_upgrade_held() {
 	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
 	version_forget
 	upgrade || fail "$(cat /run/upgrade.out)"
-	expect_contains "$(cat /run/upgrade.out)" \
-		" at $("$build/tests/tcx" show | grep -v '^up2 ' | grep -cE ' (from|to)_') hooks of "
+	expect_contains "$(cat /run/upgrade.out)" 'replaced the programs'
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }

@@ -446,9 +446,11 @@ programs_show() {
 	done < <(tc qdisc show | awk '$2 == "clsact" || $2 == "ingress" { print $5 }')
 }
 
-# The programs at the sockets of the test's processes: the name of the hook, then the program's
+# socket_hooks_show [CGROUP]: the programs at the sockets of the test's processes, or of another
+# cgroup: the name of the hook, as bpftool has called it from the beginning, then the program's
 socket_hooks_show() {
-	! has_cgroup || "$build/tests/sockhook" show "$cgroup"
+	! has_cgroup || bpftool cgroup show "${1:-$cgroup}" | awk 'NR > 1 { print $2, $NF }' |
+		sed -E 's/^cgroup_(inet|udp)([46])_([a-z]*)/\3\2/; s/^cgroup_inet_//'
 }
 
 # attached DEVICE ingress|egress: all programs at a hook, ours and others
@@ -483,7 +485,7 @@ detach_ours() {
 map_count() { "$build/tests/tcx" entries "$pins/$1"; }
 live_slots() { "$build/tests/tcx" live "$pins/slots"; }
 
-# map_counted PIN: the first counter of a map that sockhook or tcx has pinned
+# map_counted PIN: the first counter of a map that tcx has pinned
 map_counted() {
 	bpftool -j map dump pinned "$1" | jq -r '.[0].formatted.value // (.[0].value |
 		map(ltrimstr("0x")) | reverse | join("") | ascii_downcase | explode |

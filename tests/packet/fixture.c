@@ -176,15 +176,22 @@ static void update(const struct bpf_map *map, const void *key, const void *value
 		err(1, "writing to map %s", bpf_map__name(map));
 }
 
+/* Each key is found from the one before: from the beginning, all empty buckets would be searched.
+ */
 static void clear(const struct bpf_map *map, size_t key_size)
 {
 	int fd = bpf_map__fd(map);
-	uint8_t key[256];
+	uint8_t key[256], next[256];
+	bool more;
 
 	if (key_size > sizeof(key))
 		errx(1, "key of map %s is too big", bpf_map__name(map));
-	while (bpf_map_get_next_key(fd, NULL, key) == 0)
+	more = !bpf_map_get_next_key(fd, NULL, key);
+	while (more) {
+		more = !bpf_map_get_next_key(fd, key, next);
 		bpf_map_delete_elem(fd, key);
+		memcpy(key, next, key_size);
+	}
 }
 
 struct owner fixture_owner(enum container container)
@@ -542,14 +549,6 @@ static void add_mappings(void)
 	}
 }
 
-static void clear_noticed(void)
-{
-	struct noticed noticed = {0};
-	uint32_t only = 0;
-
-	update(skeleton->maps.noticed, &only, &noticed);
-}
-
 static void read_held(uint32_t place, struct held_fragment *fragment)
 {
 	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.held), &place, fragment))
@@ -616,15 +615,6 @@ static void clear_fragments(void)
 		update(skeleton->maps.held, &place, &nothing);
 }
 
-/* The programs never clear bits. */
-static void clear_bits(const struct bpf_map *map)
-{
-	const uint64_t none = 0;
-
-	for (uint32_t word = 0; word < bpf_map__max_entries(map); word++)
-		update(map, &word, &none);
-}
-
 void fixture_clear_flows(void)
 {
 	records_clear();
@@ -633,9 +623,7 @@ void fixture_clear_flows(void)
 void fixture_reset(void)
 {
 	skeleton->data->memos_made = 0;
-	clear_noticed();
-	clear_bits(skeleton->maps.published_ports);
-	clear_bits(skeleton->maps.endpoint_addresses);
+	records_clear_bits(); /* The programs never do. */
 	records_clear();
 	memset(policies, 0, sizeof(policies));
 	clear_fragments();

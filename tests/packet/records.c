@@ -32,16 +32,26 @@ struct client_share {
 	uint32_t unused;
 };
 
-/* The mapped arrays, and how many elements they have */
+/* Arrays that are mapped: writing all of one costs no system call. */
+#define TABLES(X) \
+	X(struct half_open, half_open) \
+	X(struct assured, assured) \
+	X(struct share, shares) \
+	X(struct usage, usage) \
+	X(struct client_share, client_shares) \
+	X(struct port_share, port_shares)
+#define BITS(X) \
+	X(struct noticed, noticed) \
+	X(__u64, published_ports) \
+	X(__u64, endpoint_addresses)
+
 static struct {
-	struct half_open *half_open;
 	uint32_t half_open_count;
-	struct assured *assured;
 	uint32_t assured_count;
-	struct share *shares;
-	struct usage *usage;
-	struct client_share *client_shares;
-	struct port_share *port_shares;
+#define X(type, map) type *map;
+	TABLES(X)
+	BITS(X)
+#undef X
 } tables;
 
 /* The counts that the records require */
@@ -56,25 +66,15 @@ struct counted {
 
 static struct portmap_bpf *programs;
 
-static struct bpf_map *const *mapped_arrays(void)
-{
-	static struct bpf_map *arrays[7];
-
-	arrays[0] = programs->maps.half_open;
-	arrays[1] = programs->maps.assured;
-	arrays[2] = programs->maps.shares;
-	arrays[3] = programs->maps.usage;
-	arrays[4] = programs->maps.client_shares;
-	arrays[5] = programs->maps.port_shares;
-	return arrays;
-}
-
 void records_prepare(struct portmap_bpf *opened)
 {
 	programs = opened;
-	for (struct bpf_map *const *array = mapped_arrays(); *array; array++)
-		if (bpf_map__set_map_flags(*array, BPF_F_MMAPABLE))
-			errx(1, "map %s", bpf_map__name(*array));
+#define X(type, map) \
+	if (bpf_map__set_map_flags(opened->maps.map, BPF_F_MMAPABLE)) \
+		errx(1, "map %s", bpf_map__name(opened->maps.map));
+	TABLES(X)
+	BITS(X)
+#undef X
 }
 
 static size_t size_of(const struct bpf_map *map)
@@ -97,43 +97,76 @@ static void *memory_of(const struct bpf_map *map)
 
 void records_open(void)
 {
-	tables.half_open = memory_of(programs->maps.half_open);
+#define X(type, map) tables.map = memory_of(programs->maps.map);
+	TABLES(X)
+	BITS(X)
+#undef X
 	tables.half_open_count = bpf_map__max_entries(programs->maps.half_open);
-	tables.assured = memory_of(programs->maps.assured);
 	tables.assured_count = bpf_map__max_entries(programs->maps.assured);
-	tables.shares = memory_of(programs->maps.shares);
-	tables.usage = memory_of(programs->maps.usage);
-	tables.client_shares = memory_of(programs->maps.client_shares);
-	tables.port_shares = memory_of(programs->maps.port_shares);
+}
+
+/* A walk over all entries of a hash with keys of connections: a system call for many of them. */
+#define CHUNK 4096
+
+struct walk {
+	struct connection_key keys[CHUNK];
+	union {
+		struct connection connections[CHUNK];
+		struct alias aliases[CHUNK];
+	};
+	uint32_t position;
+	bool begun, ended;
+};
+
+static struct walk walk;
+
+static void walk_begin(void)
+{
+	walk.begun = walk.ended = false;
+}
+
+/* Returns how many more are in walk.keys and its values, 0 at the end. */
+static uint32_t walk_on(const struct bpf_map *map, bool deletes)
+{
+	uint32_t count = CHUNK, *from = walk.begun ? &walk.position : NULL;
+	int fd = bpf_map__fd(map);
+
+	do {
+		if (walk.ended)
+			return 0;
+		count = CHUNK;
+		walk.ended = deletes ? bpf_map_lookup_and_delete_batch(fd, from, &walk.position,
+								       walk.keys, walk.connections,
+								       &count, NULL)
+				     : bpf_map_lookup_batch(fd, from, &walk.position, walk.keys,
+							    walk.connections, &count, NULL);
+		if (walk.ended && errno != ENOENT)
+			err(1, "walking over %s", bpf_map__name(map));
+		from = &walk.position;
+		walk.begun = true;
+	} while (!count);
+	return count;
 }
 
 static void clear_hash(const struct bpf_map *map)
 {
-	int fd = bpf_map__fd(map);
-	struct connection_key key, *last = NULL, next;
-
-	while (bpf_map_get_next_key(fd, last, &next) == 0) {
-		if (last)
-			bpf_map_delete_elem(fd, last);
-		key = next;
-		last = &key;
-	}
-	if (last)
-		bpf_map_delete_elem(fd, last);
-	if (bpf_map_get_next_key(fd, NULL, &next) == 0)
-		clear_hash(map); /* the walk has missed some */
+	walk_begin();
+	while (walk_on(map, true))
+		;
 }
+
+#define CLEAR(type, map) memset(tables.map, 0, size_of(programs->maps.map));
 
 void records_clear(void)
 {
 	clear_hash(programs->maps.connections);
 	clear_hash(programs->maps.aliases);
-	memset(tables.half_open, 0, tables.half_open_count * sizeof(*tables.half_open));
-	memset(tables.assured, 0, tables.assured_count * sizeof(*tables.assured));
-	memset(tables.shares, 0, MAX_SLOTS * sizeof(*tables.shares));
-	memset(tables.usage, 0, sizeof(*tables.usage));
-	memset(tables.client_shares, 0, SHARES * sizeof(*tables.client_shares));
-	memset(tables.port_shares, 0, SHARES * sizeof(*tables.port_shares));
+	TABLES(CLEAR)
+}
+
+void records_clear_bits(void)
+{
+	BITS(CLEAR)
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -285,16 +318,10 @@ static void notice(const struct connection_key *external)
 {
 	uint32_t bit = address_hash(half_of(external->inside, 0), half_of(external->inside, 1)) %
 		       (EXTERNAL_ADDRESS_WORDS * 64);
-	int fd = bpf_map__fd(programs->maps.noticed);
-	struct noticed noticed;
-	uint32_t only = 0;
+	struct noticed *noticed = tables.noticed;
 
-	if (bpf_map_lookup_elem(fd, &only, &noticed))
-		err(1, "reading noticed");
-	noticed.external_ports[external->inside_port / 64] |= 1ULL << external->inside_port % 64;
-	noticed.external_addresses[bit / 64] |= 1ULL << bit % 64;
-	if (bpf_map_update_elem(fd, &only, &noticed, BPF_ANY))
-		err(1, "writing to noticed");
+	noticed->external_ports[external->inside_port / 64] |= 1ULL << external->inside_port % 64;
+	noticed->external_addresses[bit / 64] |= 1ULL << bit % 64;
 }
 
 static void put_alias(const struct connection_key *key, const struct connection *connection)
@@ -525,29 +552,20 @@ void fixture_lose_alias(const struct entry *entry)
 }
 
 /* Calls `change` for each record, and stores the changed record. */
-static void for_each_record(void (*change)(const struct connection_key *key,
-					   struct connection *connection, uint32_t by),
-			    uint32_t by)
+static void for_each_record(void (*change)(struct connection *connection, uint32_t by), uint32_t by)
 {
 	int fd = bpf_map__fd(programs->maps.connections);
-	struct connection_key *keys, *last = NULL;
-	struct connection connection;
-	size_t count = 0;
 
-	keys = calloc(bpf_map__max_entries(programs->maps.connections), sizeof(*keys));
-	if (!keys)
-		err(1, "keys of all records");
-	for (; bpf_map_get_next_key(fd, last, &keys[count]) == 0; last = &keys[count++])
-		;
-	for (size_t i = 0; i < count; i++) {
-		find(programs->maps.connections, &keys[i], &connection);
-		change(&keys[i], &connection, by);
-		store(programs->maps.connections, &keys[i], &connection);
+	walk_begin();
+	for (uint32_t count; (count = walk_on(programs->maps.connections, false));) {
+		for (uint32_t i = 0; i < count; i++)
+			change(&walk.connections[i], by);
+		if (bpf_map_update_batch(fd, walk.keys, walk.connections, &count, NULL))
+			err(1, "changing the records");
 	}
-	free(keys);
 }
 
-static void let_leave(const struct connection_key *key, struct connection *connection, uint32_t now)
+static void let_leave(struct connection *connection, uint32_t now)
 {
 	connection->leave[OUTWARDS].left_stack = now;
 	connection->leave[INWARDS].left_stack = now;
@@ -558,7 +576,7 @@ void fixture_let_leave_stack(void)
 	for_each_record(let_leave, fixture_second());
 }
 
-static void age(const struct connection_key *key, struct connection *connection, uint32_t seconds)
+static void age(struct connection *connection, uint32_t seconds)
 {
 	connection->last_seen -= seconds;
 	if (connection->state & STATE_ASSURED)
@@ -582,18 +600,14 @@ struct usage fixture_usage(void)
 
 void fixture_read_flows(struct stored_entries *stored)
 {
-	int fd = bpf_map__fd(programs->maps.connections);
-	struct connection_key key, *last = NULL;
+	uint32_t count;
 
 	memset(stored, 0, sizeof(*stored));
-	while (bpf_map_get_next_key(fd, last, &key) == 0 && stored->count < MAX_ENTRIES) {
-		struct stored_entry *entry = &stored->entries[stored->count++];
-
-		entry->key = key;
-		if (find(programs->maps.connections, &key, &entry->connection))
-			err(1, "reading a record");
-		last = &entry->key;
-	}
+	walk_begin();
+	count = walk_on(programs->maps.connections, false);
+	for (uint32_t i = 0; i < count && i < MAX_ENTRIES; i++)
+		stored->entries[stored->count++] = (struct stored_entry){
+			.key = walk.keys[i], .connection = walk.connections[i]};
 }
 
 static void check_place(const struct connection_key *key, const struct connection *connection)
@@ -653,62 +667,56 @@ static void count_record(struct counted *counted, const struct connection_key *k
 		add_to_share(share, connection->state, 1);
 }
 
-static void check_record(struct counted *counted, const struct connection_key *key)
+static void check_record(struct counted *counted, const struct connection_key *key,
+			 const struct connection *connection)
 {
 	static const uint8_t zeros[sizeof(key->reserved)];
-	struct connection connection;
 
-	if (find(programs->maps.connections, key, &connection))
-		err(1, "reading a record");
 	if (memcmp(key->reserved, zeros, sizeof(zeros)))
 		row_fail("the key of a record has something in `reserved`");
-	if (!connection.id)
+	if (!connection->id)
 		row_fail("a record that has ended is still there");
-	if (connection.id >> 16 != (connection.owner.generation & 0xffff) || connection.id < 2)
-		row_fail("a record's id is %x, its owner's generation %u", connection.id,
-			 connection.owner.generation);
-	check_place(key, &connection);
-	if (has_alias(key, &connection)) {
-		check_alias(key, &connection);
+	if (connection->id >> 16 != (connection->owner.generation & 0xffff) || connection->id < 2)
+		row_fail("a record's id is %x, its owner's generation %u", connection->id,
+			 connection->owner.generation);
+	check_place(key, connection);
+	if (has_alias(key, connection)) {
+		check_alias(key, connection);
 		counted->aliases++;
 	}
-	count_record(counted, key, &connection);
+	count_record(counted, key, connection);
 }
 
 static void check_records(struct counted *counted)
 {
-	int fd = bpf_map__fd(programs->maps.connections);
-	struct connection_key key, *last = NULL, next;
+	walk_begin();
+	for (uint32_t count; (count = walk_on(programs->maps.connections, false));)
+		for (uint32_t i = 0; i < count; i++)
+			check_record(counted, &walk.keys[i], &walk.connections[i]);
+}
 
-	while (bpf_map_get_next_key(fd, last, &next) == 0) {
-		key = next;
-		check_record(counted, &key);
-		last = &key;
-	}
+static void count_alias(struct counted *counted, const struct connection_key *key,
+			const struct alias *alias)
+{
+	const struct owner everybody = {0};
+
+	if (!alias->owner.slot)
+		return;
+	counted->ports[port_place(key, &everybody)]++;
+	counted->ports[port_place(key, &alias->owner)]++;
 }
 
 /* check_record() has found an alias for each record that needs one: there must be no others. */
 static void check_aliases(struct counted *counted)
 {
-	const struct owner everybody = {0};
-	int fd = bpf_map__fd(programs->maps.aliases);
-	struct connection_key key, *last = NULL, next;
-	struct alias alias;
-	uint32_t count = 0;
+	uint32_t found = 0;
 
-	while (bpf_map_get_next_key(fd, last, &next) == 0) {
-		key = next;
-		if (find(programs->maps.aliases, &key, &alias))
-			err(1, "reading an alias");
-		count++;
-		last = &key;
-		if (!alias.owner.slot)
-			continue;
-		counted->ports[port_place(&key, &everybody)]++;
-		counted->ports[port_place(&key, &alias.owner)]++;
-	}
-	if (count != counted->aliases)
-		row_fail("there are %u aliases, of records %u", count, counted->aliases);
+	walk_begin();
+	for (uint32_t count; (count = walk_on(programs->maps.aliases, false)); found += count)
+		for (uint32_t i = 0; i < count; i++)
+			count_alias(counted, &walk.keys[i], &walk.aliases[i]);
+	if (found != counted->aliases)
+		row_fail("there are %u aliases, of records %u", found, counted->aliases);
 }
 
 static void check_places(const struct counted *counted)

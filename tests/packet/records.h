@@ -13,6 +13,8 @@ void records_prepare(struct portmap_bpf *opened);
 void records_open(void);
 
 void records_clear(void);
+/* What addresses and ports there have been */
+void records_clear_bits(void);
 
 /* CHOSEN in an entry becomes chosen. */
 void records_key(const struct entry *entry, int chosen, struct connection_key *key);

@@ -9,7 +9,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
-#include "cni/json.h"
+#include "lib/json.h"
 
 struct parse_row {
 	const char *name;
@@ -332,5 +332,5 @@ int main(void)
 	ADD_TEST(&list, "[s6] input above the limit is 5", input_above_the_limit_is_refused);
 	ADD_TEST(&list, "[s6] input that fails is 5", input_that_fails_is_an_io_error);
 	ADD_TEST(&list, "empty input is an empty text", empty_input_is_an_empty_text);
-	return test_list_run(&list, "cni/json");
+	return test_list_run(&list, "lib/json");
 }

@@ -4,7 +4,7 @@
  */
 #include "cnirun_testing.h"
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/conflist.h"
 
 struct list_row {

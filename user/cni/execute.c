@@ -28,7 +28,7 @@
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 
 /* As many as libcni: an installer may be writing the file. */
 #define BUSY_TRIES 6

@@ -7,7 +7,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/version.h"
 
 #define WHAT "the network configuration on stdin"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/memory.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/version.h"
 
 /* Reads the key, and sets all but the interface. */

@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/io.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/text.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"

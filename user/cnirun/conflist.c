@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/text.h"
 #include "lib/version.h"
 #include "cni/version.h"

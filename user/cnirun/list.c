@@ -8,7 +8,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/text.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"

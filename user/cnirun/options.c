@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/command_line.h"
 #include "lib/memory.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/cache.h"
 #include "cni/execute.h"
 #include "cnirun/portmapping.h"

@@ -7,7 +7,7 @@
 
 #include "lib/cleanup.h"
 #include "cni/execute.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/output.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/addresses.h"
 #include "conf/port_set.h"
 

@@ -15,7 +15,7 @@
 #include "lib/address.h"
 #include "conf/option.h"
 
-/* An entry of the map portmaps to be. Nobody owns it yet. */
+/* An entry that the map portmaps is to get. Nobody owns it yet. */
 struct port_claim {
 	struct portmap_key key;
 	struct portmap portmap;

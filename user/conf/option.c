@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 
 #define MAX_EDITS 2
 #define MAX_NAME 32

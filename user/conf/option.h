@@ -22,7 +22,7 @@ enum option_type {
 	OPTION_RANGES,
 	OPTION_ADDRESSES,  /* struct policy: its sources */
 	OPTION_INTERFACES, /* char[CONF_NAMES_SIZE] */
-	/* portmap's; nowhere to go: of no effect, a number or a string; refused */
+	/* options of portmap, which have no field: a number or a string without effect; refused */
 	OPTION_IGNORED_NUMBER,
 	OPTION_IGNORED_STRING,
 	OPTION_REFUSED,

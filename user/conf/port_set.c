@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 
 #define PORTS 65536
 

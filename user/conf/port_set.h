@@ -10,7 +10,7 @@
 #include "abi.h"
 #include "conf/option.h"
 
-/* However often and in whatever order ports are added, ranges fall out of it. Begins as {0}. */
+/* Ports may be added repeatedly and in any order; they are read back as ranges. Begins as {0}. */
 struct port_set {
 	uint64_t words[PORT_WORDS];
 };

@@ -7,7 +7,7 @@
 
 #include "lib/memory.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/addresses.h"
 
 #define KUBELET_PORT 10250

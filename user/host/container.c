@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
@@ -41,8 +41,8 @@ static void claim_endpoints(struct container *container, const char *ifname)
 	}
 }
 
-static int parse(struct container *container, const struct cni_environment *environment,
-		 const struct cni_network_config *config, struct cni_error *err)
+static int parse_request(struct container *container, const struct cni_environment *environment,
+			 const struct cni_network_config *config, struct cni_error *err)
 {
 	const char *id = environment->container_id, *ifname = environment->ifname;
 	struct attachment_claims *claims = &container->claims;
@@ -77,7 +77,7 @@ static int parse(struct container *container, const struct cni_environment *envi
 int container_read(struct container *container, const struct cni_environment *environment,
 		   const struct cni_network_config *config, struct cni_error *err)
 {
-	int result = parse(container, environment, config, err);
+	int result = parse_request(container, environment, config, err);
 	const json_t *line;
 	size_t index;
 
@@ -93,7 +93,8 @@ const struct attachment_claims *container_guess(struct container *container,
 	const json_t *runtime_config = cni_json_get(config->root, "runtimeConfig");
 	const json_t *mappings = cni_json_get(runtime_config, "portMappings");
 
-	if (json_array_size(mappings) > MAX_GUESSED || parse(container, environment, config, NULL))
+	if (json_array_size(mappings) > MAX_GUESSED ||
+	    parse_request(container, environment, config, NULL))
 		return NULL;
 	return &container->claims;
 }

@@ -48,7 +48,7 @@ static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
 	       is_of_host(wanted, rule);
 }
 
-static bool concerns(const void *context, const struct nat_rule *rule)
+static bool concerns_claims(const void *context, const struct nat_rule *rule)
 {
 	const struct wanted *wanted = context;
 	const struct attachment_claims *claims = &wanted->container->claims;
@@ -77,8 +77,8 @@ static const struct nat_rule *rule_about(const struct wanted *wanted,
 
 /* "host port 8080/tcp is mapped to 10.88.0.2:80 by a rule in chain CNI-DN-0123 of iptables or
  * nftables (comment: dnat name: "web" id: "abc")" */
-static void describe(const struct nat_rule *rule, const struct portmap_key *key,
-		     char text[RULE_TEXT_SIZE])
+static void describe_rule(const struct nat_rule *rule, const struct portmap_key *key,
+			  char text[RULE_TEXT_SIZE])
 {
 	static const uint8_t none[CNI_ADDRESS_SIZE];
 	char address[CNI_ADDRESS_TEXT_SIZE], to[CNI_ADDRESS_TEXT_SIZE + 16] = "";
@@ -94,8 +94,8 @@ static void describe(const struct nat_rule *rule, const struct portmap_key *key,
 		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
 }
 
-static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
-		 struct cni_error *err)
+static int judge_rules(const struct wanted *wanted, const struct nat_rule_list *found,
+		       struct cni_error *err)
 {
 	const struct attachment_claims *claims = &wanted->container->claims;
 	const struct portmap_key *warned = NULL;
@@ -110,7 +110,7 @@ static int judge(const struct wanted *wanted, const struct nat_rule_list *found,
 		if (!rule || (warned && warned->protocol == key->protocol &&
 			      warned->host_port == key->host_port))
 			continue;
-		describe(rule, key, text);
+		describe_rule(rule, key, text);
 		if (wanted->container->conf.refuse_foreign)
 			return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
 					     "%s, and \"refuseForeign\" is true: stop the container"
@@ -135,7 +135,7 @@ int foreign_nat_check(const struct host *host, const struct container *container
 		      struct cni_error *err)
 {
 	const struct wanted wanted = {host, container};
-	const struct nat_question question = {NAT_OF_PORT_MAPPERS, concerns, &wanted};
+	const struct nat_question question = {NAT_OF_PORT_MAPPERS, concerns_claims, &wanted};
 	bool refuse = container->conf.refuse_foreign;
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	cleanup_error struct cni_error failure = {0};
@@ -143,7 +143,7 @@ int foreign_nat_check(const struct host *host, const struct container *container
 	if (!container->claims.port_count || refuse == is_claimed)
 		return 0;
 	if (!nat_rules_find(&found, &question, &failure))
-		return judge(&wanted, &found, err);
+		return judge_rules(&wanted, &found, err);
 	if (!refuse)
 		return 0;
 	return cni_error_set(err, failure.code, "\"refuseForeign\": %s",

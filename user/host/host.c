@@ -7,13 +7,14 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "datapath/attach/attach.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/loader.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
+#include "host/own_hooks.h"
 #include "lib/warning.h"
 #include "net/netlink.h"
 #include "net/port_ranges.h"
@@ -142,7 +143,7 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 }
 
 /* Pins what is loaded, and replaces the programs that still run. */
-static int complete(struct datapath *datapath, bool sees_devices, struct cni_error *err)
+static int pin_and_replace(struct datapath *datapath, bool sees_devices, struct cni_error *err)
 {
 	if (write_meta(datapath, false, sees_devices, err))
 		return -1;
@@ -152,7 +153,7 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 	datapath->layout = LAYOUT;
 	/* An older one that cannot be replaced works on the same maps, so the rest goes on; the
 	 * caller finds it by replace_rest(). */
-	attach_refresh(datapath, NULL);
+	hooks_settle_all(datapath, NULL);
 	socket_hooks_refresh(datapath);
 	if (write_meta(datapath, true, sees_devices, err))
 		return -1;
@@ -161,7 +162,7 @@ static int complete(struct datapath *datapath, bool sees_devices, struct cni_err
 }
 
 /* Whatever the state is. */
-static int load(struct host *host, uint32_t assured, struct cni_error *err)
+static int load_over_found_maps(struct host *host, uint32_t assured, struct cni_error *err)
 {
 	struct datapath *datapath = &host->datapath;
 	bool sees_devices;
@@ -171,19 +172,19 @@ static int load(struct host *host, uint32_t assured, struct cni_error *err)
 	collect_maps(host);
 	if (loader_load(&datapath->objects, assured, &sees_devices, err))
 		return -1;
-	return complete(datapath, sees_devices, err);
+	return pin_and_replace(datapath, sees_devices, err);
 }
 
-/* Tries once more what complete() could not do: nearly always there is nothing. */
+/* Tries once more what pin_and_replace() could not do: nearly always there is nothing. */
 static int replace_rest(const struct datapath *datapath, struct cni_error *err)
 {
-	if (!attach_refresh(datapath, err))
+	if (!hooks_settle_all(datapath, err))
 		return 0;
 	return cni_error_wrap(err, "an older program stays at its hook, on the same maps; run"
 				   " `bpf-portmap upgrade` again when nothing holds it there");
 }
 
-static int reopen(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
+static int reopen_datapath(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
 	datapath_close(datapath);
 	return datapath_open(datapath, use, err);
@@ -218,12 +219,12 @@ static int load_alone(struct host *host, uint32_t assured, enum where_nothing_is
 	cleanup_error struct cni_error stays = {0};
 	struct datapath *datapath = &host->datapath;
 
-	if (reopen(datapath, DATAPATH_ALONE, err))
+	if (reopen_datapath(datapath, DATAPATH_ALONE, err))
 		return -1;
 	if (datapath->state == DATAPATH_READY ||
 	    (otherwise == LOAD_NOTHING && datapath->state != DATAPATH_FOREIGN && !has_maps(host)))
 		return 0;
-	if (load(host, assured, err))
+	if (load_over_found_maps(host, assured, err))
 		return -1;
 	/* What this container needs is attached by the rest of its ADD, which fails where it
 	 * cannot be. A program at another container's veth is no reason to refuse this one. */
@@ -242,11 +243,12 @@ static int make_ready(struct host *host, uint32_t assured, enum where_nothing_is
 		return 0;
 	/* Nobody waits for a loader with the lock that the loader waits for. */
 	datapath_close(datapath);
-	if (wait_for_loaders(&pins_lock, err) || reopen(datapath, DATAPATH_WORK, err))
+	if (wait_for_loaders(&pins_lock, err) || reopen_datapath(datapath, DATAPATH_WORK, err))
 		return -1;
 	if (datapath->state == DATAPATH_READY)
 		return 0;
-	if (load_alone(host, assured, otherwise, err) || reopen(datapath, DATAPATH_WORK, err))
+	if (load_alone(host, assured, otherwise, err) ||
+	    reopen_datapath(datapath, DATAPATH_WORK, err))
 		return -1;
 	if (otherwise == LOAD_NOTHING || datapath->state == DATAPATH_READY)
 		return 0;
@@ -267,12 +269,12 @@ int host_upgrade(struct host *host, struct cni_error *err)
 	cleanup_pins_lock int pins_lock = -1;
 
 	datapath_close(datapath);
-	if (wait_for_loaders(&pins_lock, err) || reopen(datapath, DATAPATH_ALONE, err))
+	if (wait_for_loaders(&pins_lock, err) || reopen_datapath(datapath, DATAPATH_ALONE, err))
 		return -1;
 	if (datapath->state == DATAPATH_ABSENT)
 		return 0;
 	if ((datapath->state != DATAPATH_READY || strcmp(datapath->maker, PROGRAM_VERSION) != 0) &&
-	    load(host, 0, err))
+	    load_over_found_maps(host, 0, err))
 		return -1;
 	return replace_rest(datapath, err);
 }

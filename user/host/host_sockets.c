@@ -13,14 +13,13 @@
 #include "lib/warning.h"
 #include "conf/addresses.h"
 #include "conf/request.h"
-#include "datapath/attach/attach.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
-#include "host/interfaces.h"
+#include "host/own_hooks.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
@@ -63,7 +62,7 @@ static int attach_loopback(const struct host *host, struct cni_error *err)
 	const struct interface entry = {.role = ROLE_LOOPBACK};
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
 
-	return host_settle_hooks(host, &lo, &entry, err) ||
+	return hooks_settle(&host->datapath, &lo, &entry, err) ||
 	       interface_write(&host->datapath.objects, lo.ifindex, &entry, err);
 }
 
@@ -212,9 +211,8 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 			err, CNI_ERROR_PORT_TAKEN,
 			"%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
 			" true: stop that process, or map another hostPort or hostIP",
-			holders[i].pid ? process
-				       : "a process that /proc does not show, or the kernel,",
-			socket->port, conf_protocol_name(socket->protocol),
+			holders[i].pid ? process : "an unknown process", socket->port,
+			conf_protocol_name(socket->protocol),
 			cni_address_format(socket->address, address));
 	}
 	return 0;

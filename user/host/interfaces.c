@@ -64,8 +64,8 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 	return result;
 }
 
-static int apply(struct host *host, const struct host_look *look, const struct plan *plan,
-		 struct cni_error *err)
+static int apply_plan(struct host *host, const struct host_look *look, const struct plan *plan,
+		      struct cni_error *err)
 {
 	const struct objects *objects = &host->datapath.objects;
 	struct cni_error failure = {0};
@@ -102,7 +102,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err))
 		return -1;
 	plan->needs_witness = look.network_is_new;
-	return apply(host, &look, plan, err);
+	return apply_plan(host, &look, plan, err);
 }
 
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
@@ -125,24 +125,6 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
-}
-
-int host_settle_hooks(const struct host *host, const struct link_name *at,
-		      const struct interface *entry, struct cni_error *err)
-{
-	const struct objects *objects = &host->datapath.objects;
-	struct hooks_look hooks;
-	const struct hooks_wanted wanted = {&hooks, objects->program_ids, entry, at->name};
-	struct attach_undo ignored = {0};
-	struct hook_changes changes;
-	char missing[MISSING_SIZE];
-	int result;
-
-	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), objects);
-	result = plan_hooks(&changes, &wanted, missing, err) ||
-		 attach_apply(&host->datapath, at, &changes, &ignored, err);
-	hooks_look_release(&hooks);
-	return result ? -1 : 0;
 }
 
 void network_has_container(const struct host *host, const struct container *container)

@@ -26,10 +26,6 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
 
-/* Brings the hooks of one interface to what its entry says. CNI_ERROR_KERNEL_REFUSED. */
-int host_settle_hooks(const struct host *host, const struct link_name *at,
-		      const struct interface *entry, struct cni_error *err);
-
 /* For an ADD that has claimed what its container asks for: its network has a living container. */
 void network_has_container(const struct host *host, const struct container *container);
 

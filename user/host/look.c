@@ -16,7 +16,7 @@
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
 #define MANY_INTERFACES 8
 
-static struct interface_look *append(struct host_look *looking, uint32_t ifindex)
+static struct interface_look *append_interface(struct host_look *looking, uint32_t ifindex)
 {
 	struct look *look = &looking->found;
 	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
@@ -31,7 +31,7 @@ static struct interface_look *find_or_append(struct host_look *looking, uint32_t
 {
 	const struct interface_look *found = look_find(&looking->found, ifindex);
 
-	return (struct interface_look *)found ?: append(looking, ifindex);
+	return (struct interface_look *)found ?: append_interface(looking, ifindex);
 }
 
 static struct network_wish *add_wish(struct host_look *looking, const char *name)
@@ -166,7 +166,7 @@ static int add_all(struct host_look *looking, struct cni_error *err)
 	const struct container *container = looking->at->container;
 
 	for (size_t i = 0; i < addresses->count; i++)
-		append(looking, addresses->interfaces[i].ifindex)->addressed =
+		append_interface(looking, addresses->interfaces[i].ifindex)->addressed =
 			&addresses->interfaces[i];
 	if (add_named(looking, err))
 		return -1;

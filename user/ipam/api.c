@@ -12,7 +12,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "ipam/addresses.h"
 #include "ipam/pools.h"
 #include "ipam/reconcile.h"

@@ -12,7 +12,7 @@
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/prefix.h"
 #include "ipam/socket.h"
 

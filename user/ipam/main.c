@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/io.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/output.h"
 #include "ipam/reconcile.h"
 #include "ipam/server.h"

@@ -10,7 +10,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/result.h"
 #include "cnirun/conflist.h"
 #include "cnirun/directory.h"

@@ -13,7 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "ipam/addresses.h"
 #include "ipam/plan.h"
 

@@ -13,7 +13,7 @@
 #include "lib/command_line.h"
 #include "lib/text.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/directory.h"
 #include "cni/execute.h"
 

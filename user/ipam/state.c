@@ -18,7 +18,7 @@
 #include "lib/digest.h"
 #include "lib/io.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/directory.h"
 
 /* How many seconds more than a plugin may take: others may wait, too. */

@@ -11,7 +11,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/directory.h"
 #include "ipam/plan.h"
 

@@ -75,7 +75,7 @@ bool prefix_equals(const struct prefix *one, const struct prefix *other)
 }
 
 /* To the next address, or to the one before. */
-static void step(uint8_t address[CNI_ADDRESS_SIZE], int by)
+static void step_address(uint8_t address[CNI_ADDRESS_SIZE], int by)
 {
 	uint8_t overflow = by > 0 ? 0 : 0xff;
 
@@ -97,7 +97,7 @@ void prefix_usable(const struct prefix *whole, const struct prefix *part,
 	if (whole->length >= WHOLE_LENGTH)
 		return;
 	if (!memcmp(first, whole->address, CNI_ADDRESS_SIZE))
-		step(first, 1);
+		step_address(first, 1);
 	if (prefix_is_ipv4(whole) && !memcmp(last, end, CNI_ADDRESS_SIZE))
-		step(last, -1);
+		step_address(last, -1);
 }

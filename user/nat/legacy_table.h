@@ -22,8 +22,8 @@ bool legacy_table_exists(bool ipv4, const char *name);
 /* Reads one that exists. 0; -1 and errno. `entries` is malloc'ed. */
 int legacy_table_read(bool ipv4, const char *name, struct legacy_table *table);
 
-/* Whether the match that portmap's rules have is in use: reading a table of 10,000 rules takes
- * 20 ms. */
+/* Returns whether the match that portmap's rules have is in use, which saves reading the table: one
+ * of 10,000 rules takes 20 ms. */
 bool legacy_may_have_portmap(void);
 
 /* Finds where the chain begins that somebody has made with this name. */

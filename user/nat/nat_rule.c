@@ -19,7 +19,7 @@ void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6)
 }
 
 /* What both have. More ranges than fit are left out. */
-static void intersect(struct nat_rule *rule, const struct port_range *ranges, size_t count)
+static void intersect_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count)
 {
 	struct port_range kept[NAT_RULE_RANGES] = {0};
 	size_t kept_count = 0;
@@ -40,7 +40,7 @@ static void intersect(struct nat_rule *rule, const struct port_range *ranges, si
 
 void nat_rule_limit_ports(struct nat_rule *rule, const struct port_range *ranges, size_t count)
 {
-	intersect(rule, ranges, count);
+	intersect_ports(rule, ranges, count);
 	rule->names_port = true;
 }
 
@@ -55,7 +55,7 @@ void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *rang
 		others[count++] = (struct port_range){0, (__u16)(range->first - 1)};
 	if (range->last < LAST_PORT)
 		others[count++] = (struct port_range){(__u16)(range->last + 1), LAST_PORT};
-	intersect(rule, others, count);
+	intersect_ports(rule, others, count);
 }
 
 void nat_rule_limit_address(struct nat_rule *rule, bool ipv4, const uint8_t *bytes,

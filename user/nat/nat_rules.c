@@ -213,7 +213,8 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 }
 
 /* A list that changes meanwhile is asked for again; what has gone has nothing. */
-static void ask(struct search *search, struct nl_msg *request, netlink_take take, size_t *count)
+static void dump_list(struct search *search, struct nl_msg *request, netlink_take take,
+		      size_t *count)
 {
 	int result = -1;
 
@@ -235,7 +236,7 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 
 	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
 	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	ask(search, request, take_nft_rule, &list->count);
+	dump_list(search, request, take_nft_rule, &list->count);
 	for (size_t i = 0; i < list->count; i++)
 		if (*list->rules[i].lookup.set)
 			resolve_lookup(search, chain, &list->rules[i], &resolved);
@@ -247,12 +248,12 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 
 /* --- from chain to chain -------------------------------------------------------------------- */
 
-static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
-		  struct nat_rule *translation);
+static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
+			struct nat_rule *translation);
 
 /* Whether the rule translates, or what it jumps to: its destination is what packets get there. */
-static bool follow(struct search *search, const struct chain *chain, unsigned int depth,
-		   struct nat_rule *rule)
+static bool follow_jump(struct search *search, const struct chain *chain, unsigned int depth,
+			struct nat_rule *rule)
 {
 	struct chain next = *chain;
 	struct nat_rule translation;
@@ -263,7 +264,7 @@ static bool follow(struct search *search, const struct chain *chain, unsigned in
 		return false;
 	memcpy(next.name, rule->target, strlen(rule->target) + 1);
 	next.offset = rule->target_offset;
-	if (!visit(search, &next, depth + 1, &translation))
+	if (!visit_chain(search, &next, depth + 1, &translation))
 		return false;
 	rule->verdict = translation.verdict;
 	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
@@ -273,8 +274,8 @@ static bool follow(struct search *search, const struct chain *chain, unsigned in
 
 /* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
  * rule by which is left in *translation. */
-static bool visit(struct search *search, const struct chain *chain, unsigned int depth,
-		  struct nat_rule *translation)
+static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
+			struct nat_rule *translation)
 {
 	bool of_portmap = search->question->place == NAT_OF_PORTMAP, translates = false;
 	cleanup_nat_rules struct nat_rule_list list = {0};
@@ -290,7 +291,7 @@ static bool visit(struct search *search, const struct chain *chain, unsigned int
 	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
-		bool leads_on = follow(search, chain, depth, rule);
+		bool leads_on = follow_jump(search, chain, depth, rule);
 
 		if (of_portmap || (leads_on && rule->names_port))
 			list_append(search->found, rule);
@@ -306,7 +307,7 @@ static void visit_starts(struct search *search)
 	struct nat_rule translation;
 
 	for (size_t i = 0; i < search->start_count; i++)
-		visit(search, &search->starts[i], 0, &translation);
+		visit_chain(search, &search->starts[i], 0, &translation);
 }
 
 static bool is_there(const char *path)
@@ -338,7 +339,7 @@ static void search_nftables(struct search *search)
 	if (!socket)
 		return;
 	search->socket = socket;
-	ask(search, request, by_name ? take_table : take_chain, &search->start_count);
+	dump_list(search, request, by_name ? take_table : take_chain, &search->start_count);
 	visit_starts(search);
 }
 

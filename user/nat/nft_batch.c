@@ -23,7 +23,7 @@ struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
 }
 
 /* No number is used twice: an answer to an earlier batch may still arrive at the same socket. */
-static void put(struct nft_batch *batch, struct nl_msg *request)
+static void put_request(struct nft_batch *batch, struct nl_msg *request)
 {
 	static uint32_t numbers;
 	static const char padding[NLMSG_ALIGNTO] = {0};
@@ -39,7 +39,7 @@ static void put_mark(struct nft_batch *batch, int type)
 {
 	struct nfgenmsg fixed = {.version = NFNETLINK_V0, .res_id = htons(NFNL_SUBSYS_NFTABLES)};
 
-	put(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
+	put_request(batch, netlink_begin(type, 0, &fixed, sizeof(fixed)));
 }
 
 void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
@@ -49,7 +49,7 @@ void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
 		put_mark(batch, NFNL_MSG_BATCH_BEGIN);
 		batch->first = batch->last;
 	}
-	put(batch, request);
+	put_request(batch, request);
 }
 
 /* Each request is answered, or the batch, by the number of its first one. */

@@ -54,7 +54,7 @@ static unsigned int register_at(struct bytes expression, int type)
 	return REGISTERS;
 }
 
-static void forget(struct reader *reader, unsigned int first, unsigned int bytes)
+static void forget_registers(struct reader *reader, unsigned int first, unsigned int bytes)
 {
 	for (unsigned int i = first; i < REGISTERS && (i == first || bytes > (i - first) * 4);
 	     i++) {
@@ -68,7 +68,7 @@ static void load_field(struct reader *reader, unsigned int first, enum field_kin
 {
 	if (first == REGISTERS)
 		return;
-	forget(reader, first, size);
+	forget_registers(reader, first, size);
 	reader->fields[first] = (struct field){.kind = kind, .size = size};
 }
 
@@ -98,7 +98,7 @@ static void take_payload(struct reader *reader, struct bytes expression)
 
 	if (to == REGISTERS || size > REGISTER_BYTES)
 		return;
-	forget(reader, to, size);
+	forget_registers(reader, to, size);
 	for (size_t i = 0; i < COUNT(places); i++) {
 		const struct place *place = &places[i];
 		struct field *field = &reader->fields[to];
@@ -143,7 +143,7 @@ static void take_bitwise(struct reader *reader, struct bytes expression)
 	if (from == REGISTERS || to == REGISTERS)
 		return;
 	field = reader->fields[from];
-	forget(reader, to, nft_number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
+	forget_registers(reader, to, nft_number_at(expression, NFTA_BITWISE_LEN, NFT_REG_SIZE));
 	if (field.kind != FIELD_ADDRESS || mask.size < (size_t)field.skip + field.size ||
 	    nft_number_at(expression, NFTA_BITWISE_OP, 0))
 		return;
@@ -170,8 +170,8 @@ static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t por
 		nat_rule_exclude_ports(rule, &range);
 }
 
-static void compare(struct nat_rule *rule, const struct field *field, uint32_t operation,
-		    const uint8_t *value)
+static void compare_field(struct nat_rule *rule, const struct field *field, uint32_t operation,
+			  const uint8_t *value)
 {
 	if (field->kind == FIELD_PORT)
 		compare_port(rule, operation, nft_port_in(value));
@@ -206,8 +206,9 @@ static void take_cmp(struct reader *reader, struct bytes expression)
 	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
 
 	if (field)
-		compare(reader->rule, field, nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
-			value.data + field->skip);
+		compare_field(reader->rule, field,
+			      nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
+			      value.data + field->skip);
 	else
 		reader->rule->restricted = true;
 }
@@ -272,7 +273,7 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 		reader->rule->restricted = true;
 	}
 	if (to < REGISTERS)
-		forget(reader, to, REGISTER_BYTES);
+		forget_registers(reader, to, REGISTER_BYTES);
 }
 
 static void take_immediate(struct reader *reader, struct bytes expression)
@@ -292,7 +293,7 @@ static void take_immediate(struct reader *reader, struct bytes expression)
 	}
 	if (to == REGISTERS)
 		return;
-	forget(reader, to, (unsigned int)value.size);
+	forget_registers(reader, to, (unsigned int)value.size);
 	if (!value.size || value.size > NFT_REG_SIZE || value.size > (REGISTERS - to) * 4)
 		return;
 	memcpy(reader->values + (size_t)to * 4, value.data, value.size);
@@ -383,7 +384,7 @@ static void take_expression(struct reader *reader, struct bytes element)
 		take_compat(reader, expression, nft_is(name, "match"));
 	} else if (!nft_is(name, "counter")) {
 		reader->rule->restricted = true;
-		forget(reader, 0, REGISTER_BYTES); /* it may write registers */
+		forget_registers(reader, 0, REGISTER_BYTES); /* it may write registers */
 	}
 }
 

@@ -24,7 +24,7 @@ static inline const struct nlattr *nft_first_of(struct bytes attributes)
 	return (const struct nlattr *)attributes.data;
 }
 
-/* Without bytes if there is no attribute of this type. */
+/* Returns the attribute of this type; without bytes where there is none. */
 static inline struct bytes nft_find(struct bytes attributes, int type)
 {
 	const struct nlattr *found = nla_find(nft_first_of(attributes), (int)attributes.size, type);
@@ -32,7 +32,7 @@ static inline struct bytes nft_find(struct bytes attributes, int type)
 	return found ? nft_value_of(found) : (struct bytes){0};
 }
 
-/* Big endian, as all numbers of nf_tables; `missing` where it is not there. */
+/* Reads a number, big endian as all of nf_tables; `missing` where it is not there. */
 static inline uint32_t nft_number_at(struct bytes attributes, int type, uint32_t missing)
 {
 	uint32_t number;

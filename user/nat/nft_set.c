@@ -85,7 +85,7 @@ size_t nft_elements_close(struct nft_element *elements, size_t count)
 	return kept;
 }
 
-static bool has(const struct nft_element *element, int at, size_t size)
+static bool has_bytes_at(const struct nft_element *element, int at, size_t size)
 {
 	return at >= 0 && (size_t)at + size <= element->size;
 }
@@ -106,7 +106,7 @@ bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *
 	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
 	const struct nat_lookup *lookup = &rule->lookup;
 	const uint8_t *address = element->key + lookup->address_at;
-	bool has_port = has(element, lookup->port_at, 2);
+	bool has_port = has_bytes_at(element, lookup->port_at, 2);
 	struct port_range range;
 
 	if (lookup->is_verdict ? !*element->chain : !has_port)
@@ -119,10 +119,10 @@ bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *
 	}
 	if (lookup->is_verdict)
 		take_chain_of_element(narrowed, element);
-	if (has(element, lookup->protocol_at, 1))
+	if (has_bytes_at(element, lookup->protocol_at, 1))
 		narrowed->protocol = element->key[lookup->protocol_at];
 	/* An address of a family that is not known, or a range of them, is no condition. */
-	if (rule->ipv4 != rule->ipv6 && has(element, lookup->address_at, size) &&
+	if (rule->ipv4 != rule->ipv6 && has_bytes_at(element, lookup->address_at, size) &&
 	    !memcmp(address, element->key_end + lookup->address_at, size))
 		nat_rule_limit_address(narrowed, rule->ipv4, address, NULL, size);
 	return true;

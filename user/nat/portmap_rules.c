@@ -51,7 +51,7 @@ static bool is_containers_chain(const char *name)
 	return !strncmp(name, CHAIN_OF_CONTAINER, strlen(CHAIN_OF_CONTAINER));
 }
 
-static bool concerns(const void *id, const struct nat_rule *rule)
+static bool concerns_container(const void *id, const struct nat_rule *rule)
 {
 	struct portmap_entry entry = {.rule = *rule};
 
@@ -128,7 +128,7 @@ static void take_rule(struct reading *reading, size_t number)
 
 int portmap_entries_read(struct portmap_entries *entries, const char *id, struct cni_error *err)
 {
-	const struct nat_question question = {NAT_OF_PORTMAP, concerns, id};
+	const struct nat_question question = {NAT_OF_PORTMAP, concerns_container, id};
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	struct reading reading = {.entries = entries};
 

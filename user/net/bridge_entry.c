@@ -22,7 +22,7 @@ static bool is_meant(const uint8_t mac[LINK_MAC_SIZE])
 }
 
 /* Sticky: another container that sends with this MAC does not take the entry to its own port. */
-static int ask(int type, int flags, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
+static int change_entry(int type, int flags, uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
 	struct ndmsg header = {
 		.ndm_family = AF_BRIDGE,
@@ -41,12 +41,12 @@ static int ask(int type, int flags, uint32_t port, const uint8_t mac[LINK_MAC_SI
 
 int bridge_entry_add(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	return ask(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
+	return change_entry(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, port, mac);
 }
 
 int bridge_entry_add_new(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	return ask(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
+	return change_entry(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, port, mac);
 }
 
 struct wanted {
@@ -82,5 +82,5 @@ bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 
 void bridge_entry_delete(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 {
-	ask(RTM_DELNEIGH, 0, port, mac);
+	change_entry(RTM_DELNEIGH, 0, port, mac);
 }

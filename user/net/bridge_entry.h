@@ -20,7 +20,7 @@ int bridge_entry_add(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
 /* The same for a MAC that a running container may have chosen, the bridge's own, for example: only
  * where there is no entry with it. */
 int bridge_entry_add_new(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
-/* Whether a port of a bridge lacks its static entry. */
+/* Returns whether a port of a bridge lacks its static entry. */
 bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
-/* An entry that does not exist, or is another port's by now, is no error. */
+/* Deletes it. An entry that does not exist, or is another port's by now, is no error. */
 void bridge_entry_delete(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);

@@ -76,7 +76,7 @@ static void take_link(struct nlmsghdr *message, void *context)
 }
 
 /* Statistics are most of what the kernel would say, and nobody wants them. */
-static struct nl_msg *begin(int flags, uint32_t ifindex, const char *name)
+static struct nl_msg *begin_get_link(int flags, uint32_t ifindex, const char *name)
 {
 	struct ifinfomsg header = {.ifi_family = AF_UNSPEC, .ifi_index = (int)ifindex};
 	struct nl_msg *request = netlink_begin(RTM_GETLINK, flags, &header, sizeof(header));
@@ -96,7 +96,7 @@ int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct 
 	/* A number that no interface can have. */
 	if (!name && (ifindex == 0 || ifindex > INT_MAX))
 		return 0;
-	request = begin(0, ifindex, name);
+	request = begin_get_link(0, ifindex, name);
 	if (!netlink_ask(socket, request, take_link, link) || errno == ENODEV)
 		return 0;
 	if (name)
@@ -144,7 +144,7 @@ static void take_name(struct nlmsghdr *message, void *context)
 
 int link_names_read(struct link_names *names, struct cni_error *err)
 {
-	cleanup_request struct nl_msg *request = begin(NLM_F_DUMP, 0, NULL);
+	cleanup_request struct nl_msg *request = begin_get_link(NLM_F_DUMP, 0, NULL);
 
 	/* The next command sees what comes or goes meanwhile. */
 	if (netlink_ask(netlink_route(NULL), request, take_name, names) && errno != EAGAIN)

@@ -97,7 +97,7 @@ struct exchange {
 	int error; /* the first one */
 };
 
-static void fail(struct exchange *exchange, int error)
+static void note_error(struct exchange *exchange, int error)
 {
 	if (!exchange->error)
 		exchange->error = error;
@@ -105,14 +105,14 @@ static void fail(struct exchange *exchange, int error)
 
 /* An acknowledgement, an error, or a dump's end, which may be an error, too: each begins with the
  * kernel's negative errno, or 0. */
-static void finish(struct exchange *exchange, const struct nlmsghdr *header)
+static void finish_exchange(struct exchange *exchange, const struct nlmsghdr *header)
 {
 	int error = 0;
 
 	if (nlmsg_datalen(header) >= (int)sizeof(error))
 		memcpy(&error, nlmsg_data(header), sizeof(error));
 	if (error < 0)
-		fail(exchange, -error);
+		note_error(exchange, -error);
 	exchange->finished = true;
 }
 
@@ -120,7 +120,7 @@ static void take_message(struct exchange *exchange, struct nlmsghdr *header)
 {
 	exchange->changed |= header->nlmsg_flags & NLM_F_DUMP_INTR;
 	if (header->nlmsg_type == NLMSG_ERROR || header->nlmsg_type == NLMSG_DONE) {
-		finish(exchange, header);
+		finish_exchange(exchange, header);
 		return;
 	}
 	if (!(header->nlmsg_flags & NLM_F_MULTI) && !exchange->wants_ack)
@@ -131,7 +131,7 @@ static void take_message(struct exchange *exchange, struct nlmsghdr *header)
 
 /* In a container's namespace its own processes may write to our socket, which the kernel alone has
  * anything to say to. Returns the size, or -1 and errno. */
-static ssize_t receive(const struct netlink *socket, void *answer)
+static ssize_t receive_from_kernel(const struct netlink *socket, void *answer)
 {
 	struct iovec vector = {answer, ANSWER_SIZE};
 	struct sockaddr_nl from;
@@ -158,11 +158,11 @@ static void read_answer(const struct netlink *socket, struct exchange *exchange)
 
 	while (!exchange->finished) {
 		struct nlmsghdr *header = (struct nlmsghdr *)answer;
-		ssize_t size = receive(socket, answer);
+		ssize_t size = receive_from_kernel(socket, answer);
 		int left = (int)size;
 
 		if (size < 0) {
-			fail(exchange, errno);
+			note_error(exchange, errno);
 			return;
 		}
 		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left))
@@ -191,7 +191,7 @@ int netlink_ask(struct netlink *socket, struct nl_msg *request, netlink_take tak
 		return -1;
 	read_answer(socket, &exchange);
 	if (exchange.changed)
-		fail(&exchange, EAGAIN);
+		note_error(&exchange, EAGAIN);
 	errno = exchange.error;
 	return exchange.error ? -1 : 0;
 }

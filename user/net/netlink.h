@@ -55,7 +55,7 @@ static inline bool netlink_is(const struct nlattr *attribute, const char *text)
 	return attribute && !nla_strcmp(attribute, text);
 }
 
-/* NULL: nothing. */
+/* Closes it; NULL: does nothing. */
 void netlink_close(struct netlink **socket);
 
 static inline void netlink_cleanup_request(struct nl_msg **request)

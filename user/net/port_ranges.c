@@ -34,8 +34,8 @@ static unsigned int range_size(struct port_range range)
 }
 
 /* Keeps the largest ranges, ascending. Returns how many ports they have. */
-static unsigned int collect(const struct port_set *usable,
-			    struct port_range ranges[MASQUERADE_RANGES])
+static unsigned int collect_largest(const struct port_set *usable,
+				    struct port_range ranges[MASQUERADE_RANGES])
 {
 	unsigned int total = 0;
 	struct port_range range;
@@ -71,9 +71,9 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 	remove_list(&unreserved, reserved);
 	usable = unreserved;
 	port_set_remove(&usable, ephemeral);
-	if (collect(&usable, ranges) >= ENOUGH_PORTS)
+	if (collect_largest(&usable, ranges) >= ENOUGH_PORTS)
 		return true;
-	if (collect(&unreserved, ranges) < ENOUGH_PORTS) {
+	if (collect_largest(&unreserved, ranges) < ENOUGH_PORTS) {
 		memset(ranges, 0, MASQUERADE_RANGES * sizeof(*ranges));
 		ranges[0] = USABLE;
 	}

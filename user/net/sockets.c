@@ -48,7 +48,8 @@ static void take_socket(struct nlmsghdr *message, void *context)
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
 }
 
-static int dump(struct netlink *socket, int family, struct reading *reading, uint32_t states)
+static int dump_sockets(struct netlink *socket, int family, struct reading *reading,
+			uint32_t states)
 {
 	struct inet_diag_req_v2 header = {
 		.sdiag_family = (uint8_t)family,
@@ -78,7 +79,8 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
 		return 0;
-	if (!dump(socket, AF_INET, &reading, states) && !dump(socket, AF_INET6, &reading, states))
+	if (!dump_sockets(socket, AF_INET, &reading, states) &&
+	    !dump_sockets(socket, AF_INET6, &reading, states))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the kernel does not tell which sockets the host has: %s (it needs"

@@ -15,17 +15,17 @@
 
 /* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.
  * Without a socket all that is asked fails. */
-static int ask(struct nl_msg *request, netlink_take take, void *context)
+static int ask_tc(struct nl_msg *request, netlink_take take, void *context)
 {
 	return netlink_ask(netlink_route(NULL), request, take, context);
 }
 
-static struct nlattr *find(struct nlmsghdr *message, int type)
+static struct nlattr *find_attribute(struct nlmsghdr *message, int type)
 {
 	return nlmsg_find_attr(message, sizeof(struct tcmsg), type);
 }
 
-static struct nl_msg *begin(int type, int flags, struct tcmsg header, const char *kind)
+static struct nl_msg *begin_tc(int type, int flags, struct tcmsg header, const char *kind)
 {
 	struct nl_msg *request = netlink_begin(type, flags, &header, sizeof(header));
 
@@ -36,7 +36,7 @@ static struct nl_msg *begin(int type, int flags, struct tcmsg header, const char
 
 static enum ingress_qdisc kind_of(struct nlmsghdr *message)
 {
-	const struct nlattr *kind = find(message, TCA_KIND);
+	const struct nlattr *kind = find_attribute(message, TCA_KIND);
 
 	if (netlink_is(kind, "clsact"))
 		return INGRESS_QDISC_CLSACT;
@@ -58,9 +58,9 @@ enum ingress_qdisc qdisc_at_ingress(uint32_t ifindex)
 	/* An error is the kernel's way to say that there is none. Without ECHO it tells the
 	 * answer to its listeners, but not to us. */
 	cleanup_request struct nl_msg *request =
-		begin(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, header, NULL);
+		begin_tc(RTM_GETQDISC, NLM_F_ECHO | NLM_F_ACK, header, NULL);
 
-	ask(request, take_kind, &found);
+	ask_tc(request, take_kind, &found);
 	return found;
 }
 
@@ -77,9 +77,9 @@ static void take_qdisc(struct nlmsghdr *message, void *context)
 bool qdiscs_at_ingress(struct qdisc_list *qdiscs)
 {
 	cleanup_request struct nl_msg *request =
-		begin(RTM_GETQDISC, NLM_F_DUMP, (struct tcmsg){0}, NULL);
+		begin_tc(RTM_GETQDISC, NLM_F_DUMP, (struct tcmsg){0}, NULL);
 
-	return !ask(request, take_qdisc, qdiscs);
+	return !ask_tc(request, take_qdisc, qdiscs);
 }
 
 static int change_clsact(int type, int flags, uint32_t ifindex)
@@ -89,9 +89,10 @@ static int change_clsact(int type, int flags, uint32_t ifindex)
 		.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0),
 		.tcm_parent = TC_H_CLSACT,
 	};
-	cleanup_request struct nl_msg *request = begin(type, NLM_F_ACK | flags, header, "clsact");
+	cleanup_request struct nl_msg *request =
+		begin_tc(type, NLM_F_ACK | flags, header, "clsact");
 
-	return ask(request, NULL, NULL);
+	return ask_tc(request, NULL, NULL);
 }
 
 int qdisc_add_clsact(uint32_t ifindex)
@@ -123,8 +124,8 @@ static uint32_t find_redirect(const struct nlattr *actions)
 static void take_filter(struct nlmsghdr *message, void *context)
 {
 	const struct tcmsg *header = nlmsg_data(message);
-	const struct nlattr *kind = find(message, TCA_KIND);
-	const struct nlattr *options = find(message, TCA_OPTIONS);
+	const struct nlattr *kind = find_attribute(message, TCA_KIND);
+	const struct nlattr *options = find_attribute(message, TCA_OPTIONS);
 	struct filter_list *filters = context;
 	struct filter *filter;
 
@@ -150,9 +151,9 @@ static uint32_t parent_at(bool ingress)
 bool filters_read(uint32_t ifindex, bool ingress, struct filter_list *filters)
 {
 	struct tcmsg header = {.tcm_ifindex = (int)ifindex, .tcm_parent = parent_at(ingress)};
-	cleanup_request struct nl_msg *request = begin(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
+	cleanup_request struct nl_msg *request = begin_tc(RTM_GETTFILTER, NLM_F_DUMP, header, NULL);
 
-	return !ask(request, take_filter, filters);
+	return !ask_tc(request, take_filter, filters);
 }
 
 void qdisc_delete_empty_clsact(uint32_t ifindex)
@@ -176,12 +177,13 @@ static struct nl_msg *begin_at(int type, int flags, uint32_t ifindex, bool ingre
 		.tcm_info = TC_H_MAKE(FILTER_PRIORITY << 16, htons(ETH_P_ALL)),
 	};
 
-	return begin(type, flags, header, "bpf");
+	return begin_tc(type, flags, header, "bpf");
 }
 
 static void take_program(struct nlmsghdr *message, void *context)
 {
-	nla_memcpy(context, netlink_find(find(message, TCA_OPTIONS), TCA_BPF_ID), sizeof(uint32_t));
+	nla_memcpy(context, netlink_find(find_attribute(message, TCA_OPTIONS), TCA_BPF_ID),
+		   sizeof(uint32_t));
 }
 
 uint32_t filter_program(uint32_t ifindex, bool ingress)
@@ -189,7 +191,7 @@ uint32_t filter_program(uint32_t ifindex, bool ingress)
 	cleanup_request struct nl_msg *request = begin_at(RTM_GETTFILTER, 0, ifindex, ingress);
 	uint32_t id = 0;
 
-	return ask(request, take_program, &id) ? 0 : id;
+	return ask_tc(request, take_program, &id) ? 0 : id;
 }
 
 int filter_add(uint32_t ifindex, bool ingress, int program_fd, const char *name, bool replace)
@@ -203,7 +205,7 @@ int filter_add(uint32_t ifindex, bool ingress, int program_fd, const char *name,
 	nla_put_string(request, TCA_BPF_NAME, name);
 	nla_put_u32(request, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
 	nla_nest_end(request, options);
-	if (ask(request, take_program, &id))
+	if (ask_tc(request, take_program, &id))
 		return -1;
 	errno = ENOENT;
 	return id ? 0 : -1;
@@ -214,5 +216,5 @@ int filter_delete(uint32_t ifindex, bool ingress)
 	cleanup_request struct nl_msg *request =
 		begin_at(RTM_DELTFILTER, NLM_F_ACK, ifindex, ingress);
 
-	return ask(request, NULL, NULL);
+	return ask_tc(request, NULL, NULL);
 }

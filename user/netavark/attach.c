@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/result.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"

@@ -26,6 +26,7 @@ void bridge_wait_for_ports(const char *name, size_t ports);
 void bridge_remove(const char *name);
 
 /* Removes the rules that keep isolated networks from each other: the CNI plugin firewall makes two
- * for each bridge and family, and removes them never. No container uses the bridge any more: a
- * network of that name that comes later would have them. Rules that are not there are no error. */
+ * for each bridge and family, and never removes them, so that a later network with a bridge of that
+ * name would have them. Call it when no container uses the bridge any more. Rules that are not
+ * there are no error. */
 void bridge_remove_rules(const char *bridge);

@@ -6,7 +6,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/output.h"
 #include "netavark/bridge.h"
 #include "netavark/in_use.h"

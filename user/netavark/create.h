@@ -8,7 +8,7 @@
 
 #include "lib/error.h"
 
-/* Completes the network: its bridge, subnets, and that no name server of Podman's serves it.
- * Refuses what setup would refuse. Changes nothing on the host. CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Completes the network: its bridge, its subnets, and whether it has names, which it has not where
+ * aardvark-dns cannot be used (a warning). Refuses what setup would refuse. Changes nothing on the
+ * host. CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_INVALID_ENVIRONMENT. */
 int create_network(json_t *root, struct cni_error *err);

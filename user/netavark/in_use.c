@@ -13,7 +13,7 @@
 #include "lib/digest.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/directory.h"
 #include "netavark/bridge.h"
 

@@ -14,7 +14,7 @@
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/reply.h"
 #include "cnirun/output.h"
 #include "netavark/attach.h"

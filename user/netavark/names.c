@@ -15,7 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/result.h"
 #include "cnirun/cache.h"
 #include "cnirun/directory.h"

@@ -16,8 +16,8 @@
 /* The domain that aardvark-dns takes off a name. */
 #define NAMES_DOMAIN "dns.podman"
 
-/* Whether there is an aardvark-dns that can be used: 0, or -1 and CNI_ERROR_INVALID_CONFIGURATION,
- * which says what to do. */
+/* Checks whether there is an aardvark-dns that can be used. CNI_ERROR_INVALID_CONFIGURATION, which
+ * says what to do. */
 int names_check(struct cni_error *err);
 
 /* Adds the container, which is set up and written down; starts the server if need be. As of

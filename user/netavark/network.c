@@ -4,7 +4,7 @@
 
 #include "lib/cleanup.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 
 int network_read(struct network *network, const json_t *root, struct cni_error *err)
 {

@@ -12,7 +12,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/conf.h"
 #include "cni/execute.h"
 #include "cnirun/output.h"

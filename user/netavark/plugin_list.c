@@ -7,7 +7,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/execute.h"
 
 /* The newest that the reference plugins of Debian 12 and 13 know. */

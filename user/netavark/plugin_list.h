@@ -18,7 +18,7 @@ int plugin_list_make(struct conflist *list, const struct network *network,
 		     const struct network_options *options, const json_t *addresses,
 		     struct cni_error *err);
 
-/* Of a list that was made so, also one that was written down: */
+/* Returns the bridge of a list that was made so, also of one that was written down. */
 const char *plugin_list_bridge(const struct conflist *list);
 bool plugin_list_is_isolated(const struct conflist *list);
 /* Returns what ADD will answer, as far as it is known before: the addresses. A new reference. */

@@ -7,7 +7,7 @@
 
 #include "lib/cleanup.h"
 #include "cni/environment.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cnirun/output.h"
 #include "netavark/network_options.h"
 #include "netavark/plugin_list.h"

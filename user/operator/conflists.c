@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 
 static const struct {
 	const char *path, *engine;

@@ -17,14 +17,14 @@ struct conflist_file {
 
 typedef void conflist_take(void *context, const struct conflist_file *file);
 
-/* In the order in which runtimes read them, directory by directory. */
+/* Calls `take` for each, directory by directory, in the order in which runtimes read them. */
 void conflists_visit(conflist_take *take, void *context);
 
-/* Those of one directory, for scandir(): the first by the bytes of its name is what containerd,
- * CRI-O and kubelet take. */
+/* Selects, for scandir(), the files of a directory that runtimes read. containerd, CRI-O and
+ * kubelet take the first of them by the bytes of its name. */
 int conflist_is_read(const struct dirent *entry);
 
-/* "" where it has none. As libcni, without regard to the case of the key. */
+/* Returns the plugin's type, or "". The case of the key does not matter, as in libcni. */
 const char *plugin_type(const json_t *plugin);
-/* The plugin of this type; NULL: the list has none. */
+/* Returns the plugin of this type, borrowed; NULL: the list has none. */
 json_t *conflist_plugin(const json_t *list, const char *type);

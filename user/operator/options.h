@@ -35,7 +35,7 @@ struct port_option {
 	enum protocol protocol; /* 0: any */
 };
 
-/* Of the peer. */
+/* A range of addresses, or one address. */
 struct range_option {
 	bool is_set;
 	uint8_t address[CNI_ADDRESS_SIZE];
@@ -47,7 +47,7 @@ enum sort_by {
 	SORT_NONE,
 	SORT_PACKETS,
 	SORT_BYTES,
-	SORT_CLIENT, /* how many each has */
+	SORT_CLIENT, /* how many connections each has */
 	SORT_CONTAINER,
 };
 
@@ -95,5 +95,5 @@ struct options {
 /* The options of a set, for command_line_read() into a struct options. */
 struct command_line options_of(unsigned int set);
 
-/* "8080", "53/udp". False: it is neither. */
+/* Reads "8080" or "53/udp". False: it is neither. */
 bool options_parse_port(const char *text, struct port_option *port);

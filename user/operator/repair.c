@@ -4,7 +4,6 @@
  * kernel to where the living containers want it. With --dry-run each part only says what it would
  * change.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,8 +20,6 @@
 #include "net/bridge_entry.h"
 #include "net/port_ranges.h"
 #include "operator/portmap_gone.h"
-#include "operator/print/describe_json.h"
-#include "operator/print/items.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 #include "plan/uplinks.h"
@@ -32,28 +29,8 @@ struct repair {
 	const struct options *options;
 	struct host host;
 	struct view view; /* of the host's datapath */
-	struct items items;
-	size_t attachments; /* of containers that are gone */
-	size_t interfaces;
-	size_t of_portmap; /* containers whose rules of portmap were removed */
+	size_t changes;
 };
-
-/* One thing that was done, or would be: with --json the item, which is stolen, else the text. */
-static int __attribute__((format(printf, 4, 5)))
-say(struct repair *repair, json_t *item, struct cni_error *err, const char *format, ...)
-{
-	va_list arguments;
-
-	if (repair->options->json) {
-		json_object_set_new(item, "done", json_boolean(!repair->options->dry_run));
-		return items_add(&repair->items, item, err);
-	}
-	json_decref(item);
-	va_start(arguments, format);
-	vprintf(format, arguments);
-	va_end(arguments);
-	return 0;
-}
 
 static const char *removed_word(const struct repair *repair)
 {
@@ -68,24 +45,20 @@ static int collect_one(struct repair *repair, const struct mappings *mappings,
 {
 	const struct objects *objects = &repair->host.datapath.objects;
 	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
-	const struct container_info *container;
 	bool was_there = true;
 
 	if (!attachment_is_abandoned(objects, entry))
 		return 0;
 	/* Before it is removed: its record names it. */
-	container = view_container(&repair->view, entry->attachment.owner);
 	view_describe(&repair->view, entry, who);
 	mappings_write_ports(mappings, entry->attachment.owner, ports);
 	if (!repair->options->dry_run && attachment_remove_stale(objects, entry, &was_there, err))
 		return cni_error_wrap(err, "%s", who);
 	if (!was_there)
 		return 0;
-	repair->attachments++;
-	return say(repair,
-		   json_pack("{s:s, s:s, s:o, s:s}", "kind", "container", "what", who, "container",
-			     json_container(&repair->view, container), "ports", ports),
-		   err, "%s %s: %s\n", removed_word(repair), who, ports);
+	repair->changes++;
+	printf("%s %s: %s\n", removed_word(repair), who, ports);
+	return 0;
 }
 
 static int collect_abandoned(struct repair *repair, struct cni_error *err)
@@ -111,10 +84,10 @@ static int say_of_portmap(const char *network, const char *id, void *context, st
 	char what[PORTMAP_GONE_SIZE];
 	struct repair *repair = context;
 
-	repair->of_portmap++;
+	repair->changes++;
 	portmap_gone_describe(network, id, what);
-	return say(repair, json_pack("{s:s, s:s}", "kind", "portmap", "what", what), err, "%s %s\n",
-		   removed_word(repair), what);
+	printf("%s %s\n", removed_word(repair), what);
+	return 0;
 }
 
 /* --- interfaces and sockets ---------------------------------------------------------------- */
@@ -122,14 +95,10 @@ static int say_of_portmap(const char *network, const char *id, void *context, st
 /* For struct host, too. */
 static void say_interface(const char *interface, const char *what, void *context)
 {
-	cleanup_error struct cni_error ignored = {0};
 	struct repair *repair = context;
 
-	repair->interfaces++;
-	say(repair,
-	    json_pack("{s:s, s:s, s:s}", "kind", "interface", "interface", interface, "what", what),
-	    &ignored, "%-15s %s%s\n", interface, repair->options->dry_run ? "would be: " : "",
-	    what);
+	repair->changes++;
+	printf("%-15s %s%s\n", interface, repair->options->dry_run ? "would be: " : "", what);
 }
 
 /* Of containers that live: the others' are gone by now. */
@@ -204,7 +173,8 @@ static int settle_all(struct repair *repair, char *const *names, struct cni_erro
 	for (size_t i = 0; i < plan.count; i++) {
 		const struct change *change = &plan.changes[i];
 
-		say_interface(change->at.name, *change->what ? change->what : "noted anew", repair);
+		say_interface(*change->at.name ? change->at.name : "(gone)",
+			      *change->what ? change->what : "noted anew", repair);
 	}
 	plan_warn(&plan);
 	return 0;
@@ -302,37 +272,17 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 	return result;
 }
 
-static int finish(struct repair *repair, struct cni_error *err)
-{
-	if (repair->options->json)
-		return items_end(&repair->items,
-				 json_pack("{s:I, s:I, s:I, s:b}", "attachments",
-					   (json_int_t)repair->attachments, "interfaces",
-					   (json_int_t)repair->interfaces, "containers_of_portmap",
-					   (json_int_t)repair->of_portmap, "done",
-					   !repair->options->dry_run),
-				 err);
-	/* For a person: a timer's journal would be full of it. */
-	if (!repair->attachments && !repair->interfaces && !repair->of_portmap &&
-	    isatty(STDOUT_FILENO))
-		puts("nothing to repair");
-	return 0;
-}
-
 int verb_repair(const struct options *options, char *const *operands, struct cni_error *err)
 {
-	struct repair repair = {.options = options, .items.file = stdout};
-	struct cni_error failure = {0};
+	struct repair repair = {.options = options};
 	int result;
 
 	repair.host.report = say_interface;
 	repair.host.report_context = &repair;
-	result = prepare(&repair, err);
-	if (!result) {
-		result = repair_all(&repair, operands, err);
-		if (finish(&repair, &failure))
-			result = cni_error_chain(err, &failure);
-	}
+	result = prepare(&repair, err) || repair_all(&repair, operands, err) ? -1 : 0;
+	/* For a person: a timer's journal would be full of it. */
+	if (!result && !repair.changes && isatty(STDOUT_FILENO))
+		puts("nothing to repair");
 	view_close(&repair.view);
 	host_close(&repair.host);
 	return result;

@@ -20,8 +20,8 @@ struct command_run {
 	int status;       /* its exit status; -1: it was killed, or took too long */
 };
 
-/* Its environment has PATH, with the directories of administrators' programs, and LC_ALL, and
- * nothing else. Returns whether its exit status is 0. */
+/* Runs it. Its environment has PATH, with the directories of administrators' programs, and LC_ALL,
+ * and nothing else. Returns whether its exit status is 0. */
 bool command_run(struct command_run *run);
 void command_run_release(struct command_run *run);
 

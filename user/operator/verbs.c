@@ -8,13 +8,6 @@
 #include <sysexits.h>
 
 #include "cni/version.h"
-#include "plugin/commands.h"
-
-static int run_drop_offload(const struct options *options, char *const *operands,
-			    struct cni_error *err)
-{
-	return command_drop_offload(operands, err);
-}
 
 const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
@@ -44,12 +37,10 @@ const struct verb verbs[] = {
 	 " discards the answer before it leaves the host; then it checks the host. It prints what"
 	 " is wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3"
 	 " where it could not look"},
-	{"trace", " [host ADDRESS] [and] [PROTOCOL] [port PORT]", 0, 8,
-	 OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
+	{"trace", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
 	 "what the programs do with packets, and which the kernel drops",
 	 "shows what the programs do with packets as they come, and which packets the kernel drops,"
-	 " where and why; with --json an object a line. Host, port and protocol can be given as in"
-	 " tcpdump, or as options"},
+	 " where and why; with --json an object a line"},
 	{"repair", " [INTERFACE...]", 0, ANY_NUMBER, OPTIONS_REPAIR, verb_repair, "Changing",
 	 "attaches what is missing, removes what dead containers have left",
 	 "brings the host to where the running containers want it: it attaches programs to"
@@ -63,7 +54,7 @@ const struct verb verbs[] = {
 	 "replaces the programs in the kernel by those of this binary, at each hook at once, also"
 	 " by an older version's; mappings and connections stay. If interrupted, run it again; the"
 	 " next ADD completes it, too"},
-	{"drop-offload", "", 0, 0, 0, run_drop_offload, NULL,
+	{"drop-offload", "", 0, 0, 0, verb_drop_offload, NULL,
 	 "sends every flow through the firewall again",
 	 "lets no flow skip the IP stack until its firewall has let it through again: for anyone"
 	 " who changed the rules and wants them to apply at once"},

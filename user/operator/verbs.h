@@ -12,8 +12,8 @@
 
 #define ANY_NUMBER 1000000
 
-/* `operands` ends with NULL. An exit status, or -1 and the error, which makes it 1, or
- * EX_USAGE of CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Runs a verb; `operands` ends with NULL. Returns the exit status; -1 and an error: it becomes 1,
+ * or EX_USAGE for CNI_ERROR_INVALID_ENVIRONMENT. */
 typedef int verb_run(const struct options *options, char *const *operands, struct cni_error *err);
 
 struct verb {
@@ -31,9 +31,9 @@ extern const struct verb verbs[];
 extern const size_t verb_count;
 
 verb_run verb_list, verb_flows, verb_stats, verb_doctor, verb_trace, verb_who, verb_repair,
-	verb_migrate, verb_upgrade, verb_support, verb_install, verb_uninstall;
+	verb_migrate, verb_upgrade, verb_drop_offload, verb_support, verb_install, verb_uninstall;
 
-/* words[0]: the verb; ends with NULL. Prints the error. Returns the exit status: EX_USAGE for a
- * verb, option or operand that does not exist. */
+/* Runs the verb words[0]; the words end with NULL. Prints the error. Returns the exit status:
+ * EX_USAGE for a verb, option or operand that does not exist. */
 int operator_run(int count, char **words);
 void operator_print_help(FILE *file);

@@ -20,7 +20,7 @@ enum contestant_kind {
 	CONTESTANT_SOCKET,
 };
 
-/* From where packets come. */
+/* Where packets come from. */
 enum origin {
 	ORIGIN_OUTSIDE,
 	ORIGIN_HOST, /* its own processes */
@@ -40,7 +40,7 @@ struct contestant {
 	enum protocol protocol;           /* 0: any */
 	const struct mapping *mapping;    /* CONTESTANT_MAPPING */
 	const struct policy *policy;      /* of its container; NULL: none */
-	bool alive;                       /* its container is */
+	bool alive;                       /* its container lives */
 	bool serves_host;                 /* processes of the host reach it */
 	const struct nat_rule *rule;      /* CONTESTANT_RULE */
 	const struct host_socket *socket; /* CONTESTANT_SOCKET */
@@ -62,8 +62,9 @@ struct who {
 	bool blind;    /* something could not be read */
 };
 
-/* Whether the port is taken because of it: mappings of containers that have gone do not count. */
+/* Returns whether the contestant takes the port; a mapping of a container that has gone does
+ * not. */
 bool who_counts(const struct contestant *contestant);
 
-/* CNI_ERROR_IO. */
+/* Prints what was found. CNI_ERROR_IO. */
 int who_print(struct who *who, bool taken, struct cni_error *err);

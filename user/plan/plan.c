@@ -128,7 +128,7 @@ static void say_fast_path(struct change *change, const struct interface *before,
 		snprintf(change->what, sizeof(change->what), "with the fast path again");
 }
 
-static void forget(struct plan *plan, const struct interface_look *interface, const char *why)
+static void plan_forget(struct plan *plan, const struct interface_look *interface, const char *why)
 {
 	struct change *change = add_change(plan, CHANGE_FORGET, interface);
 
@@ -148,8 +148,9 @@ static void set_addresses(struct interface *entry, const struct addressed_interf
 	memcpy(entry->address6, addressed->address6, sizeof(entry->address6));
 }
 
-static int serve(struct plan *plan, const struct look *look, const struct interface_look *interface,
-		 const struct uplink_verdict *verdict, struct cni_error *err)
+static int plan_serve(struct plan *plan, const struct look *look,
+		      const struct interface_look *interface, const struct uplink_verdict *verdict,
+		      struct cni_error *err)
 {
 	struct interface entry = interface->entry;
 	struct change *change;
@@ -180,8 +181,8 @@ static int serve(struct plan *plan, const struct look *look, const struct interf
 }
 
 /* Containers get out there, as they are: from_container needs an entry for that. */
-static void leave_alone(struct plan *plan, const struct interface_look *interface,
-			const struct uplink_verdict *verdict)
+static void plan_leave_alone(struct plan *plan, const struct interface_look *interface,
+			     const struct uplink_verdict *verdict)
 {
 	struct interface entry = {
 		.role = ROLE_LEFT_ALONE,
@@ -218,14 +219,14 @@ static int plan_own(struct plan *plan, const struct look *look,
 	is_possible = !interface->is_read || uplink_is_possible(interface, why);
 	serves = is_bridge_of_containers(look, interface) || verdict.is_uplink;
 	if (serves && is_possible)
-		return serve(plan, look, interface, &verdict, err);
+		return plan_serve(plan, look, interface, &verdict, err);
 	if (!is_possible && interface_is_served(&interface->entry))
-		forget(plan, interface, why);
+		plan_forget(plan, interface, why);
 	else if (verdict.addresses_excluded || interface->entry.role == ROLE_LEFT_ALONE ||
 		 (!serves && is_reachable && is_possible))
-		leave_alone(plan, interface, &verdict);
+		plan_leave_alone(plan, interface, &verdict);
 	else if (interface->is_known)
-		forget(plan, interface, "is named by no network as an uplink any more");
+		plan_forget(plan, interface, "is named by no network as an uplink any more");
 	return 0;
 }
 
@@ -288,7 +289,7 @@ static int plan_one(struct plan *plan, const struct look *look,
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
 		if (!interface_is_containers(&interface->entry))
-			forget(plan, interface, "is gone");
+			plan_forget(plan, interface, "is gone");
 		return 0;
 	}
 	if (look->adds && interface->link.ifindex == look->veth.link.ifindex)

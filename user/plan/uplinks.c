@@ -126,23 +126,25 @@ char *uplink_conflict(const struct look *look)
 
 	for (size_t i = 0; request && i < look->count; i++) {
 		const struct interface_look *interface = &look->interfaces[i];
-		enum wish wish = uplink_wish(request, interface->link.name);
-		struct uplink_verdict verdict = uplink_decide(look, interface);
+		enum wish wish;
+		struct uplink_verdict verdict;
 
 		/* Containers, and what serves them whatever is said of it. */
 		if (!interface->link.name[0] || interface_is_containers(&interface->entry) ||
 		    interface->entry.role == ROLE_LOOPBACK || interface->entry.role == ROLE_BRIDGE)
 			continue;
+		wish = uplink_wish(request, interface->link.name);
 		other = find_opponent(look, interface->link.name, wish);
-		if (other)
-			return cni_format(
-				"conflists differ about interface %s: network %s %s,"
-				" network %s %s; for all networks it is %s, and %s",
-				interface->link.name, request->name, words[wish], other->name,
-				words[uplink_wish(other, interface->link.name)],
-				verdict.is_uplink ? "an uplink" : "no uplink",
-				verdict.addresses_excluded ? "no port is mapped at its addresses"
-							   : "ports are mapped at its addresses");
+		if (!other)
+			continue;
+		verdict = uplink_decide(look, interface);
+		return cni_format("conflists differ about interface %s: network %s %s,"
+				  " network %s %s; for all networks it is %s, and %s",
+				  interface->link.name, request->name, words[wish], other->name,
+				  words[uplink_wish(other, interface->link.name)],
+				  verdict.is_uplink ? "an uplink" : "no uplink",
+				  verdict.addresses_excluded ? "no port is mapped at its addresses"
+							     : "ports are mapped at its addresses");
 	}
 	return NULL;
 }
@@ -157,7 +159,7 @@ static bool can_be_one(const struct interface_look *interface)
 }
 
 /* Appends another name. */
-static void append(char **list, const char *quote, const char *name)
+static void append_name(char **list, const char *quote, const char *name)
 {
 	char *longer =
 		cni_format("%s%s%s%s%s", *list ? *list : "", *list ? ", " : "", quote, name, quote);
@@ -178,10 +180,10 @@ char *uplink_unmatched(const struct look *look)
 		    can_be_one(&look->interfaces[i]))
 			return NULL;
 	for_each_name (name, request->uplinks)
-		append(&named, "\"", name);
+		append_name(&named, "\"", name);
 	for (size_t i = 0; i < look->count; i++)
 		if (look->interfaces[i].addressed && can_be_one(&look->interfaces[i]))
-			append(&possible, "", look->interfaces[i].link.name);
+			append_name(&possible, "", look->interfaces[i].link.name);
 	text = cni_format("\"uplinks\" (%s) match no interface that can be one, so mapped ports are"
 			  " not reached from outside, and containers leave with their own"
 			  " addresses; there are %s",

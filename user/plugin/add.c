@@ -19,6 +19,7 @@
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
+#include "host/own_hooks.h"
 #include "host/prerequisites.h"
 #include "net/bridge_entry.h"
 #include "plugin/commands.h"
@@ -131,7 +132,7 @@ static bool pod_goes(const struct host *host, const struct container *container)
 }
 
 /* Writes the record, the ports and the addresses: from here on packets are translated. */
-static int claim(struct add *add, struct cni_error *err)
+static int claim_all(struct add *add, struct cni_error *err)
 {
 	const struct host *host = &add->host;
 	const struct attachment_claims *claims = &add->container.claims;
@@ -152,11 +153,11 @@ static void take_veth_back(const struct add *add)
 	const struct link_name at = link_name_of(&veth->link);
 
 	if (!veth->bridge.ifindex)
-		host_settle_hooks(&add->host, &at, &add->container.claims.interface, NULL);
+		hooks_settle(&add->host.datapath, &at, &add->container.claims.interface, NULL);
 }
 
 /* The container's network lives from now on. Removes what others have left. */
-static void complete(const struct add *add)
+static void complete_add(const struct add *add)
 {
 	take_veth_back(add);
 	if (add->needs_witness)
@@ -194,7 +195,7 @@ static int set_up(struct add *add, struct cni_error *err)
 	if (find_and_load(add, err))
 		return -1;
 	if (attach_programs(add, err) || refuse_ports_of_others(add, false, err) ||
-	    claim(add, err)) {
+	    claim_all(add, err)) {
 		detach_programs(add);
 		return -1;
 	}
@@ -203,7 +204,7 @@ static int set_up(struct add *add, struct cni_error *err)
 		warning("cannot make the container's MAC a static entry of its bridge, which may"
 			" send to all of its ports what is for the container: %s",
 			strerror(errno));
-	complete(add);
+	complete_add(add);
 	prerequisites_warn(&add->host, &add->container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final.
 	 * Without refuseForeign it is where the warnings come from. */
@@ -225,8 +226,8 @@ static bool set_up_if_loaded(struct add *add)
 	       datapath_is_usable(&add->host.datapath) && !set_up(add, &ignored);
 }
 
-static int run(struct add *add, const struct cni_environment *environment,
-	       const struct cni_network_config *config, struct cni_error *err)
+static int run_add(struct add *add, const struct cni_environment *environment,
+		   const struct cni_network_config *config, struct cni_error *err)
 {
 	cleanup_json json_t *reply = NULL;
 	bool is_set_up = true;
@@ -250,7 +251,7 @@ int command_add(const struct cni_environment *environment, const struct cni_netw
 		struct cni_error *err)
 {
 	struct add add = {0};
-	int result = run(&add, environment, config, err);
+	int result = run_add(&add, environment, config, err);
 
 	container_release(&add.container);
 	host_end(&add.host);

@@ -194,7 +194,7 @@ static int verify_programs(struct host *host, const struct container *container,
 	return 0;
 }
 
-static int verify(struct host *host, struct container *container, struct cni_error *err)
+static int verify_all(struct host *host, struct container *container, struct cni_error *err)
 {
 	struct attachment record;
 
@@ -227,5 +227,5 @@ int command_check(const struct cni_environment *environment,
 		return 0;
 	if (require_datapath(&host, err) || container_find_veth(&container, &host, err))
 		return -1;
-	return verify(&host, &container, err);
+	return verify_all(&host, &container, err);
 }

@@ -13,9 +13,3 @@ typedef int cni_command_function(const struct cni_environment *environment,
 				 const struct cni_network_config *config, struct cni_error *err);
 
 cni_command_function command_add, command_del, command_check, command_gc, command_status;
-
-/* Commands for administrators. `operands` ends with NULL. Each prints what it changes.
- * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN, CNI_ERROR_INVALID_CONFIGURATION. */
-typedef int verb_function(char *const *operands, struct cni_error *err);
-
-verb_function command_drop_offload;

@@ -24,8 +24,8 @@ static bool is_stale(struct host *host, const json_t *valid, const char *network
 	return attachment_is_abandoned(&host->datapath.objects, entry);
 }
 
-static int collect(struct host *host, const json_t *valid, const char *network,
-		   struct cni_error *err)
+static int collect_garbage(struct host *host, const json_t *valid, const char *network,
+			   struct cni_error *err)
 {
 	const struct look_at at = {.entries = true};
 	cleanup_free struct attachment_entry *entries = NULL;
@@ -61,7 +61,7 @@ int command_gc(const struct cni_environment *environment, const struct cni_netwo
 	cleanup_host struct host host = {0};
 
 	return cni_attachments_read(&valid, config->root, err) ||
-			       collect(&host, valid, config->name, err)
+			       collect_garbage(&host, valid, config->name, err)
 		       ? -1
 		       : 0;
 }

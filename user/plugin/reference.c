@@ -16,7 +16,7 @@
 #include "lib/memory.h"
 #include "lib/warning.h"
 #include "cni/execute.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/reply.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"

@@ -3,10 +3,8 @@
 #include "datapath/attach/attach.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <string.h>
 
-#include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
 
@@ -17,8 +15,8 @@ static bool is_settled(enum hook_action action, int error)
 	return action == HOOK_ATTACH ? error == EEXIST : error == ENODEV || error == ENOENT;
 }
 
-static int refuse(const struct hook_change *change, const struct link_name *at, int error,
-		  struct cni_error *err)
+static int refuse_change(const struct hook_change *change, const struct link_name *at, int error,
+			 struct cni_error *err)
 {
 	const char *name = program_name(change->program.program), *hook = hook_name(change->hook);
 	bool tcx = change->program.mechanism == MECHANISM_TCX;
@@ -49,7 +47,8 @@ static int make_change(const struct datapath *datapath, const struct link_name *
 			 ? hook_attach(at->ifindex, change->hook, program->mechanism, fd)
 			 : hook_replace(at->ifindex, change->hook, &old, fd);
 	if (result)
-		return is_settled(change->action, errno) ? 0 : refuse(change, at, errno, err);
+		return is_settled(change->action, errno) ? 0
+							 : refuse_change(change, at, errno, err);
 	if (change->action == HOOK_ATTACH)
 		undo->attached[change->hook] = *program;
 	return 0;
@@ -109,59 +108,4 @@ void attach_rollback(uint32_t ifindex, const struct attach_undo *undo)
 		hook_detach(undo->shaper, HOOK_EGRESS, &from_container);
 		qdisc_delete_empty_clsact(undo->shaper);
 	}
-}
-
-static int refresh_shaper(const struct datapath *datapath, const struct hooks_look *hooks,
-			  struct cni_error *err)
-{
-	bool created;
-
-	return hooks->shaper_program
-		       ? shaper_attach(&datapath->objects, hooks->shaper, &created, err)
-		       : 0;
-}
-
-static int refresh_interface(const struct datapath *datapath, const struct link_name *at,
-			     const struct interface *entry, struct cni_error *err)
-{
-	struct cni_error failure = {0};
-	struct attach_undo ignored = {0};
-	struct hooks_look hooks;
-	int result = 0;
-
-	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
-	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		enum program_number program = program_at(entry, hook);
-
-		for (size_t i = 0; i < hooks.hooks[hook].count; i++) {
-			const struct hung *hung = &hooks.hooks[hook].list[i];
-			const struct hook_change change = {
-				hook, HOOK_REPLACE, {hung->mechanism, program, 0}, hung->id};
-
-			if (program != PROGRAM_COUNT && hung->program != PROGRAM_COUNT &&
-			    hung->id != datapath->objects.program_ids[program] &&
-			    make_change(datapath, at, &change, &ignored, &failure))
-				result = cni_error_chain(err, &failure);
-		}
-	}
-	if (program_at(entry, HOOK_INGRESS) == PROGRAM_FROM_CONTAINER &&
-	    refresh_shaper(datapath, &hooks, &failure))
-		result = cni_error_chain(err, &failure);
-	hooks_look_release(&hooks);
-	return result;
-}
-
-int attach_refresh(const struct datapath *datapath, struct cni_error *err)
-{
-	cleanup_walk struct map_walk walk = {.objects = &datapath->objects, .map = MAP_INTERFACES};
-	struct link_name at;
-	int result = 0;
-
-	while (map_next(&walk, err)) {
-		memcpy(&at.ifindex, walk.key, sizeof(at.ifindex));
-		if (if_indextoname(at.ifindex, at.name) &&
-		    refresh_interface(datapath, &at, walk.value, err))
-			result = -1;
-	}
-	return walk.failed ? -1 : result;
 }

@@ -58,8 +58,3 @@ int attach_apply(const struct datapath *datapath, const struct link_name *at,
 		 const struct hook_changes *changes, struct attach_undo *undo,
 		 struct cni_error *err);
 void attach_rollback(uint32_t ifindex, const struct attach_undo *undo);
-
-/* Replaces our programs at all interfaces in the map by those of the datapath, in place, where they
- * are others; adds none. One that cannot be replaced does not keep the others from it. -1:
- * CNI_ERROR_KERNEL_REFUSED naming one. */
-int attach_refresh(const struct datapath *datapath, struct cni_error *err);

@@ -55,56 +55,6 @@ static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool 
 	return filter_add(ifindex, hook == HOOK_INGRESS, program_fd, name, replace);
 }
 
-/* Programs are told by name: a process that did not see the first set may have loaded a second. */
-void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found)
-{
-	uint32_t ids[TCX_PROGRAMS], filter = filter_program(ifindex, hook == HOOK_INGRESS);
-	enum program_number program;
-	size_t count;
-
-	found->count = 0;
-	if (tcx_list(ifindex, hook, ids, &count))
-		count = 0;
-	for (size_t i = 0; i < count; i++) {
-		program = program_by_id(ids[i]);
-		if (program != PROGRAM_COUNT)
-			found->list[found->count++] =
-				(struct attached_program){MECHANISM_TCX, program, ids[i]};
-	}
-	/* An `ingress` qdisc answers for egress with what is at ingress. */
-	program = filter ? program_by_id(filter) : PROGRAM_COUNT;
-	if (program != PROGRAM_COUNT && program_hook(program) == hook)
-		found->list[found->count++] =
-			(struct attached_program){MECHANISM_CLSACT, program, filter};
-}
-
-bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program)
-{
-	struct attached_programs found;
-
-	hook_find_programs(ifindex, hook, &found);
-	for (size_t i = 0; i < found.count; i++)
-		if (found.list[i].program == program)
-			return true;
-	return false;
-}
-
-bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT])
-{
-	struct attached_programs found;
-
-	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		hook_find_programs(ifindex, hook, &found);
-		for (size_t i = 0; i < found.count; i++) {
-			cleanup_close int program = bpf_prog_get_fd_by_id(found.list[i].id);
-
-			if (program >= 0 && objects_open_whole(program, netns_cookie, maps))
-				return true;
-		}
-	}
-	return false;
-}
-
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)
 {
 	return mechanism == MECHANISM_TCX ? tcx_attach(ifindex, hook, program_fd, -1)
@@ -174,7 +124,8 @@ static void name_program(uint32_t id, const char *what, char name[HUNG_NAME_SIZE
 		snprintf(name, HUNG_NAME_SIZE, "the %s %.16s (id %u)", what, info.name, id);
 }
 
-/* The pinned ones are known by their ids; others cost a question. */
+/* The pinned ones are known by their ids; others cost a question, and are told by name: a process
+ * that did not see the first set may have loaded a second. */
 static enum program_number which_program(const struct objects *objects, uint32_t id)
 {
 	for (int program = 0; program < PROGRAM_COUNT; program++)
@@ -190,8 +141,8 @@ static bool is_on_other_maps(const struct objects *objects, const struct hung *h
 	       !program_uses_maps(hung->id, objects);
 }
 
-static struct hung *add(struct hook_look *hook, enum mechanism mechanism, uint32_t id,
-			const struct objects *objects)
+static struct hung *add_hung(struct hook_look *hook, enum mechanism mechanism, uint32_t id,
+			     const struct objects *objects)
 {
 	struct hung *hung = ARRAY_ADD(hook->list, hook->count);
 
@@ -210,7 +161,7 @@ static void look_at_tcx(struct hooks_look *look, uint32_t ifindex, enum hook hoo
 
 	look->tcx = !tcx_list(ifindex, hook, ids, &count);
 	for (size_t i = 0; look->tcx && i < count; i++) {
-		struct hung *hung = add(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
+		struct hung *hung = add_hung(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
 
 		if (hung->program == PROGRAM_COUNT)
 			name_program(ids[i], "TCX program", hung->name);
@@ -236,7 +187,7 @@ static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook
 
 		if (is_ours && !filter->handle)
 			continue;
-		hung = add(&look->hooks[hook], MECHANISM_CLSACT, filter->program, objects);
+		hung = add_hung(&look->hooks[hook], MECHANISM_CLSACT, filter->program, objects);
 		hung->priority = filter->priority;
 		hung->is_announcement = !filter->handle;
 		hung->redirect = filter->redirect;
@@ -288,4 +239,47 @@ void hooks_look_release(struct hooks_look *look)
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
 		free(look->hooks[hook].list);
 	*look = (struct hooks_look){0};
+}
+
+/* Of whichever set: with no maps at hand. */
+static void look_without_maps(struct hooks_look *look, uint32_t ifindex)
+{
+	struct objects none;
+
+	objects_clear(&none);
+	hooks_look(look, ifindex, qdisc_at_ingress(ifindex), &none);
+}
+
+bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program)
+{
+	struct hooks_look look;
+	bool found = false;
+
+	look_without_maps(&look, ifindex);
+	for (size_t i = 0; i < look.hooks[hook].count; i++)
+		found |= look.hooks[hook].list[i].program == program;
+	hooks_look_release(&look);
+	return found;
+}
+
+static bool opens_maps(const struct hung *hung, uint64_t netns_cookie, int maps[MAP_COUNT])
+{
+	cleanup_close int program = -1;
+
+	if (hung->program != PROGRAM_COUNT)
+		program = bpf_prog_get_fd_by_id(hung->id);
+	return program >= 0 && objects_open_whole(program, netns_cookie, maps);
+}
+
+bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT])
+{
+	struct hooks_look look;
+	bool found = false;
+
+	look_without_maps(&look, ifindex);
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		for (size_t i = 0; i < look.hooks[hook].count && !found; i++)
+			found = opens_maps(&look.hooks[hook].list[i], netns_cookie, maps);
+	hooks_look_release(&look);
+	return found;
 }

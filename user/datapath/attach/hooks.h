@@ -19,21 +19,6 @@ struct attached_program {
 	uint32_t id;
 };
 
-struct attached_programs {
-	struct attached_program list[TCX_PROGRAMS + 1];
-	size_t count;
-};
-
-/* Finds programs of ours, by TCX and as a filter. */
-void hook_find_programs(uint32_t ifindex, enum hook hook, struct attached_programs *found);
-
-/* Returns whether this one hangs there, of whichever set. */
-bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program);
-
-/* Opens the maps of whatever program of ours is at the interface's hooks, as objects_open_whole()
- * does. */
-bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);
-
 /* Attaches one. 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
 int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
 /* Puts the program where the attached one is. 0, or -1 and errno. */
@@ -96,3 +81,10 @@ struct hooks_look {
 void hooks_look(struct hooks_look *look, uint32_t ifindex, enum ingress_qdisc qdisc,
 		const struct objects *objects);
 void hooks_look_release(struct hooks_look *look);
+
+/* Returns whether this one hangs there, of whichever set. */
+bool hook_has_program(uint32_t ifindex, enum hook hook, enum program_number program);
+
+/* Opens the maps of whatever program of ours is at the interface's hooks, as objects_open_whole()
+ * does. */
+bool hooks_find_maps(uint32_t ifindex, uint64_t netns_cookie, int maps[MAP_COUNT]);

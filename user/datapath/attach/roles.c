@@ -39,14 +39,6 @@ enum program_number program_at(const struct interface *interface, enum hook hook
 	return programs_of_role[role][hook];
 }
 
-enum hook program_hook(enum program_number program)
-{
-	return program == PROGRAM_TO_UPLINK || program == PROGRAM_TO_UPLINK_RAW ||
-			       program == PROGRAM_TO_CONTAINER
-		       ? HOOK_EGRESS
-		       : HOOK_INGRESS;
-}
-
 const char *hook_name(enum hook hook)
 {
 	return hook == HOOK_INGRESS ? "ingress" : "egress";

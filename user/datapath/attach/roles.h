@@ -27,8 +27,5 @@ bool interface_is_served(const struct interface *interface);
  * interface's entry only what says that is looked at. */
 enum program_number program_at(const struct interface *interface, enum hook hook);
 
-/* Returns the hook where the program belongs. */
-enum hook program_hook(enum program_number program);
-
 /* "ingress", "egress" */
 const char *hook_name(enum hook hook);

@@ -12,9 +12,9 @@
 
 bool bpffs_is_mounted(void);
 
-/* Whether another directory is mounted in its place, which is the host's, in a container. A file
- * system that is mounted over it would be this container's alone, and nobody else would see its
- * pins. */
+/* Returns whether this is a container into which a directory of the host was mounted in its place.
+ * If we mounted a file system over that, it would be this container's alone, and nobody else would
+ * see its pins. */
 bool bpffs_is_of_host(void);
 
 /* Mounts it where it is not. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_TRY_AGAIN. */

@@ -19,8 +19,8 @@
 
 #define OLDEST_KERNEL "5.15"
 
-static enum datapath_state judge(struct datapath *datapath, const struct pins *pins,
-				 const struct pins_found *found)
+static enum datapath_state judge_state(struct datapath *datapath, const struct pins *pins,
+				       const struct pins_found *found)
 {
 	if (!found->count && !found->foreign)
 		return DATAPATH_ABSENT;
@@ -46,14 +46,14 @@ static int open_found(struct datapath *datapath, struct pins *pins, enum datapat
 	if ((use == DATAPATH_WORK_BY_META ||
 	     (use == DATAPATH_WORK_LISTED && pins_list(pins->directory, &datapath->links))) &&
 	    pins_open_by_ids(pins, &datapath->objects)) {
-		datapath->state = judge(datapath, pins, &found);
+		datapath->state = judge_state(datapath, pins, &found);
 		return 0;
 	}
 	/* Repair needs all that is there. */
 	if (pins_open(pins, &datapath->objects, &found, err))
 		return -1;
 	datapath->foreign = found.foreign;
-	datapath->state = judge(datapath, pins, &found);
+	datapath->state = judge_state(datapath, pins, &found);
 	return datapath_is_usable(datapath) &&
 	       !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loader.c - puts our programs into the kernel; the only file that has them inside. */
+/* loader.c - puts our programs into the kernel, which this file has inside. */
 #include "datapath/load/loader.h"
 
 #include <bpf/bpf.h>
@@ -15,15 +15,12 @@
 
 #include "datapath/load/device_layout.h"
 #include "trace_event.h"
-#include "bpf/drops.skel.h"
-#include "bpf/adopt.skel.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
 #include "datapath/load/load_log.h"
 #include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "datapath/load/bpf_error.h"
-#include "net/netlink.h"
 
 /* One assured connection for so many bytes of memory. */
 #define MEMORY_PER_ASSURED (32ULL * 1024)
@@ -98,8 +95,7 @@ static int reuse_maps(struct bpf_object *object, const struct objects *objects)
 	return 0;
 }
 
-/* Loads what is opened, over the maps in `objects`, which are all open. */
-static int load_over_maps(struct bpf_object *object, const struct objects *objects,
+int loader_load_over_maps(struct bpf_object *object, const struct objects *objects,
 			  struct cni_error *err)
 {
 	int result, saved;
@@ -185,7 +181,7 @@ static int keep_fd(int fd)
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-static int keep_program(const struct bpf_program *program, struct cni_error *err)
+int loader_keep_program(const struct bpf_program *program, struct cni_error *err)
 {
 	int fd = keep_fd(bpf_program__fd(program));
 
@@ -291,7 +287,7 @@ static int load_sockets(struct socket_bpf *skeleton, const struct objects *objec
 	skeleton->rodata->can_give_reason = purpose == SOCKETS_LEAVE_PORTS &&
 					    libbpf_probe_bpf_helper(BPF_PROG_TYPE_CGROUP_SOCK_ADDR,
 								    BPF_FUNC_set_retval, NULL) == 1;
-	return load_over_maps(skeleton->obj, objects, err);
+	return loader_load_over_maps(skeleton->obj, objects, err);
 }
 
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
@@ -304,58 +300,11 @@ int loader_load_socket_programs(const struct objects *objects, enum socket_purpo
 	for_each_socket_program (number, purpose) {
 		if (result)
 			break;
-		fds[number] = keep_program(find_socket_program(skeleton, number), err);
+		fds[number] = loader_keep_program(find_socket_program(skeleton, number), err);
 		result = fds[number] < 0 ? -1 : 0;
 	}
 	if (result)
 		socket_programs_close(fds);
 	socket_bpf__destroy(skeleton);
 	return result;
-}
-
-/* Since Linux 5.17 the kernel tells why it drops a packet. */
-static int attach_drops(const struct drops_bpf *skeleton, bool *has_reason, struct cni_error *err)
-{
-	int link = bpf_raw_tracepoint_open("kfree_skb", bpf_program__fd(skeleton->progs.kfree_skb));
-
-	*has_reason = link >= 0;
-	if (link < 0)
-		link = bpf_raw_tracepoint_open("kfree_skb",
-					       bpf_program__fd(skeleton->progs.kfree_skb_old));
-	return link < 0 ? bpf_error_set(err, errno, "cannot attach to the tracepoint kfree_skb")
-			: link;
-}
-
-int loader_attach_drops(const struct objects *objects, int events,
-			const struct trace_filter *filter, bool *has_reason, struct cni_error *err)
-{
-	struct drops_bpf *skeleton;
-	uint64_t cookie;
-	int link = -1;
-
-	if (netlink_get_netns_cookie(&cookie, err))
-		return -1;
-	skeleton = or_exit(drops_bpf__open());
-	skeleton->rodata->host_cookie = cookie;
-	skeleton->rodata->wanted_protocol = filter->protocol;
-	memcpy((void *)skeleton->rodata->wanted_address, filter->address, sizeof(filter->address));
-	if (bpf_map__reuse_fd(skeleton->maps.trace_events, events))
-		bpf_error_set(err, errno, "cannot use the map trace_events");
-	else if (!load_over_maps(skeleton->obj, objects, err))
-		link = attach_drops(skeleton, has_reason, err);
-	drops_bpf__destroy(skeleton);
-	return link;
-}
-
-int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err)
-{
-	struct adopt_bpf *skeleton = or_exit(adopt_bpf__open());
-
-	*program = -1;
-	skeleton->rodata->assured_places = map_capacity(objects, MAP_ASSURED) - 1;
-	skeleton->rodata->half_open_places = map_capacity(objects, MAP_HALF_OPEN) - 1;
-	if (!load_over_maps(skeleton->obj, objects, err))
-		*program = keep_program(skeleton->progs.adopt, err);
-	adopt_bpf__destroy(skeleton);
-	return *program < 0 ? -1 : 0;
 }

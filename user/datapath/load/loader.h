@@ -9,7 +9,9 @@
 
 #include "lib/error.h"
 #include "datapath/load/objects.h"
-#include "trace_event.h"
+
+struct bpf_object;
+struct bpf_program;
 
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
@@ -24,13 +26,11 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 int loader_load_socket_programs(const struct objects *objects, enum socket_purpose purpose,
 				int fds[SOCKET_PROGRAM_COUNT], struct cni_error *err);
 
-/* Loads the program that tells which packets the kernel drops, through `events`, and attaches it to
- * the tracepoint for as long as the file descriptor that it returns is open. *has_reason: whether
- * the kernel tells why (since 5.17). -1: CNI_ERROR_KERNEL_REFUSED, also where it has no BTF. */
-int loader_attach_drops(const struct objects *objects, int events,
-			const struct trace_filter *filter, bool *has_reason, struct cni_error *err);
+/* Loads what is opened, over the maps in `objects`, which are all open. CNI_ERROR_KERNEL_REFUSED,
+ * with details as above. */
+int loader_load_over_maps(struct bpf_object *object, const struct objects *objects,
+			  struct cni_error *err);
 
-/* Loads the program that records connections which conntrack translates (bpf/adopt.bpf.c) over the
- * maps in `objects`, which are all open. Close it. CNI_ERROR_KERNEL_REFUSED, with details as above.
- */
-int loader_load_adopt(const struct objects *objects, int *program, struct cni_error *err);
+/* Returns a file descriptor of the program's that stays when its object goes. -1:
+ * CNI_ERROR_KERNEL_REFUSED. */
+int loader_keep_program(const struct bpf_program *program, struct cni_error *err);

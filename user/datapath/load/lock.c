@@ -21,7 +21,9 @@
 #include "lib/cleanup.h"
 #include "net/processes.h"
 
-#define TIMEOUT_SECONDS 10
+/* Containers that start with the machine wait for the first ADD, which loads the programs: seconds of
+ * processor time, of which a busy machine gives it little. Kubelet waits two minutes. */
+#define TIMEOUT_SECONDS 30
 #define LET_PASS_SECONDS 2
 #define LET_PASS_NANOSECONDS 10000000
 #define LOOPBACK "class/net/lo"
@@ -247,7 +249,7 @@ static void let_pass(int fd)
 		nanosleep(&pause, NULL);
 }
 
-static int take(enum lock lock, int operation, struct cni_error *err)
+static int take_lock(enum lock lock, int operation, struct cni_error *err)
 {
 	int fd = open_lock(lock, err);
 	struct stat netns;
@@ -266,17 +268,17 @@ static int take(enum lock lock, int operation, struct cni_error *err)
 
 int lock_take_shared(struct cni_error *err)
 {
-	return take(LOCK_SET, LOCK_SH, err);
+	return take_lock(LOCK_SET, LOCK_SH, err);
 }
 
 int lock_take_exclusive(struct cni_error *err)
 {
-	return take(LOCK_SET, LOCK_EX, err);
+	return take_lock(LOCK_SET, LOCK_EX, err);
 }
 
 int lock_take_claims(struct cni_error *err)
 {
-	return take(LOCK_CLAIMS, LOCK_EX, err);
+	return take_lock(LOCK_CLAIMS, LOCK_EX, err);
 }
 
 bool lock_is_held(char holder[LOCK_HOLDER_SIZE])

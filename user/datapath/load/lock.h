@@ -38,7 +38,7 @@
 #include "lib/error.h"
 
 /* Each takes a lock and returns a file descriptor that holds it until it is closed, or -1:
- * CNI_ERROR_TRY_AGAIN naming a holder when it could not be taken within ten seconds,
+ * CNI_ERROR_TRY_AGAIN naming a holder when it could not be taken within 30 seconds,
  * CNI_ERROR_KERNEL_REFUSED when there can be none. None takes a lock twice. */
 int lock_take_shared(struct cni_error *err);
 int lock_take_exclusive(struct cni_error *err);
@@ -61,5 +61,5 @@ int lock_wait(int fd, const char *what, struct cni_error *err);
  * with its process the kernel waits for RCU, which takes 30 us of DEL's 650, and 8 ms on a busy
  * machine. */
 void lock_expect_sysfs(uint64_t inode);
-/* What to expect from now on, with a lock. 0: it cannot be known. */
+/* Returns what to expect from now on. Call it with a lock. 0: it cannot be known. */
 uint64_t lock_sysfs_inode(void);

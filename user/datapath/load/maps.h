@@ -82,19 +82,19 @@ MAP_BY_KEY(attachment, MAP_ATTACHMENTS)
 MAP_BY_NUMBER(slot, MAP_SLOTS)
 MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
-/* Of maps that have one entry. */
+/* Read maps that have one entry. */
 bool usage_read(const struct objects *objects, struct usage *usage);
 bool noticed_read(const struct objects *objects, struct noticed *noticed);
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 
-/* The sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
+/* Reads the sums over all CPUs. CNI_ERROR_KERNEL_REFUSED. */
 int counters_read(const struct objects *objects, struct counters *counters, struct cni_error *err);
 
 /* What an attachment's configuration says about its flows goes by slot number: what a killed run
  * left is replaced, or deleted, by the next user of the slot, and until then belongs to nobody. */
 
-/* Of the owner alone; false: it has none. */
+/* Reads the owner's; false: it has none. */
 bool policy_read(const struct objects *objects, struct owner owner, struct policy *policy);
 /* Returns whether it has nothing but defaults: then it needs no entry. */
 bool policy_says_nothing(const struct policy *policy);

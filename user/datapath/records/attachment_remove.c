@@ -152,7 +152,8 @@ static int release_owned(struct release *release, const struct attachment *recor
 	slot->live = false;
 	if (slot_write(objects, record->owner.slot, slot, err) ||
 	    release_entries(release, record, err) ||
-	    map_delete(objects, MAP_POLICIES, &record->owner.slot, err))
+	    /* ADD writes the slot before the policy. */
+	    (slot->has_policy && map_delete(objects, MAP_POLICIES, &record->owner.slot, err)))
 		return -1;
 	return release_interface(objects, slot, record->owner, err);
 }

@@ -41,8 +41,8 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 int attachment_remove_stale(const struct objects *objects, const struct attachment_entry *entry,
 			    bool *was_there, struct cni_error *err);
 
-/* Whether no container can use it any more: its slot or its veth is gone. Takes the lock, so that
- * an ADD that is making it has finished; false where it cannot. */
+/* Returns whether no container can use it any more: its slot or its veth is gone. Takes the lock,
+ * so that an ADD that is making it has finished; false where it cannot take it. */
 bool attachment_is_abandoned(const struct objects *objects, const struct attachment_entry *entry);
 
 /* Removes attachments whose veth is gone and for which DEL was not called: engines forget a

@@ -71,8 +71,8 @@ static bool is_heirs(const struct objects *objects, const struct portmap_key *ke
 }
 
 /* The waiting entries go last: what was killed in between is done again. */
-static int hand_over(const struct objects *objects, const struct slot *slot, struct owner leaving,
-		     struct port_set *udp_ports, struct cni_error *err)
+static int hand_over_ports(const struct objects *objects, const struct slot *slot,
+			   struct owner leaving, struct port_set *udp_ports, struct cni_error *err)
 {
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
 
@@ -109,7 +109,7 @@ int container_leave(const struct objects *objects, const struct slot *slot, stru
 		return -1;
 	if (!count)
 		return map_delete(objects, MAP_CONTAINERS, &slot->container, err);
-	if (hand_over(objects, slot, owner, udp_ports, err))
+	if (hand_over_ports(objects, slot, owner, udp_ports, err))
 		return -1;
 	return map_write(objects, MAP_CONTAINERS, &slot->container, &others, err);
 }

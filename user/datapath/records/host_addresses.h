@@ -8,9 +8,9 @@
 #include "datapath/load/objects.h"
 #include "net/address_list.h"
 
-/* Whether the map holds the host's addresses and nothing else. `excluded`: for each interface of
- * the list, whether no port is mapped there; those addresses, and subnets' broadcast addresses, are
- * excluded in the map. */
+/* Returns whether the map holds the host's addresses and nothing else. `excluded`: for each
+ * interface of the list, whether no port is mapped there; those addresses, and subnets' broadcast
+ * addresses, are excluded in the map. */
 bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
 				const bool *excluded);
 

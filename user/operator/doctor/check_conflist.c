@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "conf/conf.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +12,6 @@
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
-#include "plan/hooks.h"
-#include "plan/uplinks.h"
-
-#define NAMES_MOST 4
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
@@ -39,51 +34,18 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
-void check_unknown_interfaces(struct doctor *doctor)
+/* What came or changed since then, and is not damaged. */
+void check_settled(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *interface = &doctor->look.found.interfaces[i];
-		char why_not[WHY_NOT_SIZE] = "";
+	for (size_t i = 0; i < doctor->plan.count; i++) {
+		const struct change *change = &doctor->plan.changes[i];
 
-		if (interface->is_known || interface->is_gone || !interface->addressed ||
-		    !interface->addressed->is_reachable)
-			continue;
-		uplink_is_possible(interface, why_not);
-		if (!*why_not)
+		if (change->kind == CHANGE_INTERFACE && !change->is_damage && *change->at.name)
 			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
-				     "%s has an address, and came after the last container: ports"
-				     " are not reached by it",
-				     interface->link.name);
+				     "%s came, or has changed, since the last ADD or repair, which"
+				     " would now have it: %s",
+				     change->at.name, *change->what ? change->what : "noted anew");
 	}
-}
-
-static const struct hook_changes unchanged;
-
-static void report_ahead(struct doctor *doctor, const struct interface_look *interface,
-			 enum hook hook)
-{
-	enum program_number ours = program_at(&interface->entry, hook);
-	const struct hung *ahead = others_ahead(
-		&interface->hooks, hook, plan_mechanism(&unchanged, &interface->hooks, hook));
-	const char *name = interface->link.name;
-
-	if (ours == PROGRAM_COUNT || !ahead)
-		return;
-	doctor_found(doctor, VERDICT_WARN,
-		     cni_format("# if it ends the chain, load it after ours, or set"
-				" \"attach\": \"tcx\"; it is in:\n"
-				"tc filter show dev %s %s; bpftool net show dev %s",
-				remedy_word(name).text, hook_name(hook), remedy_word(name).text),
-		     "%s: %s runs before %s at %s: what it does not pass on does not"
-		     " reach mapped ports",
-		     name, ahead->name, program_name(ours), hook_name(hook));
-}
-
-void check_foreign_ahead(struct doctor *doctor)
-{
-	for (size_t i = 0; i < doctor->look.found.count; i++)
-		for (int hook = 0; hook < HOOK_COUNT; hook++)
-			report_ahead(doctor, &doctor->look.found.interfaces[i], (enum hook)hook);
 }
 
 void check_foreign_behind(struct doctor *doctor)
@@ -92,9 +54,8 @@ void check_foreign_behind(struct doctor *doctor)
 		const struct interface_look *interface = &doctor->look.found.interfaces[i];
 		const char *name = interface->link.name;
 
-		if (interface->entry.role == ROLE_UPLINK && !interface->is_gone &&
-		    others_behind(&interface->hooks,
-				  plan_mechanism(&unchanged, &interface->hooks, HOOK_INGRESS)))
+		if (interface_has_role(interface, ROLE_UPLINK) &&
+		    interface->entry.without_fast_path)
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("tc filter show dev %s ingress; bpftool net show"
 						" dev %s",
@@ -105,23 +66,14 @@ void check_foreign_behind(struct doctor *doctor)
 	}
 }
 
-static void check_port_of_bridge(struct doctor *doctor, const struct interface_look *port)
+static void check_bridge_of(struct doctor *doctor, const struct interface_look *port)
 {
 	const struct interface_look *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
 
-	if (port->link.master && port->link.master != port->entry.bridge_ifindex) {
-		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
-			     "%s is in another bridge than it was added to", port->link.name);
-		return;
-	}
-	if (!bridge || bridge->is_gone)
+	if ((!bridge || bridge->is_gone) && !port->link.master)
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("# add the container again: its bridge is made by ADD"),
 			     "the bridge that %s was a port of is gone", port->link.name);
-	else if (memcmp(port->entry.bridge_mac, bridge->link.mac, LINK_MAC_SIZE) != 0)
-		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
-			     "%s has another MAC than when %s was added", bridge->link.name,
-			     port->link.name);
 }
 
 void check_bridge(struct doctor *doctor)
@@ -130,45 +82,7 @@ void check_bridge(struct doctor *doctor)
 
 	for (size_t i = 0; i < look->count; i++)
 		if (interface_has_role(&look->interfaces[i], ROLE_PORT))
-			check_port_of_bridge(doctor, &look->interfaces[i]);
-}
-
-/* One line for each bridge. */
-static void look_at_ports(struct doctor *doctor, const struct interface_look *bridge)
-{
-	const struct dirent *entry;
-	char path[64], names[128] = "";
-	size_t count = 0, length = 0;
-	DIR *ports;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/brif", bridge->link.name);
-	ports = opendir(path);
-	while (ports && (entry = readdir(ports))) {
-		const char *name = entry->d_name;
-
-		if (*name == '.' || doctor_interface(doctor, if_nametoindex(name)))
-			continue;
-		if (count++ < NAMES_MOST)
-			length += (size_t)snprintf(names + length, sizeof(names) - length,
-						   "%s%.15s", length ? ", " : "", name);
-	}
-	if (ports)
-		closedir(ports);
-	if (count)
-		doctor_found(doctor, VERDICT_NOTE, NULL,
-			     "%zu of the ports of %s have no program of bpf-portmap (%s%s): what"
-			     " they belong to was added without it, and its source addresses are"
-			     " not verified",
-			     count, bridge->link.name, names, count > NAMES_MOST ? " ..." : "");
-}
-
-void check_bridge_ports(struct doctor *doctor)
-{
-	const struct look *look = &doctor->look.found;
-
-	for (size_t i = 0; i < look->count; i++)
-		if (interface_has_role(&look->interfaces[i], ROLE_BRIDGE))
-			look_at_ports(doctor, &look->interfaces[i]);
+			check_bridge_of(doctor, &look->interfaces[i]);
 }
 
 void check_socket_hooks(struct doctor *doctor)

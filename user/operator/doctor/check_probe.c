@@ -150,8 +150,8 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 	cni_address_format(client, text);
 	if (!route.exists) {
 		doctor_found(doctor, VERDICT_FAIL, cni_format("ip route get %s", text),
-			     "no route back to %s: nothing that it is answered gets there [%s]",
-			     text, probing->subject->port);
+			     "no route back to %s: no answer gets there [%s]", text,
+			     probing->subject->port);
 		return;
 	}
 	if (route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK)) {

@@ -22,15 +22,13 @@ static const uint8_t *client_of(const struct doctor *doctor, bool ipv4)
 									  : probe_far_address(ipv4);
 }
 
-/* Takes over the remedy. */
-static void report(struct doctor *doctor, struct diagnosis *diagnosis, const char *port)
+static void report(struct doctor *doctor, struct diagnosis *diagnosis,
+		   const struct subject *subject)
 {
-	if (!diagnosis->text)
-		return;
-	doctor_found(doctor, diagnosis->is_not_looked_at ? VERDICT_COULD_NOT_LOOK : VERDICT_FAIL,
-		     diagnosis->remedy, "%s%s%s%s", diagnosis->text, *port ? " [" : "", port,
-		     *port ? "]" : "");
-	diagnosis->remedy = NULL;
+	if (diagnosis->text)
+		doctor_found_at(doctor,
+				diagnosis->is_not_looked_at ? VERDICT_COULD_NOT_LOOK : VERDICT_FAIL,
+				&diagnosis->remedy, diagnosis->text, subject->port);
 }
 
 void check_way(struct doctor *doctor, const struct subject *subject)
@@ -43,7 +41,7 @@ void check_way(struct doctor *doctor, const struct subject *subject)
 		return;
 	way_diagnose(doctor, subject, of_host || !uplink ? NULL : &uplink->link,
 		     client_of(doctor, subject->ipv4), &diagnosis);
-	report(doctor, &diagnosis, "");
+	report(doctor, &diagnosis, subject);
 }
 
 void check_listener(struct doctor *doctor, const struct subject *subject)
@@ -53,7 +51,7 @@ void check_listener(struct doctor *doctor, const struct subject *subject)
 	if (doctor->was_probed[subject->mapping - doctor->mappings.list])
 		return;
 	way_diagnose_listener(doctor, subject, &diagnosis);
-	report(doctor, &diagnosis, subject->port);
+	report(doctor, &diagnosis, subject);
 }
 
 void check_conntrack(struct doctor *doctor)

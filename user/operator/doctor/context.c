@@ -111,6 +111,8 @@ void doctor_release(struct doctor *doctor)
 	probe_end(doctor);
 	view_close(&doctor->view);
 	plan_release(&doctor->plan);
+	for (size_t i = 0; doctor->insides && i < doctor->look.found.count; i++)
+		sockets_release(&doctor->insides[i].sockets);
 	host_look_release(&doctor->look);
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);

@@ -36,11 +36,11 @@ enum check_group {
 	GROUP_COUNT,
 };
 
-/* A check is left out where it is not there. */
+/* What a check needs. Where that is missing the check is left out. */
 enum check_needs {
 	NEEDS_NOTHING,
-	NEEDS_SIGHT, /* of what is pinned */
-	NEEDS_MAPS,  /* which are there once something was added */
+	NEEDS_SIGHT, /* maps and interfaces can be read */
+	NEEDS_MAPS,  /* there are maps: something was added before */
 };
 
 struct doctor;
@@ -55,10 +55,10 @@ struct check {
 	enum check_group group;
 	enum check_needs needs;
 	const char *looked_at; /* one line */
-	/* One of these is there. */
+	/* Exactly one of these is set. */
 	check_run *run;
-	check_subject *of_mapping;  /* whose container lives */
-	check_subject *of_endpoint; /* of mappings that lead to the same address: the first */
+	check_subject *of_mapping;  /* for each mapping whose container lives */
+	check_subject *of_endpoint; /* once for each container's address, with its first mapping */
 	check_conflist *of_conflist;
 };
 
@@ -74,18 +74,20 @@ struct finding {
 	size_t more_places;
 };
 
-/* Of a veth. */
+/* What is known of the inside of a container, by its veth. */
 struct inside {
 	bool is_read;
 	struct link link;   /* the container's end; ifindex 0: it is not found */
-	bool was_probed[2]; /* by IPv6 and IPv4: a packet has told of the way to it */
+	bool has_sockets;
+	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
+	bool was_probed[2]; /* by IPv6 and IPv4: a packet has shown whether the way to it is open */
 };
 
 struct conflist {
 	char *path;
 	json_t *json;         /* NULL: it is none */
-	bool is_first, hides; /* it is what a runtime takes that looks for one, and another one of
-				 its directory has our plugin */
+	bool is_first, hides; /* runtimes take this one, and so ignore another one of its directory
+				 that has our plugin */
 };
 
 /* What is read once, before the checks. Begins as {0}. */
@@ -114,30 +116,32 @@ struct doctor {
 /* Runs the checks, for `stats --checks`. A check that could not be run is left out. */
 void doctor_read_statuses(struct statistics *statistics);
 
-/* Where maps or interfaces cannot be read the host can be looked at still. */
+/* Reads what the checks need. Where maps or interfaces cannot be read, `blind` says why, and the
+ * checks that do without them can still run. */
 void doctor_read(struct doctor *doctor);
 void doctor_release(struct doctor *doctor);
 
 #define cleanup_doctor __attribute__((cleanup(doctor_release)))
 
-/* Adds a finding of the check that runs. The remedy goes with cni_format(), and is freed; NULL:
- * none. What the check has said already is not said again; after the first few of a check the
- * others are only counted. */
+/* Adds a finding of the check that runs. The remedy was made by cni_format(), and is freed; NULL:
+ * none. What the check has reported already is not reported again; after the first few findings of
+ * a check the others are only counted. */
 void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, const char *format,
 		  ...) __attribute__((format(printf, 4, 5)));
 
-/* The same of what is so at a place: "cause [place]". What has this cause at several places is one
- * finding, with all of them and what mends each. *remedy is taken over. */
+/* Does the same for what was found at a place: "cause [place]". Places with the same cause share
+ * one finding, which names all of them and what mends each. Takes over *remedy. */
 void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
 		     const char *place);
 
-/* By which clients come: that of the default route, or else the first. NULL: there is none. */
+/* Returns the uplink by which clients come: that of the default route, or else the first. NULL:
+ * there is none. */
 const struct interface_look *doctor_usual_uplink(const struct doctor *doctor, bool ipv4);
 
-/* NULL: it is not in the map. It may be gone. */
+/* Returns what is known of an interface, which may be gone; NULL: it is not in the map. */
 const struct interface_look *doctor_interface(const struct doctor *doctor, uint32_t ifindex);
 
-/* Whether it is there, and in the map with this role. */
+/* Returns whether the interface exists, and has this role in the map. */
 static inline bool interface_has_role(const struct interface_look *interface,
 				      enum interface_role role)
 {
@@ -154,18 +158,18 @@ struct subject {
 	char port[ENDPOINT_TEXT_SIZE + 16];   /* "*:8080/tcp", "*:9000-9099/udp" */
 };
 
-/* False: its container has gone, which check_owner() says. */
+/* Fills in the subject. False: the mapping's container has gone, which check_owner() reports. */
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject);
 /* Fills in veth and gateway of the subject's container; false: it has gone. */
 bool doctor_locate(const struct doctor *doctor, struct subject *subject);
 
-/* What is in it, with the other end of its veth, which is read once. */
+/* Returns what is known of the container's inside; reads its end of the veth at the first call. */
 struct inside *doctor_inside(struct doctor *doctor, const struct subject *subject);
 
-/* The container's; NULL: it is not found. */
+/* Returns the container's namespace; NULL: it is not found. */
 const struct namespace *doctor_namespace(const struct doctor *doctor,
 					 const struct subject *subject);
-/* A socket for rtnetlink in the container's namespace, or NULL. */
+/* Returns a socket for rtnetlink in the container's namespace, or NULL. */
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
 /* check_probe.c */
@@ -173,10 +177,10 @@ check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */
-check_run check_uplinks, check_unknown_interfaces, check_foreign_ahead, check_foreign_behind,
-	check_container_hooks, check_bridge, check_bridge_ports, check_socket_hooks;
+check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks,
+	check_bridge, check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_listening_process, check_foreign_nat, check_ephemeral;
+check_run check_owner, check_ephemeral;
 check_subject check_host_ip, check_excluded;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;

@@ -13,7 +13,8 @@ enum listening {
 	LISTENING_NOT,
 };
 
-/* *where: of the socket that is at fault, or the one that listens; NULL: there is none. */
+/* *where becomes the address of the socket that listens, or of the one that is at fault; NULL:
+ * there is neither. */
 enum listening listening_at(const struct socket_list *sockets, enum protocol protocol,
 			    const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
 			    const uint8_t **where);

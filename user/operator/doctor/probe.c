@@ -12,11 +12,11 @@
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
-#include "datapath/load/loader.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netns.h"
+#include "operator/kernel/programs.h"
 
 #define TOLD_SECONDS 2
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
@@ -48,10 +48,12 @@ uint16_t probe_random_port(void)
 
 bool probe_has_programs(const struct interface_look *uplink)
 {
-	struct attached_programs found;
+	const struct hook_look *egress = &uplink->hooks.hooks[HOOK_EGRESS];
+	bool found = false;
 
-	hook_find_programs(uplink->link.ifindex, HOOK_EGRESS, &found);
-	return found.count > 0;
+	for (size_t i = 0; i < egress->count; i++)
+		found |= egress->list[i].program != PROGRAM_COUNT;
+	return found;
 }
 
 static int open_prober(struct prober *prober, const struct datapath *datapath,
@@ -65,8 +67,8 @@ static int open_prober(struct prober *prober, const struct datapath *datapath,
 	if (prober->locked < 0 || tracing_open(&prober->tracing, &datapath->objects, err))
 		return -1;
 	/* Without it we know less. */
-	prober->drops = loader_attach_drops(&datapath->objects, prober->tracing.events, &any,
-					    &has_reason, &ignored);
+	prober->drops = programs_attach_drops(&datapath->objects, prober->tracing.events, &any,
+					      &has_reason, &ignored);
 	return 0;
 }
 
@@ -294,9 +296,8 @@ static int open_inside(void *context, struct cni_error *err)
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-static int send_probe(struct doctor *doctor, const struct subject *subject,
-		      const struct probe_way *way, struct probe_result *result,
-		      struct cni_error *err)
+int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+	       struct probe_result *result, struct cni_error *err)
 {
 	const struct namespace *inside = doctor_namespace(doctor, subject);
 	struct journey journey = {.prober = doctor->prober,
@@ -332,7 +333,7 @@ bool probe(struct doctor *doctor, const struct subject *subject, const struct pr
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 
-	if (send_probe(doctor, subject, way, &result, &err)) {
+	if (probe_send(doctor, subject, way, &result, &err)) {
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
 			     cni_error_message(&err));
 		return false;

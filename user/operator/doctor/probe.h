@@ -5,9 +5,10 @@
  * and in the container.
  *
  * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
- * and ends it there, so that the client who was named gets nothing. What the packet has begun is
- * ended by a second one, as the client would. Killed at any place, nothing stays: the programs
- * forget the probe after two seconds, nftables with our socket.
+ * and drops it there, so that the client who was named gets nothing. A second packet ends the
+ * connection that the first one has begun, as the client would. If the command is killed nothing
+ * stays: the programs forget the probe after two seconds, and the kernel removes nftables' trace
+ * with our socket.
  */
 #pragma once
 
@@ -24,16 +25,16 @@ enum probe_answer {
 	ANSWER_ERROR, /* of ICMP */
 };
 
-/* What became of it. Of each kind of loss the first one. */
+/* What became of the packet; of each kind of loss the first one. */
 struct probe_result {
 	bool xdp_dropped;
 	char xdp_name[XDP_NAME_SIZE];
 	bool was_seen;              /* by the program at the uplink's ingress */
 	bool was_delivered;         /* into the container's veth */
-	bool has_left;              /* the answer, the container */
-	bool is_masqueraded_before; /* by somebody else than us, on its way out */
+	bool has_left;              /* the answer has left the container */
+	bool is_masqueraded_before; /* another NAT has changed its source, on its way out */
 	enum probe_answer answer;
-	uint8_t sender[CNI_ADDRESS_SIZE]; /* of an error */
+	uint8_t sender[CNI_ADDRESS_SIZE]; /* of the ICMP error */
 	bool program_dropped;
 	struct trace_event program_drop;
 	bool rule_dropped, rule_is_inside;
@@ -47,29 +48,34 @@ struct prober {
 	int locked, drops; /* file descriptors */
 	struct tracing tracing;
 	struct kernel_names names;
-	char *why_not; /* it could not be opened; NULL: it was */
+	char *why_not; /* why it could not be opened; NULL: it is open */
 };
 
-/* Opens doctor->prober, unless that was done before. NULL, or why it cannot be opened. */
+/* Opens doctor->prober, unless it is open. Returns NULL, or why it cannot be opened. */
 const char *probe_begin(struct doctor *doctor);
 void probe_end(struct doctor *doctor);
 
-/* One way into the host, or out of it: then the subject's container sends the packet to a server,
- * with which goes what else would be an answer. */
+/* A way into the host, or out of it. Outwards the subject's container sends the packet to a server,
+ * and the packet itself is what the uplink's program drops, in place of an answer. */
 struct probe_way {
 	bool is_outwards;
 	const struct link *entry; /* the uplink, or the container's veth */
 	struct probe_packet packet;
 };
 
-/* Of documentation (RFC 5737, RFC 3849): somebody far away, who is nobody. */
+/* Returns an address for documentation (RFC 5737, RFC 3849): a client far away that nobody is. */
 const uint8_t *probe_far_address(bool ipv4);
 uint16_t probe_random_port(void);
-/* Whether programs are at the uplink's egress, without which nothing is swallowed there. */
+/* Returns whether our programs are at the uplink's egress: without them no answer is dropped
+ * there. */
 bool probe_has_programs(const struct interface_look *uplink);
 
 /* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
 void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 		  const struct probe_result *result);
-/* Sends it, and reports; that it cannot be sent is a finding, too. False: it was not sent. */
+/* Sends the packet, and ends what it has begun. CNI_ERROR_KERNEL_REFUSED. */
+int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
+	       struct probe_result *result, struct cni_error *err);
+/* Sends the packet and reports what became of it. False: it could not be sent, which is a finding,
+ * too. */
 bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);

@@ -15,6 +15,7 @@
 #include "operator/print/format.h"
 #include "operator/run_command.h"
 #include "operator/trace/words.h"
+#include "plan/hooks.h"
 
 #define COMMAND_SECONDS 5
 
@@ -163,17 +164,28 @@ static char *absence_cause(const struct cause *cause)
 			  is_gone ? " does not have that address" : "");
 }
 
+/* A tc program of others that runs before ours; NULL: none. */
+static const struct hung *program_ahead(const struct cause *cause)
+{
+	static const struct hook_changes unchanged;
+	const struct hooks_look *hooks =
+		&doctor_interface(cause->doctor, cause->way->entry->ifindex)->hooks;
+
+	return others_ahead(hooks, HOOK_INGRESS, plan_mechanism(&unchanged, hooks, HOOK_INGRESS));
+}
+
 static char *silence_cause(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
 	const struct link *uplink = cause->way->entry;
+	const struct hung *ahead = result->was_seen ? NULL : program_ahead(cause);
 	char client[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!result->was_seen)
-		return cni_format("it does not come to bpf-portmap's programs: something at %s"
-				  " takes it before (a tc program of others, or nftables at"
-				  " ingress)",
-				  uplink->name);
+		return cni_format("it does not come to bpf-portmap's programs: %s%s at %s takes it"
+				  " before",
+				  ahead ? "the tc program " : "something",
+				  ahead ? ahead->name : "", uplink->name);
 	if (result->has_left && is_unanswered(cause, uplink->ifindex, cause->way->packet.source))
 		return cni_format("answered, but nobody at %s answers for %s", uplink->name,
 				  cni_address_format(cause->way->packet.source, client));
@@ -185,8 +197,8 @@ static char *silence_cause(const struct cause *cause)
 		       ? cni_format("delivered to %s, no answer: its program, or its own network"
 				    " stack or firewall, is silent",
 				    cause->subject->container->text)
-		       : cni_format("translated, but not delivered: it ends in the host's IP stack"
-				    " without a word of the kernel's");
+		       : cni_format("translated, but not delivered: it is lost in the host's IP"
+				    " stack, and the kernel reports no drop");
 }
 
 /* What has dropped it by its name; NULL: nobody is named, and a look may tell more. */

@@ -116,87 +116,32 @@ static char *by_nft(const struct opening *opening)
 
 /* --- iptables-legacy ----------------------------------------------------------------------- */
 
-struct wanted {
-	const struct trace_tuple *tuple;
-	const char *protocol;
-};
-
-struct value {
-	char text[64];
-};
-
-/* Of an option that is not inverted, or "". */
-static struct value value_of(const char *rule, const char *option)
+/* ":FORWARD DROP [1:60]", "[1:60] -A FORWARD -p tcp -j DROP" */
+static bool drops(const char *line)
 {
-	struct value value = {""};
-	char words[40];
-	const char *at;
-
-	snprintf(words, sizeof(words), " %s ", option);
-	at = strstr(rule, words);
-	if (at && !(at - rule >= 2 && !strncmp(at - 2, " !", 2)))
-		snprintf(value.text, sizeof(value.text), "%.*s",
-			 (int)strcspn(at + strlen(words), " "), at + strlen(words));
-	return value;
+	return *line == ':' ? strstr(line, " DROP ") != NULL
+			    : strstr(line, " -j DROP") || strstr(line, " -j REJECT");
 }
 
-/* "80", "8000:8999" */
-static bool holds_port(const char *value, uint16_t port)
+/* Whose counters have moved. Takes both texts apart. */
+static char *list_moved(char *before, char *after)
 {
-	unsigned int first = 0, last = 0;
-
-	if (sscanf(value, "%u:%u", &first, &last) == 1)
-		last = first;
-	return !*value || (port >= first && port <= last);
-}
-
-static bool holds_address(const char *value, const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	uint8_t prefix[CNI_ADDRESS_SIZE], length;
-
-	return !*value || cni_address_parse_cidr(value, prefix, &length) ||
-	       cni_address_has_prefix(address, prefix, length);
-}
-
-static bool may_match(const struct wanted *wanted, const char *rule)
-{
-	const struct trace_tuple *tuple = wanted->tuple;
-	struct value target = value_of(rule, "-j"), protocol = value_of(rule, "-p");
-
-	return (!strcmp(target.text, "DROP") || !strcmp(target.text, "REJECT")) &&
-	       (!*protocol.text || !strcmp(protocol.text, wanted->protocol)) &&
-	       holds_port(value_of(rule, "--dport").text, tuple->destination_port) &&
-	       holds_port(value_of(rule, "--sport").text, tuple->source_port) &&
-	       holds_address(value_of(rule, "-s").text, tuple->source) &&
-	       holds_address(value_of(rule, "-d").text, tuple->destination);
-}
-
-/* ":FORWARD DROP [0:0]" */
-static bool is_closed_policy(const char *line)
-{
-	const char *policy = strchr(line, ' ');
-
-	return *line == ':' && policy && !strncmp(policy, " DROP ", strlen(" DROP "));
-}
-
-/* Takes the text apart. */
-static char *list_rules(const struct wanted *wanted, char *save)
-{
-	char *listed = cni_format("# one of these of iptables-legacy may have dropped it:"), *rest;
-	const char *table = "?";
+	char *listed = cni_format("# one of these of iptables-legacy has dropped it:");
+	char *rest_before, *rest_after, *line = strtok_r(after, "\n", &rest_after);
+	const char *old = strtok_r(before, "\n", &rest_before), *table = "?";
 	size_t count = 0;
 
-	for (char *line = strtok_r(save, "\n", &rest); line && count < RULES_MOST;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		cleanup_free char *before = NULL;
+	for (; line && old && count < RULES_MOST; line = strtok_r(NULL, "\n", &rest_after),
+						  old = strtok_r(NULL, "\n", &rest_before)) {
+		cleanup_free char *others = NULL;
 
 		if (*line == '*')
 			table = line + 1;
-		if (!is_closed_policy(line) && !may_match(wanted, line))
+		if (!strcmp(line, old) || !drops(line))
 			continue;
 		count++;
-		before = listed;
-		listed = cni_format("%s\n# -t %s %s", before, table, line);
+		others = listed;
+		listed = cni_format("%s\n# -t %s %s", others, table, line);
 	}
 	if (count)
 		return listed;
@@ -209,21 +154,27 @@ static int run(void *context, struct cni_error *err)
 	return command_run(context) ? 0 : -1;
 }
 
-static char *legacy_rules(const struct cause *cause, const char *protocol)
+/* Its kernel does not tell the rule, but counts: the packet is sent once more. Others' packets count,
+ * too. */
+static char *legacy_rules(const struct cause *cause)
 {
-	const struct trace_drop *drop = &cause->result->kernel_drop;
-	const struct namespace *inside =
-		drop->in_container ? doctor_namespace(cause->doctor, cause->subject) : NULL;
-	const struct wanted wanted = {&drop->tuple, protocol};
+	const struct namespace *inside = cause->result->kernel_drop.in_container
+						 ? doctor_namespace(cause->doctor, cause->subject)
+						 : NULL;
 	const char *const arguments[] = {
-		cause->subject->ipv4 ? "iptables-legacy-save" : "ip6tables-legacy-save", NULL};
-	cleanup_command struct command_run command = {.arguments = arguments,
-						      .seconds = COMMAND_SECONDS};
+		cause->subject->ipv4 ? "iptables-legacy-save" : "ip6tables-legacy-save", "-c", NULL};
+	cleanup_command struct command_run before = {.arguments = arguments,
+						     .seconds = COMMAND_SECONDS};
+	cleanup_command struct command_run after = before;
 	cleanup_error struct cni_error ignored = {0};
+	struct probe_result again;
 
-	if (inside ? netns_call(inside->fd, run, &command, &ignored) : run(&command, &ignored))
+	if (inside ? netns_call(inside->fd, run, &before, &ignored) : run(&before, &ignored))
 		return NULL;
-	return list_rules(&wanted, command.output);
+	if (probe_send(cause->doctor, cause->subject, cause->way, &again, &ignored) ||
+	    (inside ? netns_call(inside->fd, run, &after, &ignored) : run(&after, &ignored)))
+		return NULL;
+	return list_moved(before.output, after.output);
 }
 
 /* A policy of forwarding, or what stands in the place of one: firewalld's last rules reject all. A
@@ -254,7 +205,7 @@ char *probe_remedy(const struct cause *cause)
 	};
 
 	if (!cause->result->rule_dropped && cause->is_netfilter)
-		return legacy_rules(cause, opening.protocol);
+		return legacy_rules(cause);
 	if (!is_catch_all(cause))
 		return NULL;
 	if (!way->is_outwards) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * probe_remedy.h - what opens a firewall that drops all that nobody has let through. A rule that
- * drops some on purpose is not for us to open.
+ * probe_remedy.h - the commands that let packets through a firewall which drops whatever no rule
+ * accepts. A rule that drops certain packets on purpose is the administrator's, and gets no remedy.
  */
 #pragma once
 
 #include "operator/doctor/probe.h"
 
-/* What is told about. */
+/* A packet that was lost, or not answered, and what is known about it. */
 struct cause {
 	struct doctor *doctor;
 	const struct subject *subject;
@@ -15,12 +15,12 @@ struct cause {
 	const struct probe_result *result;
 	char uplink[IF_NAMESIZE];
 	char *rule; /* the rule that drops it, if nft tells; NULL */
-	/* Why the kernel has dropped it; "": it has not. */
+	/* The kernel's reason for dropping it; "": the kernel did not. */
 	const char *reason;
-	bool is_netfilter; /* iptables-legacy, or somebody whom nftables does not trace */
+	bool is_netfilter; /* by iptables-legacy, or by what nftables does not trace */
 };
 
-/* malloc'ed; NULL: none. Of iptables-legacy, whose kernel does not tell which rule it was, a
- * shell's comment: policies and rules of all hooks that drop or reject, less those that name
- * another protocol, port or address. */
+/* Returns the remedy, malloc'ed; NULL: there is none. For iptables-legacy, of which the kernel does
+ * not tell the rule, it is a shell's comment: policies and rules that drop or reject, and count one
+ * more packet. */
 char *probe_remedy(const struct cause *cause);

@@ -253,29 +253,37 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 
 /* --- who takes it ------------------------------------------------------------------------- */
 
-struct inside_sockets {
-	enum protocol protocol;
-	struct socket_list list;
-};
-
 static int find_sockets(void *context, struct cni_error *err)
 {
-	struct inside_sockets *inside = context;
+	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP};
 	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 
-	return socket ? sockets_find(&inside->list, socket, inside->protocol, SOCKET_BOUND, err)
-		      : -1;
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+		if (!socket || sockets_find(context, socket, protocols[i], SOCKET_BOUND, err))
+			return -1;
+	return 0;
 }
 
-/* Release the list also after a failure. -1 without an error: its namespace is not found. */
-static int read_sockets(const struct passage *way, struct socket_list *list, struct cni_error *err)
+/* Those of all ports, once for each container. NULL without an error: its namespace is not found. */
+static const struct socket_list *read_sockets(const struct passage *way, struct cni_error *err)
 {
-	struct inside_sockets inside = {.protocol = way->subject->mapping->key.protocol};
 	const struct namespace *namespace = doctor_namespace(way->doctor, way->subject);
-	int result = namespace ? netns_call(namespace->fd, find_sockets, &inside, err) : -1;
+	struct inside *inside = doctor_inside(way->doctor, way->subject);
 
-	*list = inside.list;
-	return result;
+	if (!namespace)
+		return NULL;
+	if (!inside->has_sockets && netns_call(namespace->fd, find_sockets, &inside->sockets, err))
+		return NULL;
+	inside->has_sockets = true;
+	return &inside->sockets;
+}
+
+static bool is_at_port(const struct passage *way, const struct host_socket *socket)
+{
+	const struct mapping *mapping = way->subject->mapping;
+
+	return socket->protocol == mapping->key.protocol &&
+	       socket->port == mapping->portmap.container_port;
 }
 
 /* The socket that has the most waiting: several may share a port. */
@@ -286,9 +294,8 @@ static void look_at_backlog(const struct passage *way, const struct socket_list 
 	for (size_t i = 0; i < sockets->count; i++) {
 		const struct host_socket *socket = &sockets->sockets[i];
 
-		if (socket->port == way->subject->mapping->portmap.container_port &&
-		    socket->backlog && socket->waiting > socket->backlog &&
-		    (!full || socket->waiting > full->waiting))
+		if (is_at_port(way, socket) && socket->backlog &&
+		    socket->waiting > socket->backlog && (!full || socket->waiting > full->waiting))
 			full = socket;
 	}
 	if (full)
@@ -325,23 +332,24 @@ void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis)
 {
 	const struct passage way = passage_of(doctor, subject, diagnosis);
-	cleanup_sockets struct socket_list sockets = {0};
 	cleanup_netlink struct netlink *inside = NULL;
 	cleanup_error struct cni_error err = {0};
+	const struct socket_list *sockets;
 	enum listening listening;
 	const uint8_t *where;
 
 	if (subject->mapping->key.protocol == PROTOCOL_SCTP || !doctor_namespace(doctor, subject))
 		return;
-	if (read_sockets(&way, &sockets, &err)) {
+	sockets = read_sockets(&way, &err);
+	if (!sockets) {
 		say(&way, NULL, "%s", cni_error_message(&err));
 		diagnosis->is_not_looked_at = true;
 		return;
 	}
-	listening = listening_at(&sockets, subject->mapping->key.protocol, way.container,
+	listening = listening_at(sockets, subject->mapping->key.protocol, way.container,
 				 subject->mapping->portmap.container_port, &where);
 	if (listening == LISTENING) {
-		look_at_backlog(&way, &sockets);
+		look_at_backlog(&way, sockets);
 		return;
 	}
 	inside = doctor_enter(doctor, subject);
@@ -378,15 +386,13 @@ void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
 			  struct diagnosis *diagnosis)
 {
 	const struct passage way = passage_of(doctor, subject, diagnosis);
-	cleanup_sockets struct socket_list list = {0};
 	cleanup_error struct cni_error ignored = {0};
+	const struct socket_list *list = read_sockets(&way, &ignored);
 	struct socket_process holder = {0};
 
-	if (read_sockets(&way, &list, &ignored))
-		return;
-	for (size_t i = 0; i < list.count && !holder.inode; i++)
-		if (list.sockets[i].port == subject->mapping->portmap.container_port)
-			holder.inode = list.sockets[i].inode;
+	for (size_t i = 0; list && i < list->count && !holder.inode; i++)
+		if (is_at_port(&way, &list->sockets[i]))
+			holder.inode = list->sockets[i].inode;
 	if (holder.inode)
 		processes_find(&holder, 1, NULL);
 	if (holder.pid && (is_stopped(holder.pid) || is_frozen(holder.pid)))

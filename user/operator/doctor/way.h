@@ -9,7 +9,7 @@
 
 #include "operator/doctor/doctor.h"
 
-/* The first thing that is wrong. Begins as {0}. */
+/* The first thing that is wrong on the way. Begins as {0}. */
 struct diagnosis {
 	char *text;            /* malloc'ed; NULL: nothing is wrong as far as one sees */
 	char *remedy;          /* malloc'ed; NULL: none */
@@ -20,17 +20,17 @@ void diagnosis_release(struct diagnosis *diagnosis);
 
 #define cleanup_diagnosis __attribute__((cleanup(diagnosis_release)))
 
-/* From the uplink, in the order in which a packet gets there, to the container's route back to the
- * client. `uplink` NULL: the packet comes from this host. */
+/* Looks at the way from the uplink into the container, in a packet's order, and at the container's
+ * route back to the client. `uplink` NULL: the packet comes from this host. */
 void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
 
-/* Who takes the packet in the container. Nothing is wrong with SCTP as far as one sees: programs
- * may have it in user space. */
+/* Looks for the socket that takes the packet in the container. It finds nothing wrong with SCTP,
+ * which programs may have in user space. */
 void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis);
 
-/* Whether that program runs: the kernel makes connections for one that was stopped or frozen. Reads
- * the open files of every process. */
+/* Looks whether that socket's program runs: the kernel completes handshakes for one that was
+ * stopped or frozen, too. Reads the open files of every process. */
 void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
 			  struct diagnosis *diagnosis);

@@ -30,15 +30,15 @@ struct directory {
 		.fd = -1 \
 	}
 
-/* CNI_ERROR_IO. */
+/* Opens it. CNI_ERROR_IO. */
 int directory_open(struct directory *directory, const char *path, struct cni_error *err);
 void directory_close(struct directory *directory);
 
 /* Writes "DIRECTORY/NAME" */
 void directory_path(const struct directory *directory, const char *name, char path[PATH_MAX]);
 
-/* Only one run at a time changes what belongs together. *lock begins as -1. A killed one's lock
- * ends with it. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN after ten seconds. */
+/* Lets one run at a time change files that belong together. *lock begins as -1; it ends with its
+ * process. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN after ten seconds. */
 int directory_lock(const struct directory *directory, int *lock, struct cni_error *err);
 void directory_unlock(const struct directory *directory, int *lock);
 
@@ -64,19 +64,20 @@ int file_read(const struct directory *directory, const char *name, struct file *
 	      struct cni_error *err);
 void file_release(struct file *file);
 
-/* Puts what was read in the place of what has the name, with owner, mode, ACL and label of `like`;
- * NULL: as a program that everybody may run. Call it with the lock. CNI_ERROR_IO. */
+/* Writes the content under this name, in the place of a file that has it, with owner, mode, ACL
+ * and label of `like`; NULL: as a program that everybody may run. Call it with the lock.
+ * CNI_ERROR_IO. */
 int file_put(const struct directory *directory, const char *name, const struct file *content,
 	     const struct file *like, struct cni_error *err);
-/* The same for a file that was read, with its rights. One that is another by now, or has another
- * text, stays. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN. */
+/* Writes the text in the place of a file that was read, with that file's rights. A file that was
+ * replaced or changed since stays as it is: CNI_ERROR_TRY_AGAIN. CNI_ERROR_IO. */
 int file_replace(const struct directory *directory, const char *name, const struct file *seen,
 		 const char *text, struct cni_error *err);
 
 /* Moves within the directory, over what has the name. CNI_ERROR_IO. */
 int file_move(const struct directory *directory, const char *from, const char *to,
 	      struct cni_error *err);
-/* One that does not exist is no error. CNI_ERROR_IO. */
+/* Removes it; one that does not exist is no error. CNI_ERROR_IO. */
 int file_remove(const struct directory *directory, const char *name, struct cni_error *err);
 
 #define cleanup_file __attribute__((cleanup(file_release)))

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "datapath/load/bpffs.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "cni/network_config.h"
 #include "cni/version.h"
 #include "datapath/load/bpffs.h"

@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "operator/conflists.h"
 
 /* Integers of any size are no error: they are only compared, and never written. */
 static json_t *parse(const char *text, size_t length, json_error_t *error)
@@ -17,21 +18,13 @@ static json_t *parse(const char *text, size_t length, json_error_t *error)
 			  error);
 }
 
-/* libcni takes the key "plugins" as it is written, and "type" in any case. */
-static const char *type_of(const json_t *plugin)
-{
-	const char *type = json_string_value(cni_json_get(plugin, "type"));
-
-	return type ? type : "";
-}
-
 static size_t count_type(const json_t *plugins, const char *type)
 {
 	const json_t *plugin;
 	size_t i, count = 0;
 
 	json_array_foreach (plugins, i, plugin)
-		count += !strcmp(type_of(plugin), type);
+		count += !strcmp(plugin_type(plugin), type);
 	return count;
 }
 
@@ -68,7 +61,7 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 			      " needs a .conflist, in which it follows another plugin");
 	if (!json_array_size(plugins))
 		return refuse(err, path, "is no conflist: it has no \"plugins\"");
-	if (!strcmp(type_of(json_array_get(plugins, 0)), "cilium-cni"))
+	if (!strcmp(plugin_type(json_array_get(plugins, 0)), "cilium-cni"))
 		return refuse(err, path, "is Cilium's, which maps host ports itself");
 	if (ours && theirs)
 		return refuse(err, path,
@@ -93,7 +86,7 @@ static bool is_same_but_type(const char *text, const char *changed, const char *
 	size_t i;
 
 	json_array_foreach (json_object_get(before, "plugins"), i, plugin)
-		if (!strcmp(type_of(plugin), from))
+		if (!strcmp(plugin_type(plugin), from))
 			json_object_set_new(plugin, "type", json_string(to));
 	return before && after && json_equal(before, after);
 }

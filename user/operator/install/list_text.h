@@ -21,8 +21,8 @@ enum list_verdict {
 	LIST_IS_REFUSED,
 };
 
-/* `path` names it in messages. *err is set by all but the first two: CNI_ERROR_DECODE,
- * CNI_ERROR_INVALID_CONFIGURATION. */
+/* Judges a list; `path` names it in messages. All verdicts but the first two set *err:
+ * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
 enum list_verdict list_text_judge(const char *text, size_t length, const char *path,
 				  struct cni_error *err);
 

@@ -8,37 +8,36 @@
 #include "operator/install/files.h"
 #include "operator/install/list_text.h"
 
-/* Of the first text that was changed. No runtime reads a name that ends so, and it is nobody
- * else's. */
+/* The end of the name under which the first text that was changed is kept. No runtime reads such a
+ * name, and nobody else uses it. */
 #define KEPT_END ".bpf-portmap.bak"
 
 /* Returns the name of the list that containerd, CRI-O and kubelet take: the first by the bytes of
  * its name that ends with .conf, .conflist or .json. malloc'ed; NULL: there is none. */
 char *lists_first(const struct directory *directory);
 
-/* Reads and judges a list. One that does not exist is LIST_HAS_NEITHER. *err is set by all but
- * LIST_HAS_REFERENCE and LIST_HAS_OURS: CNI_ERROR_IO, CNI_ERROR_DECODE,
+/* Reads and judges a list. One that does not exist is LIST_HAS_NEITHER. All verdicts but
+ * LIST_HAS_REFERENCE and LIST_HAS_OURS set *err: CNI_ERROR_IO, CNI_ERROR_DECODE,
  * CNI_ERROR_INVALID_CONFIGURATION. */
 enum list_verdict list_look(const struct directory *directory, const char *name, struct file *file,
 			    struct cni_error *err);
 
-/* Puts the text with our type in the place of what was read, and keeps that; or puts the
- * reference's type back, which makes the text what it was, or what an agent has made of it since.
- * CNI_ERROR_IO, CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it
- * meanwhile. */
+/* Writes the list that was read with our type, and keeps what it was; or with the reference's type
+ * again, so that it is what it was, or what an agent has made of it since. CNI_ERROR_IO,
+ * CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it meanwhile. */
 int list_change(const struct directory *directory, const char *name, const struct file *file,
 		bool to_ours, struct cni_error *err);
 /* Removes what was kept. CNI_ERROR_IO. */
 int list_forget(const struct directory *directory, const char *name, struct cni_error *err);
 
-/* What is done with a list of ours. */
+/* Is called for each list of ours. */
 typedef int list_visit(const struct directory *directory, const char *name, void *context,
 		       struct cni_error *err);
 
-/* Visits every conflist, and what was kept of one that is gone (by the list's name). Stops where a
- * visit fails. CNI_ERROR_IO, and what the visit sets. */
+/* Visits every conflist, and, by its name, one that is gone and of which a text was kept. Stops
+ * where a visit fails. CNI_ERROR_IO, and what the visit sets. */
 int lists_visit(const struct directory *directory, list_visit *visit, void *context,
 		struct cni_error *err);
 
-/* Whether install has changed this list. */
+/* Returns whether install has changed this list. */
 bool list_was_changed(const struct directory *directory, const char *name);

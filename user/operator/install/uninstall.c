@@ -235,16 +235,22 @@ static bool detach_from_shaper(uint32_t ifindex)
 static void detach_from(struct host *host, const struct link_name *link)
 {
 	bool detached = detach_from_shaper(link->ifindex);
-	struct attached_programs found;
+	struct hooks_look look;
 	struct interface entry;
 
-	for (int hook = 0; hook < HOOK_COUNT; hook++) {
-		hook_find_programs(link->ifindex, (enum hook)hook, &found);
-		for (size_t i = 0; i < found.count; i++) {
-			hook_detach(link->ifindex, (enum hook)hook, &found.list[i]);
+	hooks_look(&look, link->ifindex, qdisc_at_ingress(link->ifindex), &host->datapath.objects);
+	for (int hook = 0; hook < HOOK_COUNT; hook++)
+		for (size_t i = 0; i < look.hooks[hook].count; i++) {
+			const struct hung *hung = &look.hooks[hook].list[i];
+			const struct attached_program ours = {hung->mechanism, hung->program,
+							      hung->id};
+
+			if (hung->program == PROGRAM_COUNT)
+				continue;
+			hook_detach(link->ifindex, (enum hook)hook, &ours);
 			detached = true;
 		}
-	}
+	hooks_look_release(&look);
 	if (detached)
 		host_report(host, link->name, "detached");
 	/* A killed run may have left the qdisc. */

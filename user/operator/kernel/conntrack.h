@@ -28,9 +28,9 @@ struct conntrack_entry {
 	uint32_t timeout;  /* seconds until it ends, if no packet comes */
 };
 
-/* What is done with each entry. */
+/* Is called for each entry. */
 typedef void (*conntrack_take)(const struct conntrack_entry *entry, void *context);
 
-/* Takes all entries of TCP, UDP and SCTP. CNI_ERROR_IO, also of a kernel that
- * cannot say (CONFIG_NF_CT_NETLINK). */
+/* Calls `take` for all entries of TCP, UDP and SCTP. CNI_ERROR_IO, also where the kernel cannot
+ * list them (CONFIG_NF_CT_NETLINK). */
 int conntrack_read(conntrack_take take, void *context, struct cni_error *err);

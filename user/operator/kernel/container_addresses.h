@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * container_addresses.h - the addresses of the network namespaces that interfaces of this one lead
- * to: those of containers. The kernel is asked by its numbers of them, so that neither their files
- * nor their processes need be seen.
+ * container_addresses.h - the addresses of containers: those in the network namespaces that
+ * interfaces of this one lead to. The kernel is asked by the numbers that it gives these
+ * namespaces, so neither their files nor their processes need be visible.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "lib/error.h"
 
 struct container_address {
-	int namespace; /* its number */
+	int namespace; /* the kernel's number of it */
 	uint8_t address[CNI_ADDRESS_SIZE];
 };
 
@@ -27,6 +27,6 @@ struct container_addresses {
 int container_addresses_read(struct container_addresses *addresses, struct cni_error *err);
 void container_addresses_release(struct container_addresses *addresses);
 
-/* In how many namespaces the address is. */
+/* Returns how many namespaces have the address. */
 size_t container_addresses_count(const struct container_addresses *addresses,
 				 const uint8_t address[CNI_ADDRESS_SIZE]);

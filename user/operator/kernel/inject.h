@@ -23,22 +23,23 @@ struct probe_packet {
 	uint8_t destination[CNI_ADDRESS_SIZE];
 	uint16_t source_port;
 	uint16_t destination_port;
-	bool is_reset; /* of TCP: ends what the same packet without this has begun */
+	bool is_reset; /* TCP: a RST, which ends what the same packet without this has begun */
 };
 
-/* One that begins a connection, SYN or an empty datagram, or ends it. Returns its length. */
+/* Makes a frame that begins a connection, with SYN or an empty datagram, or that ends it. Returns
+ * its length. */
 uint32_t frame_make(uint8_t frame[FRAME_MAX], const struct probe_packet *packet,
 		    const uint8_t destination[LINK_MAC_SIZE]);
 
-/* By BPF_PROG_TEST_RUN of a program that redirects to the interface's ingress: on behind the
- * driver, so that generic XDP, tc programs and the IP stack see it, and a native XDP program does
- * not. 0, or -1 and errno; what the kernel drops after that is no failure. */
+/* Sends the frame to the interface's ingress, by BPF_PROG_TEST_RUN of a program that redirects it
+ * there. It enters behind the driver: generic XDP, tc programs and the IP stack see it, a native
+ * XDP program does not. 0, or -1 and errno; what the kernel drops after that is no failure. */
 int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length);
 
 /* Runs a tc program for a frame, which is not changed. 0, or -1 and errno. */
 int program_run(int program, const uint8_t *frame, uint32_t length, uint32_t *result);
 
 /* Runs the interface's XDP program, if it has one, for the frame, which is not changed. Returns
- * whether it drops the frame, and then its name. */
+ * whether the program drops it, and then the program's name. */
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
 		      char name[XDP_NAME_SIZE]);

@@ -9,7 +9,7 @@
 
 #define FUNCTION_NAME_SIZE 96
 
-/* A function and what is called in it. */
+/* An address in the kernel's code, by the function that it is in. */
 struct kernel_function {
 	uint64_t address;
 	char name[FUNCTION_NAME_SIZE]; /* "nf_hook_slow+0xa3"; "": not known */
@@ -28,7 +28,7 @@ struct kernel_names {
 void kernel_names_prepare(struct kernel_names *names);
 void kernel_names_release(struct kernel_names *names);
 
-/* "NETFILTER_DROP"; NULL: the kernel does not say. */
+/* Returns "NETFILTER_DROP"; NULL: the kernel does not say. */
 const char *kernel_reason(struct kernel_names *names, uint32_t reason);
-/* "nf_hook_slow+0xa3", or "" */
+/* Returns "nf_hook_slow+0xa3", or "" where that is not known. */
 const char *kernel_function(struct kernel_names *names, uint64_t address);

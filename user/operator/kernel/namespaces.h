@@ -27,10 +27,10 @@ struct namespaces {
 	size_t count;
 };
 
-/* Those with a name in /run/netns, and those of processes. What cannot be opened is left out.
- * Raises this process' limit of open files as far as it may. */
+/* Opens those that have a name in /run/netns, and those of processes. What cannot be opened is left
+ * out. Raises this process' limit of open files as far as it may. */
 void namespaces_read(struct namespaces *namespaces, struct netlink *socket);
 void namespaces_release(struct namespaces *namespaces);
 
-/* NULL: it is not known. */
+/* Returns the namespace of this number; NULL: it is not known. */
 const struct namespace *namespaces_find(const struct namespaces *namespaces, int number);

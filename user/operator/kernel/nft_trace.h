@@ -3,8 +3,8 @@
  * nft_trace.h - which rule or policy of nftables, or of iptables-nft, drops the packets of one
  * connection.
  *
- * A table of our own has the kernel tell each chain and rule that they meet. The table belongs to
- * its netlink socket, with which it goes, however this process ends.
+ * A table of our own has the kernel report each chain and rule that they meet. The table belongs to
+ * a netlink socket, and the kernel removes it with that socket, however this process ends.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 struct netlink;
 
-/* What a client's packets and the answers to it have. */
+/* By what a client's packets, and the answers to it, are recognised. */
 struct nft_traced {
 	enum protocol protocol;
 	uint8_t client[CNI_ADDRESS_SIZE];
@@ -44,13 +44,13 @@ struct nft_drop {
 	bool is_answer, is_forward;
 };
 
-/* "inet" */
+/* Returns "inet". */
 const char *nft_family_word(uint8_t family);
 
-/* Begins it in the namespace that this process is in. No kernel module is loaded by it.
+/* Begins a trace in the namespace that this process is in. Loads no kernel module.
  * CNI_ERROR_KERNEL_REFUSED. Close it also after a failure. */
 int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err);
 void nft_trace_close(struct nft_trace *trace);
 
-/* Reads what was told by now. Returns whether one was dropped. */
+/* Reads what the kernel has reported by now. Returns whether a packet was dropped. */
 bool nft_trace_read(struct nft_trace *trace, struct nft_drop *drop);

@@ -20,8 +20,8 @@ struct route {
 	uint32_t locked_mtu; /* bytes (`ip route ... mtu lock`); 0: none */
 };
 
-/* Asks in the namespace of the socket. Where there is none, or the kernel cannot say, `exists` is
- * false. */
+/* Asks routing in the namespace of the socket. Where there is no route, or the kernel cannot say,
+ * `exists` is false. */
 struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
 struct neighbour {
@@ -33,7 +33,8 @@ struct neighbour {
 struct neighbour neighbour_of(struct netlink *socket, uint32_t ifindex,
 			      const uint8_t address[CNI_ADDRESS_SIZE]);
 
-/* Finds one with the prefix that is there, and writes its address; false: none is known. */
+/* Finds a neighbour that has been reached and whose address has the prefix, and writes that
+ * address; false: none is known. */
 bool neighbour_first(struct netlink *socket, uint32_t ifindex,
 		     const uint8_t prefix[CNI_ADDRESS_SIZE], unsigned int prefix_length,
 		     uint8_t address[CNI_ADDRESS_SIZE]);

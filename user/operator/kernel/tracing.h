@@ -28,13 +28,13 @@ struct tracing {
 	int settings;     /* file descriptors of maps */
 	int events;
 	struct perf_buffer *buffer;
-	struct told *told; /* that were read last, in the order of their times */
+	struct told *told; /* what was read last, in the order of time */
 	size_t count;
-	uint64_t lost; /* for which there was no room */
+	uint64_t lost; /* events for which there was no room */
 };
 
-/* A second reader would get all events, and the first one none: waits at most so long until there
- * is none. Returns a file to close, or -1: CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
+/* Waits, at most so long, until nobody else reads: a second reader would get all events, and the
+ * first one none. Returns a file to close, or -1: CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */
 int tracing_lock(const char *directory, unsigned int seconds, struct cni_error *err);
 
 void tracing_clear(struct tracing *tracing);

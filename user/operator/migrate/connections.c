@@ -10,10 +10,10 @@
 
 #include "adoption.h"
 #include "datapath/load/bpf_error.h"
-#include "datapath/load/loader.h"
 #include "datapath/load/maps.h"
 #include "operator/kernel/conntrack.h"
 #include "operator/kernel/inject.h"
+#include "operator/kernel/programs.h"
 
 /* What one reading of conntrack is for. */
 struct pass {
@@ -151,9 +151,9 @@ int connections_keep(struct keeping *keeping, struct cni_error *err)
 {
 	struct pass pass = {keeping->container, 1, .keeping = keeping, .err = err};
 
-	if (keeping->program < 0 && loader_load_adopt(keeping->objects, &keeping->program, err))
-		return -1;
-	return read_all(&pass, err);
+	if (keeping->program < 0)
+		keeping->program = programs_load_adopt(keeping->objects, err);
+	return keeping->program < 0 ? -1 : read_all(&pass, err);
 }
 
 int connections_count(const struct migrating_list *containers, struct cni_error *err)

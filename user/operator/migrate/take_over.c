@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"

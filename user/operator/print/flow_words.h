@@ -34,22 +34,22 @@ enum flow_way_path {
 	WAY_PATH_COUNT,
 };
 
-/* Never FLOW_STATE_ANY or FLOW_STATE_HALF_OPEN. */
+/* Returns neither FLOW_STATE_ANY nor FLOW_STATE_HALF_OPEN. */
 enum flow_state flow_state_of(enum protocol protocol, __u32 state);
 bool flow_state_matches(enum flow_state wanted, enum protocol protocol, __u32 state);
-/* "syn-recv"; "" for FLOW_STATE_ANY */
+/* Returns "syn-recv"; "" for FLOW_STATE_ANY. */
 const char *flow_state_word(enum flow_state state);
 
-/* Never WAY_PATH_ANY. */
+/* Never returns WAY_PATH_ANY. */
 enum flow_way_path flow_way_path_of(const struct connection *connection, enum way way);
-/* "fast"; "-" for WAY_PATH_NONE */
+/* Returns "fast"; "-" for WAY_PATH_NONE. */
 const char *flow_way_path_word(enum flow_way_path path);
 
-/* "mapping", "masquerade", "direct", "host", "foreign", "unknown" */
+/* Returns "mapping", "masquerade", "direct", "host", "foreign" or "unknown". */
 const char *flow_kind_word(enum flow_kind kind);
 
 #define PROTOCOL_WORD_SIZE 8
-/* "tcp", or the number of one that is not known; returns text. */
+/* Returns "tcp", or in `text` the number of a protocol that has no word here. */
 const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE]);
-/* 0: there is no such word. */
+/* Returns the protocol of a word; 0: there is no such word. */
 enum protocol protocol_parse(const char *word);

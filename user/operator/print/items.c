@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 

@@ -22,7 +22,8 @@ struct output {
 /* What follows has these columns: another table behind an empty line, or items of the same list. */
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count);
 
-/* The next cell: in a table the text, which is printable, in an item the JSON; NULL: null. */
+/* Adds the next cell: to a table the text, which is printable, to an item the JSON; NULL: null. The
+ * functions below add one cell, too. */
 void output_cell(struct output *output, const char *text, const char *json);
 /* Steals the JSON; NULL: a text of it was not UTF-8. */
 void output_json(struct output *output, const char *text, json_t *json);

@@ -8,11 +8,11 @@
 
 #include "operator/view/statistics.h"
 
-/* `mappings` NULL: no series for single ports. Errors show in the file. */
+/* Writes them; `mappings` NULL: no series for single ports. Errors show in the file. */
 void prometheus_write(FILE *file, const struct statistics *statistics, struct view *view,
 		      const struct mappings *mappings);
 
-/* The same into the file of that name, which is replaced as a whole, so that no reader sees a part.
- * CNI_ERROR_IO. */
+/* Writes them to the file of that name, which is replaced as a whole, so that no reader sees a
+ * part. CNI_ERROR_IO. */
 int prometheus_replace(const char *path, const struct statistics *statistics, struct view *view,
 		       const struct mappings *mappings, struct cni_error *err);

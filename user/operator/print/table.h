@@ -51,8 +51,8 @@ struct table {
 
 void table_begin(struct table *table, FILE *file, const struct table_column *columns,
 		 size_t column_count);
-/* The next cell. After the last one of a row the next row begins. Untrusted text must be
- * printable. */
+/* Adds the next cell. After the last one of a row the next row begins. Untrusted text must have
+ * been made printable. */
 void table_cell(struct table *table, const char *text);
 /* Prints the rest, and the titles also where there is no row. CNI_ERROR_IO. */
 int table_end(struct table *table, struct cni_error *err);

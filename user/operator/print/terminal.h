@@ -15,7 +15,8 @@ enum color {
 	COLOR_NEVER,
 };
 
-/* Columns; 0: it is not a terminal, so that lines have no limit. */
+/* Returns the columns; 0: it is not a terminal, so that lines have no limit. */
 size_t terminal_width(void);
-/* COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org) or TERM is "dumb". */
+/* Returns whether to use colours. COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org)
+ * or TERM is "dumb". */
 bool terminal_has_color(enum color color);

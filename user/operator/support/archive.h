@@ -20,12 +20,12 @@ struct archive {
 	unsigned int count, failed;
 };
 
-/* The manifest begins with the preface. */
+/* Begins a tar; its manifest begins with the preface. */
 void archive_begin(struct archive *archive, int fd, const char *directory, const char *preface);
 /* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
 void archive_add(struct archive *archive, const char *name, const char *from, const char *text,
 		 size_t size);
-/* Adds only the line. */
+/* Adds only a line that says why there is no such file. */
 void archive_note_failure(struct archive *archive, const char *name, const char *from,
 			  const char *why);
 /* Runs the program and adds what it prints, or of that only the lines with one of the `words`

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/text.h"

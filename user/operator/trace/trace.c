@@ -14,12 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "datapath/load/loader.h"
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
+#include "operator/kernel/programs.h"
 #include "operator/print/items.h"
 #include "operator/print/flow_words.h"
 #include "operator/trace/words.h"
@@ -346,8 +346,8 @@ static int attach_drops(struct live *live)
 {
 	struct cni_error err = {0};
 	bool has_reason = false;
-	int fd = loader_attach_drops(&live->view.datapath.objects, live->tracing.events,
-				     &live->filter, &has_reason, &err);
+	int fd = programs_attach_drops(&live->view.datapath.objects, live->tracing.events,
+				       &live->filter, &has_reason, &err);
 
 	if (fd < 0)
 		fprintf(stderr, "bpf-portmap: what the kernel drops is not shown: %s\n",
@@ -359,27 +359,6 @@ static int attach_drops(struct live *live)
 		kernel_names_prepare(&live->names);
 	cni_error_release(&err);
 	return fd;
-}
-
-/* What to run if this has not answered the question. */
-static void print_end(const struct live *live)
-{
-	const struct options *options = &live->options;
-	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE], port[16] = "";
-	bool has_host = options->host.is_set;
-	const char *protocol = options->protocol ? protocol_word(options->protocol, word) : "";
-
-	if (options->port.port)
-		snprintf(port, sizeof(port), "%sport %u", *protocol ? " " : "", options->port.port);
-	fprintf(stderr, "%llu shown", (unsigned long long)live->shown);
-	if (live->tracing.lost)
-		fprintf(stderr, ", %llu lost", (unsigned long long)live->tracing.lost);
-	fprintf(stderr,
-		". Every function of the kernel that a packet meets:"
-		" pwru --filter-track-skb --output-tuple '%s%s%s%s%s'\n",
-		has_host ? "host " : "",
-		has_host ? cni_address_format(options->host.address, address) : "",
-		has_host && (*protocol || *port) ? " and " : "", protocol, port);
 }
 
 static void catch_signals(void)
@@ -404,47 +383,18 @@ static int trace(struct live *live, struct cni_error *err)
 	fputs("bpf-portmap: tracing; Ctrl-C ends it\n", stderr);
 	if (loop(live, err))
 		return -1;
-	print_end(live);
+	fprintf(stderr, "%llu shown, %llu lost\n", (unsigned long long)live->shown,
+		(unsigned long long)live->tracing.lost);
 	return 0;
 }
 
-static int refuse(struct cni_error *err, const char *word, const char *must)
-{
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "\"%.60s\" is not %s; see bpf-portmap trace --help", word, must);
-}
-
-/* As tcpdump's: "host 192.0.2.10 and tcp port 8080" */
-static int parse_words(struct options *options, char *const *words, struct cni_error *err)
-{
-	for (; *words; words++) {
-		enum protocol protocol = protocol_parse(*words);
-
-		if (protocol) {
-			options->protocol = protocol;
-		} else if (!strcmp(*words, "host") && words[1]) {
-			if (cni_address_parse(*++words, options->host.address))
-				return refuse(err, *words, "an address");
-			options->host.is_set = true;
-		} else if (!strcmp(*words, "port") && words[1]) {
-			if (!options_parse_port(*++words, &options->port))
-				return refuse(err, *words, "a port");
-			if (options->port.protocol)
-				options->protocol = options->port.protocol;
-		} else if (strcmp(*words, "and") != 0 && strcmp(*words, "proto") != 0) {
-			return refuse(err, *words, "host ADDRESS, port PORT or a protocol");
-		}
-	}
-	return 0;
-}
-
-static int run(struct live *live, char *const *operands, struct cni_error *err)
+static int run(struct live *live, struct cni_error *err)
 {
 	struct options *options = &live->options;
 
 	if (!options->protocol)
 		options->protocol = options->port.protocol;
-	if (parse_words(options, operands, err) || view_open(&live->view, err))
+	if (view_open(&live->view, err))
 		return -1;
 	if (live->view.is_empty)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "there is nothing to trace");
@@ -461,7 +411,7 @@ int verb_trace(const struct options *options, char *const *operands, struct cni_
 	int result;
 
 	tracing_clear(&live.tracing);
-	result = run(&live, operands, err);
+	result = run(&live, err);
 	tracing_close(&live.tracing);
 	kernel_names_release(&live.names);
 	free(live.namespaces);

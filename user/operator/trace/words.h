@@ -27,7 +27,7 @@ struct trace_connection {
 	struct connection value;
 };
 
-/* What follows from an event. */
+/* What an event means. */
 struct trace_words {
 	enum trace_outcome outcome;
 	const char *reason;  /* of a drop: the counter's name without "drop_"; NULL: none */
@@ -41,7 +41,7 @@ struct trace_words {
 };
 
 void trace_words_of(struct view *view, const struct trace_event *event, struct trace_words *words);
-/* "from_uplink" */
+/* Returns "from_uplink". */
 const char *trace_program_name(enum trace_hook hook);
 bool trace_is_ingress(enum trace_hook hook);
 
@@ -50,14 +50,16 @@ bool trace_find_connection(const struct view *view, enum protocol protocol,
 			   const struct trace_tuple *tuple, enum way way,
 			   struct trace_connection *found);
 
-/* "tcp S 192.0.2.10:51514 > 192.0.2.1:8080 => 10.88.0.2:80" */
+/* Prints "tcp S 192.0.2.10:51514 > 192.0.2.1:8080 => 10.88.0.2:80". */
 void trace_print_packet(FILE *file, const struct trace_event *event);
-/* "mapping, new, default/web-0, fast path into vethb3f2d6e2", "dropped: source_range: ..." */
+/* Prints "fast path into vethb3f2d6e2, new mapping, default/web-0", or "DROPPED: source_range:
+ * ...". */
 void trace_print_words(FILE *file, const struct trace_words *words);
-/* "dropped: NETFILTER_DROP at nf_hook_slow+0xa3 (FORWARD)" */
+/* Prints "tcp S 192.0.2.10:51514 > 10.88.0.2:80  DROPPED: NETFILTER_DROP at nf_hook_slow+0xa3
+ * (FORWARD)". */
 void trace_print_drop(FILE *file, struct kernel_names *names, const struct trace_drop *drop);
 
-/* New references. */
+/* Return new references. */
 json_t *trace_event_json(const struct view *view, const struct trace_event *event,
 			 const struct trace_words *words);
 json_t *trace_drop_json(const struct view *view, struct kernel_names *names,

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "operator/conflists.h"

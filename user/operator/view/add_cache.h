@@ -16,14 +16,16 @@
  * read; what is no JSON tells nothing, and is left out. */
 json_t *add_cache_read(bool *incomplete);
 
-/* "" where it has no such text */
+/* Returns the text of this key, or "". */
 const char *add_cache_text(const json_t *cached, const char *key);
 
 bool add_cache_has_address(const json_t *cached, const uint8_t address[CNI_ADDRESS_SIZE]);
-/* Only where the runtime has said where the namespace was can it be said that it is gone. */
+/* Returns whether its namespace is gone; false also where the runtime has not kept where that
+ * was. */
 bool add_cache_is_gone(const json_t *cached);
 
-/* Where its namespace is, also by its result, for older versions of libcni; "": not known. */
+/* Returns where its namespace is, also by its result, for older versions of libcni; "": not
+ * known. */
 const char *add_cache_netns(const json_t *cached);
 
 /* Returns what the runtime would write to our plugin, or to portmap: a new object. Of the result a

@@ -26,29 +26,29 @@ struct claimants {
 	struct nat_rule_list rules;     /* in the order in which packets meet them */
 };
 
-/* CNI_ERROR_KERNEL_REFUSED: they cannot be told. */
+/* Each fills in what it has found. CNI_ERROR_KERNEL_REFUSED: the kernel does not tell. */
 int claimants_find_sockets(struct claimants *claimants, struct cni_error *err);
 int claimants_find_rules(struct claimants *claimants, struct cni_error *err);
 void claimants_release(struct claimants *claimants);
 
 #define cleanup_claimants __attribute__((cleanup(claimants_release)))
 
-/* Whether the socket has the port of this key, at one of its addresses. */
+/* Returns whether the socket has the port of this key, at one of its addresses. */
 bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key);
-/* Whether the rule may translate what comes to this key, at one of the host's addresses. */
+/* Returns whether the rule may translate what comes to this key, at one of the host's addresses. */
 bool claimant_rule_has(const struct claimants *claimants, const struct nat_rule *rule,
 		       const struct portmap_key *key);
 
 #define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
 
-/* "nginx (pid 812)" */
+/* Writes "nginx (pid 812)". */
 void claimant_holder(const struct claimants *claimants, const struct host_socket *socket,
 		     char text[HOLDER_TEXT_SIZE]);
-/* pid 0: no process is known to have it. */
+/* Returns who has the socket; pid 0: no process is known to have it. */
 struct socket_process claimant_process(const struct claimants *claimants,
 				       const struct host_socket *socket);
 
-/* Who writes such rules: "portmap", "docker", "netavark", "kube-proxy", or "nat". */
+/* Returns who writes such rules: "portmap", "docker", "netavark", "kube-proxy", or "nat". */
 const char *claimant_engine(const struct nat_rule *rule);
-/* The container's ID in portmap's or netavark's comment; "": there is none. */
+/* Writes the container's ID that portmap's or netavark's comment has; "": there is none. */
 void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE]);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cni/json.h"
+#include "lib/json.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"

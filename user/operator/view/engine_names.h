@@ -24,14 +24,15 @@ struct engine_names {
 	size_t count;
 };
 
-/* Reads the files when it is called first. Printable texts; NULL: no file has it. */
+/* Returns the names of a container, as printable texts; NULL: no file has it. Reads the files at
+ * the first call. */
 const struct engine_name *engine_name_of(struct engine_names *names, const char *container_id);
 #define ENGINE_TEXT_SIZE ((2 * ENGINE_NAME_SIZE) + 2)
 /* Writes "default/web-0" or "web", or without a name what engines show of the ID. Returns text. */
 const char *engine_name_write(struct engine_names *names, const char *container_id,
 			      char text[ENGINE_TEXT_SIZE]);
 
-/* The ID without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
+/* Returns the ID without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
 const char *engine_id(const char *container_id);
 
 void engine_names_release(struct engine_names *names);

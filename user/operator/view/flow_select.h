@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow_select.h - of many connections those that `flows` shows: by their records alone, before
+ * flow_select.h - selects the connections that `flows` shows, by their records alone, before
  * anything is looked up or formatted. Without any I/O.
  */
 #pragma once
 
 #include "operator/options.h"
 
-/* Whether it is the peer, port, protocol, state and path of the options. */
+/* Returns whether the connection has the peer, port, protocol, state and path of the options. */
 bool flow_filter_matches(const struct options *options, const struct connection_key *key,
 			 const struct connection *connection);
 
@@ -25,14 +25,15 @@ struct flow_top {
 	size_t count;
 };
 
-/* Keeps it as long as it may be one of the biggest. */
+/* Adds a connection, which is kept as long as it may be one of the biggest. */
 void flow_top_add(struct flow_top *top, const struct connection_key *key,
 		  const struct connection *connection);
-/* The biggest first. Nothing can be added afterwards. */
+/* Sorts them, the biggest first. Nothing can be added afterwards. */
 void flow_top_sort(struct flow_top *top);
 void flow_top_release(struct flow_top *top);
 
-/* How many each client, or each container, has. As many as clients: 40 bytes. */
+/* How many connections one client, or one container, has. There may be as many of these as there
+ * are clients, so that it has 40 bytes. */
 struct flow_group {
 	union {
 		uint8_t client[CNI_ADDRESS_SIZE]; /* SORT_CLIENT */
@@ -50,7 +51,7 @@ struct flow_groups {
 	size_t count;
 };
 
-/* Of a client those that it has begun; of a container all. */
+/* Counts a connection: for a client those that it has begun, for a container all. */
 void flow_groups_add(struct flow_groups *groups, const struct connection_key *key,
 		     const struct connection *connection);
 /* Fills in the list, the one with most flows first. Nothing can be added afterwards. */

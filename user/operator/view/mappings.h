@@ -8,13 +8,13 @@
 #include "operator/print/format.h"
 #include "operator/view/view.h"
 
-/* Or a container that has no port and is masqueraded: key.host_port is 0, key.host_address its
- * own. */
+/* A mapped port, or a container without one that is masqueraded: then key.host_port is 0, and
+ * key.host_address is the container's own. */
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
 	uint16_t last_port; /* of a range; else key.host_port */
-	uint32_t flows;     /* that are not closed */
+	uint32_t flows;     /* connections that are not closed */
 	uint32_t half_open; /* of these, those that are not assured */
 };
 
@@ -24,14 +24,14 @@ struct mappings {
 	size_t count;
 };
 
-/* CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+/* Reads all mapped ports. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err);
 /* Adds the containers that are masqueraded and have none of these. Codes as above. */
 int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err);
-/* Reads all connections. CNI_ERROR_KERNEL_REFUSED. */
+/* Counts the connections of each, which reads all of them. CNI_ERROR_KERNEL_REFUSED. */
 int mappings_count_flows(struct mappings *mappings, struct view *view, struct cni_error *err);
-/* Makes one mapping of those that follow one another as a container's range of ports does. */
+/* Makes one mapping of those that are a range of a container's ports. */
 void mappings_join_ranges(struct mappings *mappings);
 void mappings_release(struct mappings *mappings);
 
@@ -43,7 +43,7 @@ void mappings_release(struct mappings *mappings);
 size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
 			    char text[PORTS_TEXT_SIZE]);
 
-/* Whether list shows it: `container` may be NULL. */
+/* Returns whether `list` shows the mapping; `container` may be NULL. */
 bool mapping_matches(const struct mapping *mapping, const struct container_info *container,
 		     const struct options *options);
 

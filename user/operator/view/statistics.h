@@ -22,15 +22,15 @@ uint64_t counter_of(const struct counters *counters, const struct counter_word *
 
 /* How many connections there are, and could be. Begins as {0}. */
 struct flow_counts {
-	uint64_t established; /* answered, and gone on: they have a place in the map assured */
+	uint64_t established; /* assured: they have a place in the map of that name */
 	uint64_t half_open;
 	uint64_t established_max;
 	uint64_t half_open_max;
 };
 
-/* For each connection that is alive. */
+/* Counts a connection. Call it for each that is alive. */
 void flow_counts_add(struct flow_counts *counts, const struct connection *connection);
-/* The limits, from the maps. */
+/* Reads the limits from the maps. */
 void flow_counts_read_limits(struct flow_counts *counts, const struct view *view);
 
 /* "table 1,204 of 131,072 (1 %), half-open 1 of 65,536" */
@@ -48,14 +48,14 @@ struct table_use {
 	uint64_t max_entries;
 };
 
-/* Of one of the host's own interfaces. */
+/* Whether our program is at a hook of one of the host's own interfaces. */
 struct hook_use {
 	char interface[IF_NAMESIZE];
 	const char *hook; /* "ingress" */
 	bool attached;
 };
 
-/* Of a check of `bpf-portmap doctor`. */
+/* The verdict of a check of `bpf-portmap doctor`. */
 struct check_status {
 	const char *check;
 	int status; /* 0: fine; 1: a warning, or it could not look; 2: a failure */
@@ -77,7 +77,7 @@ struct statistics {
 	char version[PROGRAM_VERSION_SIZE];
 };
 
-/* Of an empty view all is 0. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+/* Reads all of it; in an empty view all is 0. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err);
 void statistics_release(struct statistics *statistics);

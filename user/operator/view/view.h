@@ -18,14 +18,14 @@
 /* Pod, job or container: both names of a workload, and what stands between them. */
 #define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ENGINE_TEXT_SIZE)
 
-/* Whose a slot is. All texts are printable. */
+/* The container that has a slot. All texts are printable. */
 struct container_info {
 	uint32_t generation;
 	bool live;
 	bool has_record;                /* else `record` is zero */
 	struct attachment record;       /* names are terminated */
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */
-	char *json;                     /* made when it is asked for: output.c */
+	char *json;                     /* made when it is needed: output.c */
 	char text[CONTAINER_TEXT_SIZE]; /* "default/web-0"; without a workload, its engine's name
 					 * for it, or the container ID */
 };
@@ -48,31 +48,31 @@ struct view {
 /* Prints a note where the view is empty, unless it is quiet. A datapath that is damaged, or of
  * another layout, and missing rights: CNI_ERROR_KERNEL_REFUSED, with what to do. */
 int view_open(struct view *view, struct cni_error *err);
-/* For a verb that has the host open, with a datapath that is usable: instead of view_open(). To be
- * closed before the host. */
+/* Takes the place of view_open() where a verb has the host open, with a datapath that is usable.
+ * Close the view before the host. */
 void view_of_host(struct view *view, const struct host *host);
 void view_close(struct view *view);
 
 #define cleanup_view __attribute__((cleanup(view_close)))
 
-/* CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. */
+/* Sets CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. -1. */
 int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
 
-/* NULL: that owner has gone. */
+/* Returns the owner's container; NULL: the owner has gone. */
 struct container_info *view_container(struct view *view, struct owner owner);
 
-/* As describe_attachment(), with the name that its engine knows where the record has none.
- * Printable. */
+/* Writes what describe_attachment() does, with the engine's name for the container where the record
+ * has none. Printable. */
 void view_describe(struct view *view, const struct attachment_entry *entry,
 		   char text[DESCRIBED_ATTACHMENT_SIZE]);
 
-/* Whether the programs take it for a connection that goes on. */
+/* Returns whether the programs take the connection for a live one. */
 bool view_is_alive(struct view *view, const struct connection_key *key,
 		   const struct connection *connection);
 
-/* "vethb3f2d6e2"; where the interface is gone "" and false. */
+/* Writes "vethb3f2d6e2"; "", and false, where the interface is gone. */
 bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAMESIZE]);
 
-/* Whether a container's name is, or contains between its parts, what the user typed: the name, the
- * name without its namespace, the container ID or the beginning of it. */
+/* Returns whether the user has typed this container: its name, its name without the namespace, its
+ * ID, or the beginning of the ID. */
 bool container_matches(const struct container_info *container, const char *wanted);

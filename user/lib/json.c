@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* json.c - JSON from untrusted sources: parsing with clear errors, and typed look-ups. */
-#include "cni/json.h"
+#include "lib/json.h"
 
 #include <stdio.h>
 #include <string.h>

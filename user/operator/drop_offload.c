@@ -8,8 +8,8 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "plugin/commands.h"
 #include "host/host.h"
+#include "operator/verbs.h"
 
 /* Under the lock, for ADD writes meta too. Only one aligned word changes, so that no program reads
  * a value that is half written. */
@@ -29,7 +29,8 @@ static int drop(const struct objects *objects, struct cni_error *err)
 	return meta_write(objects, &meta, err);
 }
 
-int command_drop_offload(char *const *operands, struct cni_error *err)
+int verb_drop_offload(const struct options *options, char *const *operands,
+		      struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 
