@@ -230,7 +230,7 @@ GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet
 
 enum socket_found {
 	SOCKET_NONE,
-	SOCKET_UNCONNECTED, /* a TCP listener, or an unconnected UDP socket */
+	SOCKET_UNCONNECTED, /* a TCP listener, or a UDP socket of either kind */
 	SOCKET_LINGERING,   /* in TIME_WAIT, was connected to the packet's sender */
 	SOCKET_CONNECTED,   /* to the packet's sender */
 };
@@ -257,7 +257,7 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 		query.ipv6.sport = bpf_htons(tuple->source_port);
 		query.ipv6.dport = bpf_htons(tuple->destination_port);
 	}
-	/* Two calls and two reads: the verifier allows one pointer type at each. */
+	/* Two calls: the verifier allows one pointer type at each. */
 	if (tuple->protocol == PROTOCOL_TCP) {
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
@@ -268,14 +268,11 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 		bpf_sk_release(socket);
 		return found;
 	}
-	if (tuple->protocol == PROTOCOL_UDP) {
-		socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
-		if (!socket)
-			return SOCKET_NONE;
-		found = socket->state == BPF_TCP_ESTABLISHED ? SOCKET_CONNECTED
-							     : SOCKET_UNCONNECTED;
-		bpf_sk_release(socket);
-		return found;
-	}
-	return SOCKET_NONE;
+	if (tuple->protocol != PROTOCOL_UDP)
+		return SOCKET_NONE;
+	socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
+	if (!socket)
+		return SOCKET_NONE;
+	bpf_sk_release(socket);
+	return SOCKET_UNCONNECTED;
 }
