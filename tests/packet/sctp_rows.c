@@ -12,7 +12,8 @@ static const struct row mapped_rows[] = {
 	{.then = "its INIT ACK leaves with the host's address and port",
 	 LEAVES(SCTP(v4_container_one, 80, v4_client, 40000, .payload = 323)),
 	 .out = SCTP(v4_host, 8080, v4_client, 40000, .payload = 323)},
-	{.then = "its COOKIE ECHO makes the flow assured, IPv4 options and padding kept: they belong to the stack",
+	{.then = "its COOKIE ECHO makes the flow assured, IPv4 options and padding kept: they "
+		 "belong to the stack",
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .payload = 301, .ipv4_options = 8,
 		      .padding = 3)),
 	 .out = SCTP(v4_client, 40000, v4_container_one, 80, .payload = 301, .ipv4_options = 8,

@@ -29,8 +29,7 @@ static int drop(const struct objects *objects, struct cni_error *err)
 	return meta_write(objects, &meta, err);
 }
 
-int verb_drop_offload(const struct options *options, char *const *operands,
-		      struct cni_error *err)
+int verb_drop_offload(const struct options *options, char *const *operands, struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
 

@@ -204,8 +204,7 @@ static const struct command_option table[] = {
 	       "removes maps of another layout, too. They cannot be read, so it cannot say whose"
 	       " ports are lost",
 	       purge),
-	OPTION(OPTIONS_OUTPUT, "json", NULL,
-	       "prints one JSON object, for programs", json),
+	OPTION(OPTIONS_OUTPUT, "json", NULL, "prints one JSON object, for programs", json),
 	OPTION(OPTIONS_OUTPUT, "color", "auto|always|never",
 	       "prints colours (auto, the default: at a terminal, unless NO_COLOR is set)", color),
 	{0, 'h', "help", NULL, "prints this text", NULL, offsetof(struct options, help), 0, 0},

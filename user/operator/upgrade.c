@@ -76,8 +76,7 @@ static int replace(struct upgrade *upgrade, struct cni_error *err)
 	struct host *host = &upgrade->host;
 	bool ignored[SOCKET_PURPOSES];
 
-	return host_upgrade(host, err) ||
-			       socket_hooks_repair(&host->datapath, false, ignored, err)
+	return host_upgrade(host, err) || socket_hooks_repair(&host->datapath, false, ignored, err)
 		       ? -1
 		       : 0;
 }

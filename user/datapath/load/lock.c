@@ -21,8 +21,8 @@
 #include "lib/cleanup.h"
 #include "net/processes.h"
 
-/* Containers that start with the machine wait for the first ADD, which loads the programs: seconds of
- * processor time, of which a busy machine gives it little. Kubelet waits two minutes. */
+/* Containers that start with the machine wait for the first ADD, which loads the programs: seconds
+ * of processor time, of which a busy machine gives it little. Kubelet waits two minutes. */
 #define TIMEOUT_SECONDS 30
 #define LET_PASS_SECONDS 2
 #define LET_PASS_NANOSECONDS 10000000

@@ -63,8 +63,8 @@ static void read_ports(struct port_set *ports, const char *list)
 	}
 }
 
-/* The kernel takes a list in any order. Each remedy has the ports of those before it, so that whichever
- * is pasted last keeps them. */
+/* The kernel takes a list in any order. Each remedy has the ports of those before it, so that
+ * whichever is pasted last keeps them. */
 void check_ephemeral(struct doctor *doctor)
 {
 	struct port_set reserved = {0};

@@ -77,7 +77,7 @@ struct finding {
 /* What is known of the inside of a container, by its veth. */
 struct inside {
 	bool is_read;
-	struct link link;   /* the container's end; ifindex 0: it is not found */
+	struct link link; /* the container's end; ifindex 0: it is not found */
 	bool has_sockets;
 	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
 	bool was_probed[2]; /* by IPv6 and IPv4: a packet has shown whether the way to it is open */
@@ -177,8 +177,8 @@ check_run check_probe, check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */
-check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks,
-	check_bridge, check_socket_hooks;
+check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks, check_bridge,
+	check_socket_hooks;
 /* check_port.c */
 check_run check_owner, check_ephemeral;
 check_subject check_host_ip, check_excluded;

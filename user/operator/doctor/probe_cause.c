@@ -184,8 +184,8 @@ static char *silence_cause(const struct cause *cause)
 	if (!result->was_seen)
 		return cni_format("it does not come to bpf-portmap's programs: %s%s at %s takes it"
 				  " before",
-				  ahead ? "the tc program " : "something",
-				  ahead ? ahead->name : "", uplink->name);
+				  ahead ? "the tc program " : "something", ahead ? ahead->name : "",
+				  uplink->name);
 	if (result->has_left && is_unanswered(cause, uplink->ifindex, cause->way->packet.source))
 		return cni_format("answered, but nobody at %s answers for %s", uplink->name,
 				  cni_address_format(cause->way->packet.source, client));

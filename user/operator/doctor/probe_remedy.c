@@ -131,8 +131,8 @@ static char *list_moved(char *before, char *after)
 	const char *old = strtok_r(before, "\n", &rest_before), *table = "?";
 	size_t count = 0;
 
-	for (; line && old && count < RULES_MOST; line = strtok_r(NULL, "\n", &rest_after),
-						  old = strtok_r(NULL, "\n", &rest_before)) {
+	for (; line && old && count < RULES_MOST;
+	     line = strtok_r(NULL, "\n", &rest_after), old = strtok_r(NULL, "\n", &rest_before)) {
 		cleanup_free char *others = NULL;
 
 		if (*line == '*')
@@ -154,15 +154,16 @@ static int run(void *context, struct cni_error *err)
 	return command_run(context) ? 0 : -1;
 }
 
-/* Its kernel does not tell the rule, but counts: the packet is sent once more. Others' packets count,
- * too. */
+/* Its kernel does not tell the rule, but counts: the packet is sent once more. Others' packets
+ * count, too. */
 static char *legacy_rules(const struct cause *cause)
 {
 	const struct namespace *inside = cause->result->kernel_drop.in_container
 						 ? doctor_namespace(cause->doctor, cause->subject)
 						 : NULL;
-	const char *const arguments[] = {
-		cause->subject->ipv4 ? "iptables-legacy-save" : "ip6tables-legacy-save", "-c", NULL};
+	const char *const arguments[] = {cause->subject->ipv4 ? "iptables-legacy-save"
+							      : "ip6tables-legacy-save",
+					 "-c", NULL};
 	cleanup_command struct command_run before = {.arguments = arguments,
 						     .seconds = COMMAND_SECONDS};
 	cleanup_command struct command_run after = before;

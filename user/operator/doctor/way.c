@@ -264,7 +264,8 @@ static int find_sockets(void *context, struct cni_error *err)
 	return 0;
 }
 
-/* Those of all ports, once for each container. NULL without an error: its namespace is not found. */
+/* Those of all ports, once for each container. NULL without an error: its namespace is not found.
+ */
 static const struct socket_list *read_sockets(const struct passage *way, struct cni_error *err)
 {
 	const struct namespace *namespace = doctor_namespace(way->doctor, way->subject);
