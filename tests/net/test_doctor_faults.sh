@@ -129,9 +129,12 @@ test_doctor_faults_rules() {
 	nft "table netdev n { chain c { type filter hook ingress device $veth priority 0; policy drop; }; }"
 	dead 'the answer is dropped by the host: nft netdev n, chain c, policy drop'
 	nft delete table netdev n
+	# It drops what asks for the container's MAC, too.
+	ip neighbour replace "$web4" lladdr "$(mac_in web eth0)" dev cni0 nud permanent
 	in_namespace web nft "table netdev n { chain c { type filter hook ingress device eth0 priority 0; policy drop; }; }"
 	dead "dropped in the container's own firewall: nft netdev n, chain c, policy drop"
 	in_namespace web nft delete table netdev n
+	ip neighbour del "$web4" dev cni0
 	in_namespace web nft "table inet f { chain o { type filter hook output priority 0; policy drop; }; }"
 	dead "the answer is dropped in the container's own firewall: nft inet f, chain o, policy drop"
 	closed_stays_closed

@@ -95,6 +95,16 @@ test_doctor_probe_inside() {
 	fi
 }
 
+# a process of the host that answers in the container's place is not taken for it
+test_doctor_probe_host_answers() {
+	healthy_host
+	serve_on_host 8080
+	good
+	sysctl -qw net.ipv6.conf.all.forwarding=0
+	expect_answer client tcp "$host6" 8080 host
+	says 'the host does not forward IPv6 packets that come in by eth0' --from "$client6" 8080/tcp
+}
+
 # a server that accepts no connections
 test_doctor_probe_backlog() {
 	local i
@@ -331,6 +341,25 @@ in_image() {
 }
 
 no_doctors_tables() { ! { nft list tables; in_namespace web nft list tables; } | grep doctor >/dev/null; }
+
+# killed when the packet is in: the client named gets no answer, also none that the container sends
+# again, and the next run is as ever. A signal that asks it to end waits until that is cleared up
+test_doctor_probe_killed_answer() {
+	healthy_host
+	in_namespace client nft "table inet none { chain c { type filter hook prerouting priority raw;
+		tcp sport 8080 tcp flags & syn != 0 counter; }; }"
+	strace -f -o /dev/null -e trace=epoll_wait -e inject=epoll_wait:signal=TERM:when=1 \
+		"$build/bpf-portmap" doctor --from "$client4" 8080/tcp >/run/out 2>&1 || true
+	nothing_stays
+	strace -f -o /dev/null -e trace=epoll_wait -e inject=epoll_wait:signal=KILL:when=1 \
+		"$build/bpf-portmap" doctor --from "$client4" 8080/tcp >/run/out 2>&1 || true
+	[ -n "$(in_namespace web ss -Htan state syn-recv 'sport = 80')" ] || fail "it was not killed in between"
+	wait_until 20 sent_again
+	expect_contains "$(in_namespace client nft list table inet none)" 'packets 0 '
+	by_hand 0 doctor --from "$client4" 8080/tcp
+	expect_answer client tcp "$host4" 8080 web
+}
+sent_again() { in_namespace web ss -Htano state syn-recv 'sport = 80' | grep 'timer:(on,[^,]*,[2-9])' >/dev/null; }
 
 # killed at any place, it leaves nothing that the next run, or two seconds, does not clear up
 test_doctor_probe_killed() {

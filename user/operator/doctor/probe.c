@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/pkt_cls.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,7 +19,9 @@
 #include "net/netns.h"
 #include "operator/kernel/programs.h"
 
-#define TOLD_SECONDS 2
+/* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and
+ * the client who was named gets none. */
+#define TOLD_SECONDS 64
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20
 #define LOCK_SECONDS 5
@@ -264,24 +267,39 @@ static int end_connection(const struct journey *journey, struct cni_error *err)
 	return inject(journey, &packet, err);
 }
 
+/* Ctrl-C waits until what the packet has begun is ended. */
+static void block_signals(sigset_t *before)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, before);
+}
+
 static int travel(struct journey *journey, struct cni_error *err)
 {
 	const struct probe_packet *packet = &journey->way->packet;
 	/* Of any protocol, as an answer may be an error. */
 	struct trace_filter filter = {.swallow = 1};
 	struct tracing *tracing = &journey->prober->tracing;
+	sigset_t before;
 	int result;
 
 	memcpy(filter.address, peer_of(journey->way, &filter.port), CNI_ADDRESS_SIZE);
 	if (tracing_ask(tracing, &filter, TOLD_SECONDS, err))
 		return -1;
+	block_signals(&before);
 	result = inject(journey, packet, err);
 	if (!result && !journey->result->xdp_dropped)
 		result = follow(journey, err);
 	if (!result)
 		result = end_connection(journey, err);
 	if (tracing_ask(tracing, &filter, 0, err))
-		return -1;
+		result = -1;
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return result;
 }
 

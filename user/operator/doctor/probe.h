@@ -6,9 +6,9 @@
  *
  * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
  * and drops it there, so that the client who was named gets nothing. A second packet ends the
- * connection that the first one has begun, as the client would. If the command is killed nothing
- * stays: the programs forget the probe after two seconds, and the kernel removes nftables' trace
- * with our socket.
+ * connection that the first one has begun, as the client would; a signal to end waits for that. If
+ * the command is killed nothing stays: the kernel removes nftables' trace with our socket, and the
+ * programs go on to drop what the container sends again, until it has given up.
  */
 #pragma once
 

@@ -224,6 +224,11 @@ static char *unnamed_cause(const struct cause *cause)
 	bool is_error = result->answer == ANSWER_ERROR;
 	char sender[CNI_ADDRESS_TEXT_SIZE], target[ENDPOINT_TEXT_SIZE];
 
+	if (!result->has_left &&
+	    (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET))
+		return cni_format("%s by the host itself, not by %s: the packet was not translated",
+				  result->answer == ANSWER_RESET ? "refused" : "answered",
+				  cause->subject->container->text);
 	if (result->answer == ANSWER_RESET)
 		return cni_format("refused: %s answers with a reset: nobody listens at %s, or its"
 				  " program refuses",
@@ -274,7 +279,8 @@ static void look(const struct cause *cause, struct diagnosis *diagnosis)
 /* Who has dropped it knows more than what came back. */
 static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 {
-	if (cause->result->answer == ANSWER_ACCEPTED) {
+	/* A process of the host may answer what was not translated. */
+	if (cause->result->answer == ANSWER_ACCEPTED && cause->result->has_left) {
 		if (cause->doctor->options->port.port)
 			way_diagnose_program(cause->doctor, cause->subject, diagnosis);
 		return;
