@@ -401,12 +401,11 @@ static bool is_hairpin(const struct world *world, const struct endpoint *from,
 	       !(policy && policy->keep_hairpin_source);
 }
 
-bool oracle_is_unverified(const struct world *world, const struct visit *visit)
+bool oracle_is_unverified(const struct world *world, const struct visit *visit,
+			  const struct endpoint *from)
 {
-	const struct interface *interface = world_interface(world, visit->came_in_by);
-
-	return visit->came_in_by &&
-	       !(visit->verified && interface && interface->role != ROLE_UPLINK);
+	return visit->came_in_by && !(visit->verified && world_owner_live(world, &from->owner) &&
+				      world->slots[from->owner.slot].gateway == visit->came_in_by);
 }
 
 /* A packet of no connection. */
@@ -416,7 +415,7 @@ static void ask_out_of_container(struct question *question, const struct endpoin
 	const struct world *world = question->world;
 	const struct endpoint *to = world_endpoint(world, visit->wire.outer.destination);
 
-	if (oracle_is_unverified(world, visit))
+	if (oracle_is_unverified(world, visit, from))
 		answer(question,
 		       wants_masquerade(world, visit, from) && !world->veth_gone[from->owner.slot]
 			       ? ANSWER_DROP
@@ -584,7 +583,7 @@ static void ask_leave(struct question *question)
 		ask_foreign(question);
 	} else {
 		ask_out(question);
-		if (from && !oracle_is_unverified(question->world, visit) &&
+		if (from && !oracle_is_unverified(question->world, visit, from) &&
 		    question->expected->answer == ANSWER_PASS && !question->expected->takes)
 			remember_strict(question, from);
 		if (from)

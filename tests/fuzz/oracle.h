@@ -93,8 +93,10 @@ bool oracle_ring_is_shut(const struct world *world, const struct expectation *ex
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
 		    const struct world_connection *record);
 
-/* Whether it leaves, and from_container has not seen it, or not where it came in. */
-bool oracle_is_unverified(const struct world *world, const struct visit *visit);
+/* Whether it leaves in this endpoint's name, and from_container has not seen it, or it came in by
+ * another network than the endpoint's. */
+bool oracle_is_unverified(const struct world *world, const struct visit *visit,
+			  const struct endpoint *from);
 
 /* Computes the expected output. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,
