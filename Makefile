@@ -282,7 +282,7 @@ $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 $(BUILD)/tests/tcx: $(BUILD)/tests/foreign.skel.h
 $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
-$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/net/*.h include/*.h)
+$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
@@ -303,7 +303,7 @@ check-unit check-packet check-net check-fuzz: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
-$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
+$(BUILD)/tests/packet-plain: user/datapath/load/device_layout.c $(wildcard tests/*.h tests/packet/*.c tests/packet/*.h bpf/*.h include/*.h) $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -lbpf -lelf -lz -o $@
 
@@ -387,7 +387,7 @@ $(BUILD)/bench/%.skel.h: $(BUILD)/bench/%.bpf.o
 
 BENCH_SKELETONS := $(patsubst tests/bench/%.bpf.c,$(BUILD)/bench/%.skel.h,$(wildcard tests/bench/*.bpf.c))
 
-$(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
+$(BUILD)/bench/%: tests/bench/%.c $(wildcard tests/*.h tests/bench/*.h tests/net/tool.h) $(BENCH_SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) -Itests/net $(CFLAGS) $(LDFLAGS) $< -lbpf -lelf -lz -o $@
 

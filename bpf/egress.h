@@ -126,6 +126,15 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	return connection_use(found, packet, skb->len);
 }
 
+/* Returns whether the packet has come by a network of this container, so that the mark is
+ * from_container's: root of a container elsewhere can set it, too. */
+INLINE bool entered_by_network_of(struct __sk_buff *skb, const struct owner *owner)
+{
+	__u32 bridge = interface_bridge_behind(skb->ingress_ifindex);
+
+	return owner_has_gateway(owner, bridge ?: skb->ingress_ifindex);
+}
+
 /* Returns whether a packet with a container's address is from that container. A filter of somebody
  * else's at its veth or bridge may have overwritten the mark (a verdict's class goes into
  * tc_index): there the way that the packet has come must do. */
@@ -138,8 +147,8 @@ GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct pack
 
 	if (!packet || !endpoint)
 		return false;
-	if (!skb->ingress_ifindex ||
-	    (tc_index_has(packet->told, TC_INDEX_VERIFIED) && entered_by_container(skb)))
+	if (!skb->ingress_ifindex || (tc_index_has(packet->told, TC_INDEX_VERIFIED) &&
+				      entered_by_network_of(skb, &endpoint->owner)))
 		return true;
 	slot = owner_slot(&endpoint->owner);
 	if (!slot || skb->ingress_ifindex != slot->gateway)
@@ -294,7 +303,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 
 	if (index)
 		skb->tc_index = 0;
-	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_container(skb))
+	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_veth(skb))
 		return TC_ACT_UNSPEC;
 	if (!uplink && tc_index_has(index, TC_INDEX_DONE) && entered_by_uplink(skb))
 		return TC_ACT_UNSPEC;

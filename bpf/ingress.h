@@ -278,7 +278,7 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		.arrival = {.ifindex = skb->ifindex, .routed = true, .may_offload = uplink}};
 
 	/* A container at the other end of a veth may have set it. */
-	if (uplink && skb->tc_index && !interface_leads_to_container(skb->ifindex))
+	if (uplink && skb->tc_index && !interface_bridge_behind(skb->ifindex))
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;

@@ -3,8 +3,9 @@
  * tc_index.h - what one of our hooks tells the next about a packet.
  *
  * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation.
- * A container's own programs can set it, so from_container clears it; where a packet may have come
- * by an interface without that program, entered_by_container() says whether to trust it.
+ * A container's own programs can set it, so from_container clears it. Where a packet may have come
+ * by an interface without that program, a flag counts only if the way of the packet is one that the
+ * flag's setter lies on: entered_by_veth(), entered_by_uplink(), owner_has_gateway().
  */
 #pragma once
 
@@ -23,18 +24,22 @@ INLINE void tc_index_set(struct __sk_buff *skb, __u16 flag)
 	skb->tc_index = (tc_index_has(index, 0) ? index : TC_INDEX_OURS) | flag;
 }
 
-/* Returns whether what comes in by this interface has passed from_container: at a container's veth,
- * its bridge, or a device by which that bridge's frames reach the IP stack (a VLAN's gateway). */
-INLINE bool interface_leads_to_container(__u32 ifindex)
+/* Returns the bridge whose frames reach the IP stack by this uplink (a VLAN's gateway), or 0. */
+INLINE __u32 interface_bridge_behind(__u32 ifindex)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 
-	return interface && (interface->role != ROLE_UPLINK || interface->bridge_ifindex);
+	return interface && interface->role == ROLE_UPLINK ? interface->bridge_ifindex : 0;
 }
 
-INLINE bool entered_by_container(struct __sk_buff *skb)
+/* Returns whether it came straight from a container's veth, where from_container clears what is not
+ * ours. */
+INLINE bool entered_by_veth(struct __sk_buff *skb)
 {
-	return interface_leads_to_container(skb->ingress_ifindex);
+	__u32 ifindex = skb->ingress_ifindex;
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+
+	return interface && (interface->role == ROLE_PORT || interface->role == ROLE_ROUTED);
 }
 
 /* Returns whether it came by an interface where from_uplink clears what is not ours. */

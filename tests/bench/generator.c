@@ -15,26 +15,24 @@
  *   --arrivals  measures from the first packet until so many have arrived (30 s at most)
  * Prints packets sent, sent per second, and arrived at the sink per second.
  */
-#include <arpa/inet.h>
+/* Before linux/ipv6.h, so that it does not define the same again */
+#include "tool.h"
+
 #include <bpf/bpf.h>
-#include <getopt.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include <limits.h>
 #include <net/if.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../sums.h"
 #include "generator.h"
 #include "bench/generator.skel.h"
 #include "sink_count.h"
@@ -57,86 +55,48 @@ struct moment {
 	unsigned long long sent;
 };
 
+const char tool_usage[] = "usage: generator INTERFACE MAC SOURCE DESTINATION PORT OPTION...\n";
+
 static struct generator_plan plan = {.flows = 1};
 static struct order order = {.size = 60, .sink = -1};
 static char frame[LARGEST];
 
-static _Noreturn void die_usage(void)
+static void parse_order(int argc, char **argv)
 {
-	errx(2, "usage: generator INTERFACE MAC SOURCE DESTINATION PORT OPTION...");
-}
-
-static uint32_t sum_words(const void *bytes, size_t size, uint32_t sum)
-{
-	const uint8_t *byte = bytes;
-
-	for (size_t i = 0; i + 1 < size; i += 2)
-		sum += (uint32_t)byte[i] << 8 | byte[i + 1];
-	return sum;
-}
-
-static void parse_options(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"flows", required_argument, NULL, 'f'},
-		{"first", required_argument, NULL, 'b'},
-		{"to-many", no_argument, NULL, 'm'},
-		{"size", required_argument, NULL, 's'},
-		{"pace", required_argument, NULL, 'p'},
-		{"count", required_argument, NULL, 'c'},
-		{"seconds", required_argument, NULL, 't'},
-		{"arrivals", required_argument, NULL, 'a'},
-		{"sink", required_argument, NULL, 'k'},
-		{0},
+	int flows = 1, first = 0, count = 0, arrivals = 0;
+	const char *pace = NULL, *seconds = "0", *sink = NULL;
+	bool to_many = false;
+	const struct tool_option options[] = {
+		{"flows", .number = &flows, .low = 1, .high = INT_MAX},
+		{"first", .number = &first, .high = INT_MAX},
+		{"to-many", .flag = &to_many},
+		{"size", .number = &order.size, .low = 60, .high = LARGEST},
+		{"pace", .text = &pace},
+		{"count", .number = &count, .high = INT_MAX},
+		{"seconds", .text = &seconds},
+		{"arrivals", .number = &arrivals, .high = INT_MAX},
+		{"sink", .text = &sink},
+		{NULL},
 	};
-	int letter;
 
-	while ((letter = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (letter) {
-		case 'f':
-			plan.flows = (__u32)atol(optarg);
-			break;
-		case 'b':
-			plan.first = (__u32)atol(optarg);
-			break;
-		case 'm':
-			plan.to_many = 1;
-			break;
-		case 's':
-			order.size = atoi(optarg);
-			break;
-		case 'p':
-			plan.interval = (__u64)(1e9 / atof(optarg));
-			break;
-		case 'c':
-			plan.count = (__u64)atoll(optarg);
-			break;
-		case 't':
-			order.seconds = atof(optarg);
-			break;
-		case 'a':
-			order.arrivals = (unsigned long long)atoll(optarg);
-			break;
-		case 'k':
-			order.sink = sink_open(optarg, "arrived");
-			break;
-		default:
-			die_usage();
-		}
-	}
-	if (order.size < 60 || order.size > LARGEST || !plan.flows)
-		die_usage();
+	parse_options(argc, argv, options);
+	plan.flows = (__u32)flows;
+	plan.first = (__u32)first;
+	plan.to_many = to_many;
+	plan.interval = pace ? (__u64)(1e9 / atof(pace)) : 0;
+	plan.count = (__u64)count;
+	order.seconds = atof(seconds);
+	order.arrivals = (unsigned long long)arrivals;
+	order.sink = sink ? sink_open(sink, "arrived") : -1;
 }
 
 static void plan_ethernet(struct ethhdr *ethernet, const char *destination)
 {
-	unsigned int mac[ETH_ALEN];
+	uint8_t *mac = ethernet->h_dest;
 
-	if (sscanf(destination, "%x:%x:%x:%x:%x:%x", &mac[0], &mac[1], &mac[2], &mac[3], &mac[4],
-		   &mac[5]) != ETH_ALEN)
+	if (sscanf(destination, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &mac[0], &mac[1], &mac[2], &mac[3],
+		   &mac[4], &mac[5]) != ETH_ALEN)
 		errx(2, "not a MAC: %s", destination);
-	for (int i = 0; i < ETH_ALEN; i++)
-		ethernet->h_dest[i] = (uint8_t)mac[i];
 	ethernet->h_source[0] = 2;
 	ethernet->h_proto = htons(plan.ipv6 ? ETH_P_IPV6 : ETH_P_IP);
 }
@@ -176,10 +136,10 @@ static void plan_ipv4(char **arguments)
 	headers->ip.protocol = IPPROTO_UDP;
 	headers->ip.tot_len = htons((uint16_t)(order.size - ETH_HLEN));
 	headers->udp = udp_to(arguments[4], sizeof(*headers));
-	plan.ip_sum = sum_words(&headers->ip, sizeof(headers->ip), 0);
-	plan.udp_sum = sum_words(&headers->udp, sizeof(headers->udp),
-				 (uint32_t)IPPROTO_UDP + ntohs(headers->udp.len));
-	plan.udp_sum = sum_words(&headers->ip.saddr, 8, plan.udp_sum);
+	plan.ip_sum = checksum_add(0, &headers->ip, sizeof(headers->ip));
+	plan.udp_sum = checksum_add((uint32_t)IPPROTO_UDP + ntohs(headers->udp.len), &headers->udp,
+				    sizeof(headers->udp));
+	plan.udp_sum = checksum_add(plan.udp_sum, &headers->ip.saddr, 8);
 }
 
 static void plan_ipv6(char **arguments)
@@ -196,9 +156,9 @@ static void plan_ipv6(char **arguments)
 	headers->ip.nexthdr = IPPROTO_UDP;
 	headers->udp = udp_to(arguments[4], sizeof(*headers));
 	headers->ip.payload_len = headers->udp.len;
-	plan.udp_sum = sum_words(&headers->udp, sizeof(headers->udp),
-				 (uint32_t)IPPROTO_UDP + ntohs(headers->udp.len));
-	plan.udp_sum = sum_words(&headers->ip.saddr, 32, plan.udp_sum);
+	plan.udp_sum = checksum_add((uint32_t)IPPROTO_UDP + ntohs(headers->udp.len), &headers->udp,
+				    sizeof(headers->udp));
+	plan.udp_sum = checksum_add(plan.udp_sum, &headers->ip.saddr, 32);
 }
 
 static void plan_packet(char **arguments)
@@ -213,10 +173,7 @@ static void plan_packet(char **arguments)
 
 static struct moment moment_now(const struct generator_plan *live)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (struct moment){.time = (double)now.tv_sec + (double)now.tv_nsec / 1e9,
+	return (struct moment){.time = seconds_now(),
 			       .arrived = order.sink < 0 ? 0 : sink_count(order.sink),
 			       .sent = *(volatile const __u64 *)&live->sent};
 }
@@ -293,7 +250,7 @@ int main(int argc, char **argv)
 	struct moment begin, end;
 	double seconds;
 
-	parse_options(argc, argv);
+	parse_order(argc, argv);
 	if (argc - optind != 5)
 		die_usage();
 	plan_packet(argv + optind);

@@ -4,38 +4,18 @@
  * are in this process, one call after the other, so that none waits. Prints nanoseconds for each:
  * the median of many batches, so that interruptions of some have no effect.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define EXIT_USAGE 2
+#include "tool.h"
+
 #define BATCH 200
 #define MAX_BATCHES 100000
 
-static const char usage[] = "usage: host_sockets tcp-connect|udp-connect|udp-send SECONDS\n";
+const char tool_usage[] = "usage: host_sockets tcp-connect|udp-connect|udp-send SECONDS\n";
 
 static struct sockaddr_in server_address = {.sin_family = AF_INET};
 static int server, client;
-
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "host_sockets: %s: %s\n", what, strerror(errno));
-	exit(EXIT_FAILURE);
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 static int socket_open(int type)
 {
@@ -118,15 +98,15 @@ static int compare(const void *a, const void *b)
 static double measure(void (*once)(void), double seconds)
 {
 	static double batches[MAX_BATCHES];
-	double end = now() + seconds * 1e9;
+	double end = seconds_now() + seconds;
 	size_t count = 0;
 
-	while (count < MAX_BATCHES && now() < end) {
-		double begin = now();
+	while (count < MAX_BATCHES && seconds_now() < end) {
+		double begin = seconds_now();
 
 		for (int i = 0; i < BATCH; i++)
 			once();
-		batches[count++] = (now() - begin) / BATCH;
+		batches[count++] = (seconds_now() - begin) * 1e9 / BATCH;
 	}
 	qsort(batches, count, sizeof(batches[0]), compare);
 	return count ? batches[count / 2] : 0;
@@ -142,6 +122,5 @@ int main(int argc, char **argv)
 		printf("%.1f\n", measure(jobs[i].once, atof(argv[2])));
 		return EXIT_SUCCESS;
 	}
-	fputs(usage, stderr);
-	return EXIT_USAGE;
+	die_usage();
 }

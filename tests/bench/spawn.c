@@ -3,28 +3,21 @@
  * spawn.c - measures the time of processes from start to exit. Cases run in turns, so that other
  * load on the machine affects all of them alike.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define EXIT_USAGE 2
+#include "tool.h"
+
 #define MAX_CASES 16
 #define MAX_COPIES 1024
 #define MAX_WORDS 64
 #define MAX_SETTINGS 32
 #define WORD_SIZE 4096
 
-static const char usage[] =
+const char tool_usage[] =
 	"usage: spawn ROUNDS CASE [+ CASE...]\n"
 	"  CASE: NAME[*COPIES|@COPIES] [VARIABLE=VALUE...] [<FILE] PROGRAM [ARGUMENT...]\n"
 	"Each round runs each case once: one process, *COPIES one after another, or @COPIES at\n"
@@ -53,36 +46,6 @@ struct copy {
 	pid_t pid;
 };
 
-static _Noreturn void die(const char *what)
-{
-	fprintf(stderr, "spawn: %s: %s\n", what, strerror(errno));
-	exit(EXIT_USAGE);
-}
-
-static _Noreturn void die_usage(void)
-{
-	fputs(usage, stderr);
-	exit(EXIT_USAGE);
-}
-
-static int parse_count(const char *text, int most)
-{
-	char *end;
-	long count = strtol(text, &end, 10);
-
-	if (!*text || *end || count < 1 || count > most)
-		die_usage();
-	return (int)count;
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
-}
-
 static void parse_name(struct spawn_case *spawn, char *text)
 {
 	char *copies = text + strcspn(text, "*@");
@@ -93,7 +56,7 @@ static void parse_name(struct spawn_case *spawn, char *text)
 		return;
 	spawn->at_once = *copies == '@';
 	*copies = '\0';
-	spawn->copies = parse_count(copies + 1, MAX_COPIES);
+	spawn->copies = parse_number(copies + 1, 1, MAX_COPIES);
 }
 
 /* The words up to the next "+". Returns their number, including that. */
@@ -216,7 +179,7 @@ static double run_case(struct spawn_case *spawn)
 	memset(copies, 0, (size_t)spawn->copies * sizeof(*copies));
 	for (int i = 0; i < spawn->copies; i++)
 		copy_prepare(&copies[i], spawn, i);
-	began = now();
+	began = seconds_now() * 1e6;
 	for (int i = 0; i < spawn->copies; i++) {
 		copy_start(&copies[i]);
 		if (!spawn->at_once)
@@ -224,7 +187,7 @@ static double run_case(struct spawn_case *spawn)
 	}
 	for (int i = 0; spawn->at_once && i < spawn->copies; i++)
 		copy_wait(spawn, &copies[i], i);
-	took = now() - began;
+	took = seconds_now() * 1e6 - began;
 	for (int i = 0; i < spawn->copies; i++)
 		copy_release(&copies[i]);
 	return took;
@@ -257,7 +220,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		die_usage();
-	rounds = parse_count(argv[1], 1000000);
+	rounds = parse_number(argv[1], 1, 1000000);
 	while (next < argc) {
 		if (count == MAX_CASES)
 			die_usage();

@@ -48,14 +48,6 @@ struct connection {
 
 static char chunk[CHUNK];
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void set_option(int fd, int level, int option)
 {
 	int on = 1;

@@ -134,7 +134,7 @@ static void put_error(struct frame *frame, const struct craft *craft)
 		quoted = random_below((uint32_t)quoted + 1);
 	if (quoted > MOST_QUOTED)
 		quoted = MOST_QUOTED;
-	put8(frame, wire_is_ipv4(craft->source) ? RANDOM_OF(types4) : RANDOM_OF(types6));
+	put8(frame, address_is_ipv4(craft->source) ? RANDOM_OF(types4) : RANDOM_OF(types6));
 	put8(frame, random_below(16));
 	put16(frame, 0);
 	put32(frame, random_number());
@@ -207,7 +207,7 @@ static void write_checksums(struct frame *frame)
 
 void craft_frame(struct frame *frame, const struct craft *craft)
 {
-	bool v4 = wire_is_ipv4(craft->source);
+	bool v4 = address_is_ipv4(craft->source);
 
 	frame->length = 12; /* MACs: written when the hook is known */
 	put16(frame, v4 ? 0x0800 : 0x86dd);

@@ -103,8 +103,8 @@ static bool craft_error(struct craft *craft, const struct frame *about)
 	if (about->length <= 14 || !craft_of_frame(craft, about, true))
 		return false;
 	if (random_one_in(3))
-		any_address(craft->source, wire_is_ipv4(craft->destination));
-	craft->protocol = wire_is_ipv4(craft->source) ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+		any_address(craft->source, address_is_ipv4(craft->destination));
+	craft->protocol = address_is_ipv4(craft->source) ? IPPROTO_ICMP : IPPROTO_ICMPV6;
 	craft->about = about;
 	return true;
 }
@@ -159,7 +159,7 @@ static void craft_beginning(const struct world *world, struct craft *craft)
 	craft_new(craft);
 	if (world->portmap_count && random_below(2)) {
 		key = &world->portmaps[random_below((uint32_t)world->portmap_count)].key;
-		v4 = wire_is_ipv4(key->host_address);
+		v4 = address_is_ipv4(key->host_address);
 		pool_host(craft->destination, v4);
 		if (random_below(2) && world_route(key->host_address) == 0)
 			memcpy(craft->destination, key->host_address, 16);

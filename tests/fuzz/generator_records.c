@@ -33,7 +33,7 @@ static void make_mapped(struct world *world, struct world_connection *record, bo
 		const struct world_portmap *portmap =
 			&world->portmaps[random_below((uint32_t)world->portmap_count)];
 
-		if (wire_is_ipv4(portmap->key.host_address) == v4) {
+		if (address_is_ipv4(portmap->key.host_address) == v4) {
 			key->protocol = portmap->key.protocol;
 			key->inside_port = portmap->value.container_port;
 			memcpy(key->inside, portmap->value.container_address, 16);
@@ -249,9 +249,9 @@ static bool give_alias(struct world *world, const struct world_connection *recor
 					      .id = record->value.id,
 					      .made = record->value.last_seen}};
 
-	if (!record_needs_alias(&record->key, &record->value))
+	if (!needs_alias(&record->key, &record->value))
 		return true;
-	record_external_key(&record->key, &record->value, &alias.key);
+	external_key(&record->key, &record->value, &alias.key);
 	memcpy(alias.value.inside, record->key.inside, 16);
 	if (record->value.kind == FLOW_MASQUERADE)
 		alias.value.owner = record->value.owner;

@@ -263,7 +263,7 @@ static void write_counts(const struct world *world)
 
 		if (record_client(record, &client))
 			++*AT(machine->client_shares, uint32_t,
-			      world_client_place(world, &record->value.owner, client));
+			      client_place(world->port_seed, &record->value.owner, client));
 	}
 	for (int i = 0; i < world->alias_count; i++) {
 		const struct connection_key *key = &world->aliases[i].key;
@@ -271,9 +271,10 @@ static void write_counts(const struct world *world)
 
 		if (!owner->slot)
 			continue;
-		AT(machine->port_shares, struct port_share, world_port_place(world, key, &all))
+		AT(machine->port_shares, struct port_share, port_place(world->port_seed, key, &all))
 			->ports++;
-		AT(machine->port_shares, struct port_share, world_port_place(world, key, owner))
+		AT(machine->port_shares, struct port_share,
+		   port_place(world->port_seed, key, owner))
 			->ports++;
 	}
 }

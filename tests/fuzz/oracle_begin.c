@@ -128,7 +128,7 @@ static bool is_external_taken(const struct question *question,
 	struct connection_key external;
 
 	*holder = NULL;
-	record_external_key(&begun->key, &begun->value, &external);
+	external_key(&begun->key, &begun->value, &external);
 	alias = record_alias(world, &external);
 	if (!alias)
 		return false;
@@ -293,7 +293,7 @@ static bool own_port_free(const struct world *world, const struct expectation *e
 	     !oracle_port_is_own(world, expected, own)))
 		return false;
 	begun.value.external_port = own;
-	record_external_key(&begun.key, &begun.value, &external);
+	external_key(&begun.key, &begun.value, &external);
 	alias = record_alias(world, &external);
 	if (!alias)
 		return true;
@@ -346,8 +346,9 @@ static bool none_left(const struct question *question)
 
 	if (number == 0 || number >= 256)
 		return number == 0;
-	record_external_key(&begun->key, &begun->value, &external);
-	return machine_port_share(world_port_place(question->world, &external, &begun->value.owner))
+	external_key(&begun->key, &begun->value, &external);
+	return machine_port_share(
+		       port_place(question->world->port_seed, &external, &begun->value.owner))
 		       ->none_left == question->world->now;
 }
 
@@ -441,7 +442,7 @@ void begin_hosts(struct question *question, enum flow_kind kind)
 	draft(question, &nobody, kind, OUTWARDS);
 	expected->begun.value.state = STATE_CHARGED_OUT;
 	if (is_external_taken(question, &holder) && !gives_way(question->world, holder, kind)) {
-		record_external_key(&expected->begun.key, &expected->begun.value, &external);
+		external_key(&expected->begun.key, &expected->begun.value, &external);
 		alias = record_alias(question->world, &external);
 		if (kind == FLOW_HOST && alias->value.owner.slot)
 			move_hosts(question);

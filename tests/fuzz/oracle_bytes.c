@@ -5,6 +5,8 @@
 
 #include "oracle.h"
 
+#include "../sums.h"
+
 struct edit {
 	struct frame *frame;
 	const struct wire *wire;
@@ -117,7 +119,7 @@ static void follow_sctp(const struct edit *edit, const struct wire_header *heade
 		return;
 	for (int i = 0; i < 4; i++)
 		difference[i] = before[i] ^ edit->frame->bytes[header->transport + (size_t)i];
-	checksum ^= wire_crc32c(0, difference, 4, sctp_length(edit, header) - 4);
+	checksum ^= crc32c_add(0, difference, 4, sctp_length(edit, header) - 4);
 	edit_word(edit, offset, (uint16_t)(checksum << 8 | (checksum >> 8 & 0xff)));
 	checksum >>= 16;
 	edit_word(edit, offset + 2, (uint16_t)(checksum << 8 | checksum >> 8));

@@ -59,8 +59,8 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 		if (all - world->usage.assured <= rest)
 			return false;
 	}
-	place = world_client_place(world, &value->owner,
-				   value->begun_inside ? key->inside : key->outside);
+	place = client_place(world->port_seed, &value->owner,
+			     value->begun_inside ? key->inside : key->outside);
 	return out || machine_client_share(place) < rest / 2;
 }
 
@@ -168,8 +168,8 @@ static bool is_in_the_way(const struct expectation *expected, const struct world
 {
 	struct connection_key external, wanted;
 
-	record_external_key(&record->key, &record->value, &external);
-	record_external_key(&expected->begun.key, &expected->begun.value, &wanted);
+	external_key(&record->key, &record->value, &external);
+	external_key(&expected->begun.key, &expected->begun.value, &wanted);
 	wanted.inside_port = external.inside_port;
 	return memcmp(&external, &wanted, sizeof(wanted)) == 0;
 }
@@ -254,7 +254,7 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 	struct tuple reply = {0};
 
 	begun.value.external_port = port;
-	record_external_key(&begun.key, &begun.value, &external);
+	external_key(&begun.key, &begun.value, &external);
 	alias = record_alias(world, &external);
 	if (alias && holds_port(world, alias))
 		return false;

@@ -50,8 +50,8 @@ bool refresh(struct question *question, const struct world_connection *record)
 
 	if (record_has_owner(&record->value) && world->veth_gone[record->value.owner.slot]) {
 		lost = true;
-	} else if (record_needs_alias(&record->key, &record->value)) {
-		record_external_key(&record->key, &record->value, &external);
+	} else if (needs_alias(&record->key, &record->value)) {
+		external_key(&record->key, &record->value, &external);
 		alias = record_alias(world, &external);
 		lost = alias && alias->value.id != record->value.id;
 	}

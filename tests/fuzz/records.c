@@ -199,37 +199,9 @@ void record_find_inwards(const struct world *world, const struct tuple *tuple,
 			find_behind(world, tuple, tuple->destination, tuple->destination_port);
 }
 
-bool record_needs_alias(const struct connection_key *key, const struct connection *value)
-{
-	switch (value->kind) {
-	case FLOW_MAPPING:
-	case FLOW_DIRECT:
-		return value->peer_port != key->outside_port;
-	default:
-		return true;
-	}
-}
-
-void record_external_key(const struct connection_key *key, const struct connection *value,
-			 struct connection_key *external)
-{
-	*external = *key;
-	memcpy(external->inside, value->external_address, 16);
-	external->inside_port = value->external_port;
-	external->outside_port = value->peer_port;
-}
-
 static bool has_bit(const uint64_t *words, uint32_t bit)
 {
 	return words[bit / 64] >> bit % 64 & 1;
-}
-
-static uint16_t hash_of(const uint8_t *address)
-{
-	uint64_t halves[2];
-
-	memcpy(halves, address, sizeof(halves));
-	return address_hash(halves[0], halves[1]);
 }
 
 bool world_is_published(const struct world *world, uint16_t port)
@@ -239,17 +211,13 @@ bool world_is_published(const struct world *world, uint16_t port)
 
 bool world_endpoint_likely(const struct world *world, const uint8_t *address)
 {
-	return has_bit(world->endpoint_addresses, hash_of(address));
+	return has_bit(world->endpoint_addresses,
+		       address_hash(address_half(address, 0), address_half(address, 1)));
 }
 
 bool world_noticed_port(const struct world *world, uint16_t port)
 {
 	return has_bit((const uint64_t *)world->noticed.external_ports, port);
-}
-
-static uint32_t external_bit(const uint8_t *address)
-{
-	return hash_of(address) % (EXTERNAL_ADDRESS_WORDS * 64);
 }
 
 bool world_noticed_external(const struct world *world, const uint8_t *address, uint16_t port)
@@ -309,37 +277,4 @@ bool record_client(const struct world_connection *record, const uint8_t **client
 	*client = value->begun_inside ? record->key.inside : record->key.outside;
 	return value->state & STATE_COUNTED && record_has_owner(value) &&
 	       !(value->state & STATE_CHARGED_OUT);
-}
-
-/* The programs' hash: any other would do for the counts, but the places must be the same. */
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word ^ word >> 32) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
-static uint64_t mix_owner(const struct world *world, const struct owner *owner)
-{
-	return mix(world->port_seed, (uint64_t)owner->generation << 32 | owner->slot);
-}
-
-uint32_t world_client_place(const struct world *world, const struct owner *owner,
-			    const uint8_t *client)
-{
-	uint64_t halves[2];
-
-	memcpy(halves, client, sizeof(halves));
-	return mix(mix_owner(world, owner), halves[wire_is_ipv4(client)]) % SHARES;
-}
-
-uint32_t world_port_place(const struct world *world, const struct connection_key *external,
-			  const struct owner *owner)
-{
-	uint64_t hash = mix_owner(world, owner), outside[2], inside[2];
-
-	memcpy(outside, external->outside, sizeof(outside));
-	memcpy(inside, external->inside, sizeof(inside));
-	hash = mix(mix(hash, outside[0]), outside[1]);
-	hash = mix(mix(hash, inside[0]), inside[1]);
-	return mix(hash, (uint64_t)external->outside_port << 8 | external->protocol) % SHARES;
 }

@@ -2,6 +2,7 @@
 /* records.h - connections, aliases, places and counts of a world. */
 #pragma once
 
+#include "../packet/keys.h"
 #include "world.h"
 
 struct found_inwards {
@@ -32,9 +33,6 @@ bool record_lives(const struct world *world, const struct world_connection *reco
 bool record_is_note(const struct world_connection *record);
 bool record_has_owner(const struct connection *value);
 bool record_is_closed(uint32_t state);
-bool record_needs_alias(const struct connection_key *key, const struct connection *value);
-void record_external_key(const struct connection_key *key, const struct connection *value,
-			 struct connection_key *external);
 uint32_t record_idle(const struct world *world, const struct connection *value);
 /* Seconds that it may be idle. pressed: the table is nearly full. */
 uint32_t record_longest_idle(enum protocol protocol, uint32_t state);
@@ -50,10 +48,5 @@ void world_notice_external(struct world *world, const uint8_t *address, uint16_t
 
 /* Computes shares and usage from records and places; hands and generations stay. */
 void world_count(const struct world *world, struct share *shares, struct usage *usage);
-/* Index in client_shares and port_shares; owner {0, 0}: of all owners. */
-uint32_t world_client_place(const struct world *world, const struct owner *owner,
-			    const uint8_t *client);
-uint32_t world_port_place(const struct world *world, const struct connection_key *external,
-			  const struct owner *owner);
 /* The client whose share has the connection; false: none. */
 bool record_client(const struct world_connection *record, const uint8_t **client);

@@ -12,7 +12,7 @@ static const char *text_of(const uint8_t *address)
 	static int next;
 	char *text = texts[next++ % 8];
 
-	if (wire_is_ipv4(address))
+	if (address_is_ipv4(address))
 		inet_ntop(AF_INET, address + 12, text, INET6_ADDRSTRLEN);
 	else
 		inet_ntop(AF_INET6, address, text, INET6_ADDRSTRLEN);

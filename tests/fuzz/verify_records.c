@@ -89,9 +89,9 @@ static bool may_go(const struct world *world, const struct world_connection *rec
 	    world->veth_gone[value->owner.slot] || value->kind == FLOW_MASQUERADE ||
 	    record_idle(world, value) > 59)
 		return true;
-	record_external_key(&record->key, value, &external);
+	external_key(&record->key, value, &external);
 	alias = record_alias(world, &external);
-	return record_needs_alias(&record->key, value) && alias && alias->value.id != value->id;
+	return needs_alias(&record->key, value) && alias && alias->value.id != value->id;
 }
 
 static const char *verify_before(const struct world *before, const struct world *after,
@@ -158,7 +158,7 @@ static bool has_alias(const struct world *world, const struct world_connection *
 	const struct world_alias *alias;
 	struct connection_key external;
 
-	record_external_key(&record->key, &record->value, &external);
+	external_key(&record->key, &record->value, &external);
 	alias = record_alias(world, &external);
 	return alias && alias->value.id == record->value.id;
 }
@@ -195,7 +195,7 @@ static const char *verify_record(const struct world *before, const struct world 
 		return "a connection is counted that should not be";
 	if (state & STATE_ASSURED && !(state & STATE_COUNTED) && !record_is_closed(state))
 		return "a connection is not counted";
-	if (record_needs_alias(&record->key, &record->value) && !has_alias(after, record) &&
+	if (needs_alias(&record->key, &record->value) && !has_alias(after, record) &&
 	    (!was || has_alias(before, was)))
 		return "a connection has lost its alias";
 	return NULL;
@@ -211,10 +211,9 @@ static bool leads_somewhere(const struct world *world, const struct world_alias 
 	key.inside_port = alias->value.inside_port;
 	key.outside_port = alias->value.outside_port;
 	record = record_at(world, &key);
-	if (!record || record->value.id != alias->value.id ||
-	    !record_needs_alias(&key, &record->value))
+	if (!record || record->value.id != alias->value.id || !needs_alias(&key, &record->value))
 		return false;
-	record_external_key(&key, &record->value, &external);
+	external_key(&key, &record->value, &external);
 	if (record->value.kind == FLOW_MASQUERADE)
 		owner = record->value.owner;
 	return same_key(&external, &alias->key) && same_owner(&owner, &alias->value.owner) &&
@@ -301,15 +300,15 @@ const char *verify_hashed_counts(const struct world *world)
 	memset(ports, 0, sizeof(ports));
 	for (int i = 0; i < world->connection_count; i++)
 		if (record_client(&world->connections[i], &client))
-			clients[world_client_place(world, &world->connections[i].value.owner,
-						   client)]++;
+			clients[client_place(world->port_seed, &world->connections[i].value.owner,
+					     client)]++;
 	for (int i = 0; i < world->alias_count; i++) {
 		const struct world_alias *alias = &world->aliases[i];
 
 		if (!alias->value.owner.slot)
 			continue;
-		ports[world_port_place(world, &alias->key, &all)]++;
-		ports[world_port_place(world, &alias->key, &alias->value.owner)]++;
+		ports[port_place(world->port_seed, &alias->key, &all)]++;
+		ports[port_place(world->port_seed, &alias->key, &alias->value.owner)]++;
 	}
 	for (uint32_t i = 0; i < SHARES && !wrong; i++) {
 		if (machine_client_share(i) != clients[i])

@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "../sums.h"
+
 #define ETHERNET_SIZE 14
 #define MOST_EXTENSIONS 5
 #define SCTP_HEADER 12
@@ -26,13 +28,6 @@ static uint32_t read32(const struct frame *frame, size_t offset)
 	return (uint32_t)wire_read16(frame, offset) << 16 | wire_read16(frame, offset + 2);
 }
 
-bool wire_is_ipv4(const uint8_t address[16])
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(address, prefix, sizeof(prefix)) == 0;
-}
-
 static void copy_ipv4(uint8_t *address, const uint8_t *bytes)
 {
 	memset(address, 0, 10);
@@ -45,7 +40,7 @@ static bool is_never_translated(const uint8_t *address)
 {
 	static const uint8_t loopback[16] = {[15] = 1};
 
-	if (!wire_is_ipv4(address))
+	if (!address_is_ipv4(address))
 		return !memcmp(address, loopback, 16) || address[0] == 0xff ||
 		       (address[0] == 0xfe && address[1] >> 6 == 2);
 	return address[12] == 127 || address[12] >> 4 == 0xe ||
@@ -308,9 +303,9 @@ static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 	if (read_ipv6(frame, frame->length, outer))
 		return WIRE_FOREIGN;
 	wire->end = outer->transport + wire_read16(frame, outer->network + 4);
-	if (wire->end > frame->length || wire_is_ipv4(outer->source))
+	if (wire->end > frame->length || address_is_ipv4(outer->source))
 		return WIRE_FOREIGN;
-	if (wire_is_ipv4(outer->destination))
+	if (address_is_ipv4(outer->destination))
 		return WIRE_OPAQUE;
 	if (is_never_translated(outer->source) || is_never_translated(outer->destination))
 		return WIRE_FOREIGN;
@@ -353,26 +348,12 @@ size_t wire_checksum_offset(uint8_t protocol)
 	}
 }
 
-static uint32_t sum(const uint8_t *bytes, size_t size, uint32_t start)
-{
-	for (size_t i = 0; i < size; i++)
-		start += i % 2 ? bytes[i] : (uint32_t)bytes[i] << 8;
-	return start;
-}
-
-static uint16_t fold(uint32_t total)
-{
-	while (total >> 16)
-		total = (total & 0xffff) + (total >> 16);
-	return (uint16_t)total;
-}
-
 static uint16_t network_sum(const struct frame *frame, const struct wire *wire)
 {
 	const struct wire_header *outer = &wire->outer;
 	size_t size = (frame->bytes[outer->network] & 15u) * 4u;
 
-	return fold(sum(frame->bytes + outer->network, size, 0));
+	return checksum_fold(checksum_add(0, frame->bytes + outer->network, size));
 }
 
 static size_t transport_size(const struct frame *frame, const struct wire *wire)
@@ -397,20 +378,10 @@ static uint16_t transport_sum(const struct frame *frame, const struct wire *wire
 
 	if (outer->protocol != IPPROTO_ICMP) {
 		total = (uint32_t)size + outer->protocol;
-		total = wire->ipv4 ? sum(frame->bytes + outer->network + 12, 8, total)
-				   : sum(frame->bytes + outer->network + 8, 32, total);
+		total = wire->ipv4 ? checksum_add(total, frame->bytes + outer->network + 12, 8)
+				   : checksum_add(total, frame->bytes + outer->network + 8, 32);
 	}
-	return fold(sum(frame->bytes + outer->transport, covered, total));
-}
-
-uint32_t wire_crc32c(uint32_t crc, const uint8_t *bytes, size_t size, size_t zeros)
-{
-	for (size_t i = 0; i < size + zeros; i++) {
-		crc ^= i < size ? bytes[i] : 0;
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
-	}
-	return crc;
+	return checksum_fold(checksum_add(total, frame->bytes + outer->transport, covered));
 }
 
 uint32_t wire_read32_little(const struct frame *frame, size_t offset)
@@ -425,9 +396,9 @@ uint32_t wire_read32_little(const struct frame *frame, size_t offset)
 static uint32_t sctp_checksum(const struct frame *frame, const struct wire *wire)
 {
 	size_t start = wire->outer.transport, data = start + SCTP_HEADER;
-	uint32_t crc = wire_crc32c(~0u, frame->bytes + start, SCTP_CHECKSUM, 4);
+	uint32_t crc = crc32c_add(~0u, frame->bytes + start, SCTP_CHECKSUM, 4);
 
-	return ~wire_crc32c(crc, frame->bytes + data, wire->end - data, 0);
+	return ~crc32c_add(crc, frame->bytes + data, wire->end - data, 0);
 }
 
 static bool has_no_checksum(const struct frame *frame, const struct wire *wire)

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../packet/keys.h"
+
 #define FRAME_SIZE 2048
 #define MAC_SIZE 6
 
@@ -57,18 +59,14 @@ struct wire {
 
 void wire_read(const struct frame *frame, struct wire *wire);
 
-bool wire_is_ipv4(const uint8_t address[16]);
 uint16_t wire_read16(const struct frame *frame, size_t offset);
 void wire_write16(struct frame *frame, size_t offset, uint16_t value);
 
-/* TCP, UDP, SCTP. */
 /* UDP and UDP-Lite */
 bool wire_is_udp(uint8_t protocol);
-
+/* These, TCP, SCTP */
 bool wire_has_ports(uint8_t protocol);
 
-/* CRC32c of RFC 9260 without inversions, over the bytes and so many zeros after them. */
-uint32_t wire_crc32c(uint32_t start, const uint8_t *bytes, size_t size, size_t zeros);
 uint32_t wire_read32_little(const struct frame *frame, size_t offset);
 
 /* Offset of the checksum in a transport header; 0: unknown or none. */

@@ -62,7 +62,7 @@ static const struct {
 
 bool world_same_subnet(const uint8_t *a, const uint8_t *b, int bits)
 {
-	bits += wire_is_ipv4(a) ? 96 : 0;
+	bits += address_is_ipv4(a) ? 96 : 0;
 	for (int i = 0; i < 16; i++) {
 		int left = bits - i * 8;
 
@@ -84,7 +84,7 @@ static uint32_t route_by(const uint8_t *destination, uint32_t device)
 		world_address(prefixes[i], routes[i].prefix);
 	parsed = true;
 	for (size_t i = 0; i < ROUTES; i++) {
-		if (wire_is_ipv4(prefixes[i]) == wire_is_ipv4(destination) &&
+		if (address_is_ipv4(prefixes[i]) == address_is_ipv4(destination) &&
 		    (!device || routes[i].device == device) &&
 		    world_same_subnet(prefixes[i], destination, routes[i].length))
 			return routes[i].local ? 0 : routes[i].device;
@@ -100,7 +100,7 @@ uint32_t world_route(const uint8_t *destination)
 const uint8_t *world_next_hop(const uint8_t *destination)
 {
 	static const char *const prefixes[] = {"192.0.2.0", "2001:db8:1::"};
-	bool ipv4 = wire_is_ipv4(destination);
+	bool ipv4 = address_is_ipv4(destination);
 	uint8_t address[16];
 
 	switch (world_route(destination)) {
@@ -158,7 +158,7 @@ bool world_source(const struct world *world, uint32_t device, const uint8_t *des
 {
 	static const uint8_t none[16];
 	const struct interface *interface = world_interface(world, device);
-	bool ipv4 = wire_is_ipv4(destination);
+	bool ipv4 = address_is_ipv4(destination);
 	/* For IPv6 the egress interface is only a preference if it has no route. */
 	const char *text = device_address(route_by(destination, ipv4 ? device : 0), ipv4);
 
@@ -250,7 +250,7 @@ void world_any_address(uint8_t *any, const uint8_t *address)
 {
 	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
 
-	memcpy(any, wire_is_ipv4(address) ? any4 : any6, 16);
+	memcpy(any, address_is_ipv4(address) ? any4 : any6, 16);
 }
 
 const struct portmap *world_mapping(const struct world *world, uint8_t protocol,
@@ -283,7 +283,7 @@ const struct policy *world_policy(const struct world *world, const struct owner 
 bool world_in_ranges(const struct address_range *ranges, int count, const uint8_t *address)
 {
 	for (int i = 0; i < count; i++)
-		if (wire_is_ipv4(ranges[i].address) == wire_is_ipv4(address) &&
+		if (address_is_ipv4(ranges[i].address) == address_is_ipv4(address) &&
 		    world_same_subnet(ranges[i].address, address, ranges[i].prefix_length))
 			return !ranges[i].exception;
 	return false;

@@ -19,9 +19,8 @@
 const char tool_usage[] =
 	"crowd serve PORT [--background]\n"
 	"     echoes each request, in several processes\n"
-	"crowd ask ADDRESS PORT COUNT [--rounds N] [--first-port PORT] [--reset]\n"
+	"crowd ask ADDRESS PORT COUNT [--rounds N] [--reset]\n"
 	"     COUNT connections at a time, N requests each; prints ok or what was lost\n"
-	"     --first-port: the first of consecutive source ports, else the kernel chooses\n"
 	"     --reset: closes by RST instead of FIN\n"
 	"crowd hold ADDRESS PORT COUNT\n"
 	"     connects as many as it can, and prints how many are answered\n"
@@ -116,13 +115,10 @@ static _Noreturn void command_serve(int port, bool background)
 	}
 }
 
-static int begin(const struct sockaddr_in6 *server, int source_port)
+static int begin(const struct sockaddr_in6 *server)
 {
-	struct sockaddr_in6 any = any_address(source_port);
 	int fd = open_socket();
 
-	if (source_port)
-		bind_socket(fd, &any);
 	if (connect_socket(fd, server) && errno != EINPROGRESS)
 		die("connect");
 	watch(fd, EPOLLOUT, EPOLL_CTL_ADD);
@@ -181,14 +177,14 @@ static int wait_for(struct epoll_event *events, const char *what, int done, int 
 	return ready;
 }
 
-static void connect_all(const struct sockaddr_in6 *server, int count, int first_port)
+static void connect_all(const struct sockaddr_in6 *server, int count)
 {
 	struct epoll_event events[EVENTS];
 	int begun = 0, done = 0, ready, fd;
 
 	while (done < count) {
 		while (begun < count && begun - done < UNDER_WAY) {
-			connections[begun] = begin(server, first_port ? first_port + begun : 0);
+			connections[begun] = begin(server);
 			begun++;
 		}
 		ready = wait_for(events, "connected", done, count);
@@ -288,7 +284,6 @@ static double seconds_since(long start)
 
 struct options {
 	int rounds;
-	int first_port;
 	bool reset;
 	bool background;
 };
@@ -299,7 +294,7 @@ static void command_ask(const char *address, int port, int count, const struct o
 	long start = milliseconds_now();
 	double connected;
 
-	connect_all(&server, count, options->first_port);
+	connect_all(&server, count);
 	connected = seconds_since(start);
 	for (int round = 0; round < options->rounds; round++)
 		ask_all(count, round);
@@ -315,7 +310,7 @@ static void command_hold(const char *address, int port, int count)
 
 	holds = true;
 	signal(SIGPIPE, SIG_IGN);
-	connect_all(&server, count, 0);
+	connect_all(&server, count);
 	do {
 		printf("%d\n", count_answers(count, ++round));
 		fflush(stdout);
@@ -327,7 +322,6 @@ int main(int argc, char **argv)
 	struct options options = {.rounds = 1};
 	const struct tool_option names[] = {
 		{"rounds", .number = &options.rounds, .low = 1, .high = 1000},
-		{"first-port", .number = &options.first_port, .low = 1, .high = 65535},
 		{"reset", .flag = &options.reset},
 		{"background", .flag = &options.background},
 		{NULL},

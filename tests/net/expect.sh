@@ -100,6 +100,16 @@ expect_no_answer() {
 		fail "$who asks $protocol $(endpoint "$address" "$port"): expected no answer, got: $answer"
 }
 
+# The same over TCP and UDP, at the same time
+expect_no_answers() {
+	local who=$1 pid
+	shift
+	expect_no_answer "$who" tcp "$@" &
+	pid=$!
+	expect_no_answer "$who" udp "$@"
+	wait "$pid" || exit 1
+}
+
 # expect_refused NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: refused at once; UDP needs --connected.
 expect_refused() {
 	local who=$1 protocol=$2 address=$3 port=$4 answer

@@ -23,10 +23,10 @@
 #define DATA_SIZE 2 /* one byte would look like a keep-alive */
 
 const char tool_usage[] =
-	"herd tcp|udp|icmp INTERFACE MAC SOURCE DESTINATION PORT COUNT [--sources N] [--ports N]\n"
+	"herd tcp|udp|icmp INTERFACE MAC SOURCE DESTINATION PORT COUNT [--sources N]\n"
 	"     [--first N] [--at-once N] [--silent]\n"
 	"     opens COUNT flows, prints how many were answered\n"
-	"     --sources: N addresses, counted up from SOURCE; --ports: N ports, from PORT\n"
+	"     --sources: N addresses, counted up from SOURCE\n"
 	"     --first: the first source port, or echo identifier; each address uses all of them\n"
 	"     --silent: sends nothing after the handshake, or after the first answer\n"
 	"herd ... --seconds S --rate N [--destinations N]\n"
@@ -69,7 +69,6 @@ struct options {
 	int port;
 	int count;
 	int sources;
-	int ports;
 	int destinations;
 	int first;
 	int at_once;
@@ -78,8 +77,7 @@ struct options {
 	bool silent;
 };
 
-static struct options options = {
-	.sources = 1, .ports = 1, .destinations = 1, .first = 1024, .at_once = 256};
+static struct options options = {.sources = 1, .destinations = 1, .first = 1024, .at_once = 256};
 static struct flow *flows;
 static int *queue; /* of flows, in the order in which they are due */
 static int fd, queue_head, queue_tail, answered, lost, lost_in_a_row;
@@ -109,7 +107,6 @@ static void plan_packet(struct packet *packet, int number)
 {
 	int span = 65536 - options.first;
 	uint16_t source = htons((uint16_t)(options.first + number / options.sources % span));
-	uint16_t port = htons((uint16_t)(options.port + number % options.ports));
 
 	memset(packet, 0, sizeof(*packet));
 	memcpy(packet->ethernet.h_dest, options.destination_mac, ETH_ALEN);
@@ -126,7 +123,7 @@ static void plan_packet(struct packet *packet, int number)
 		packet->icmp.un.echo.id = source;
 	} else { /* UDP's ports are where TCP's are */
 		packet->tcp.source = source;
-		packet->tcp.dest = port;
+		packet->tcp.dest = htons((uint16_t)options.port);
 	}
 }
 
@@ -388,7 +385,6 @@ int main(int argc, char **argv)
 {
 	static const struct tool_option names[] = {
 		{"sources", .number = &options.sources, .low = 1, .high = 1 << 20},
-		{"ports", .number = &options.ports, .low = 1, .high = 1 << 20},
 		{"destinations", .number = &options.destinations, .low = 1, .high = 1 << 20},
 		{"first", .number = &options.first, .low = 1, .high = 1 << 20},
 		{"at-once", .number = &options.at_once, .low = 1, .high = 1 << 20},

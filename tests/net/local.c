@@ -22,7 +22,7 @@ const char tool_usage[] =
 	"     \"STEP ok\", or \"STEP: REASON\" if it fails; the next one follows in any case. "
 	"Exits\n"
 	"     with 1 if any failed. With an IPv6 socket IPv4 addresses are v4-mapped.\n"
-	"  bind ADDRESS PORT      bind-late ADDRESS (its port is chosen by connect)\n"
+	"  bind ADDRESS PORT\n"
 	"  connect ADDRESS PORT   connect-nonblocking ADDRESS PORT   fast-open ADDRESS PORT\n"
 	"  unconnect              connect to AF_UNSPEC\n"
 	"  names                  peer=... own=..., by getpeername and getsockname\n"
@@ -77,17 +77,6 @@ static int step_bind(int fd, char **arguments)
 	socklen_t size = address_set(&address, arguments[1], arguments[2]);
 
 	return report(arguments[0], bind(fd, &address.any, size));
-}
-
-static int step_bind_late(int fd, char **arguments)
-{
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], "0");
-	int on = 1;
-
-	return report(arguments[0],
-		      setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) ||
-			      bind(fd, &address.any, size));
 }
 
 static int step_connect(int fd, char **arguments)
@@ -288,7 +277,6 @@ static const struct step {
 	int arguments;
 } steps[] = {
 	{"bind", step_bind, 2},
-	{"bind-late", step_bind_late, 1},
 	{"connect", step_connect, 2},
 	{"connect-nonblocking", step_connect_nonblocking, 2},
 	{"fast-open", step_fast_open, 2},

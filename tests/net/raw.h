@@ -15,23 +15,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../sums.h"
 #include "tool.h"
 
-/* The Internet checksum (RFC 1071); only the last block may have an odd size. */
-static inline uint32_t checksum_add(uint32_t sum, const void *data, size_t size)
-{
-	const uint8_t *bytes = data;
-
-	for (size_t i = 0; i < size; i++)
-		sum += i % 2 ? bytes[i] : (uint32_t)bytes[i] << 8;
-	return sum;
-}
-
+/* In network byte order */
 static inline uint16_t checksum_finish(uint32_t sum)
 {
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons((uint16_t)~sum);
+	return htons((uint16_t)~checksum_fold(sum));
 }
 
 /* The pseudo headers of RFC 9293 3.1 and of RFC 8200 8.1 differ in form, not in their sum. */

@@ -121,14 +121,6 @@ static void batch_prepare(bool receives)
 	}
 }
 
-static double seconds_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static uint32_t send_batch(int fd, uint32_t number, uint32_t count)
 {
 	int sent;

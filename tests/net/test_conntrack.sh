@@ -461,3 +461,60 @@ test_conntrack_backscatter() {
 	done
 	expect_captured_nothing in
 }
+
+# also with portmap
+# interfaces get other names while connections go on: uplinks and a container's veth
+test_conntrack_renamed() {
+	conversations6_make
+	ip link set eth0 name wan0 2>/dev/null || skip "the kernel renames no interface that is up"
+	ip link set eth1 name wan1
+	ip link set "$(host_veth web)" name renamed0
+	bridge_follows "$build/bpf-portmap" attach
+	container_add three fast
+	expect_answers three "$server4" 9000 server "$host4_second"
+	bridge_follows true
+	container_remove web fast
+	expect_no_answer client tcp "$host4" 8080
+}
+
+# uplink_moves FROM TO: the host's addresses towards the client, and its permanent neighbours
+uplink_moves() {
+	local address
+	ip address flush dev "$1" scope global
+	ip address add "$host4/24" dev "$2"
+	ip address add "$host6/64" dev "$2" nodad
+	for address in "$client4" "$client6"; do
+		ip neighbour replace "$address" lladdr "$(mac_in client eth0)" dev "$2" nud permanent
+	done
+}
+
+uplink_is_followed() {
+	wait_until 3 addresses_usable || true
+	[ "$plugin" != bpf-portmap ] || "$build/bpf-portmap" attach >/dev/null
+	expect_goes_on $talks
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8080 web "$client6"
+	expect_answers one "$client4" 9000 client "$host4"
+}
+
+# also with portmap
+# an uplink is put into a bridge, which gets its addresses, and taken out again: after attach
+# connections go on, and new ones begin
+test_conntrack_uplink_into_bridge() {
+	conversations6_make
+	serve_in client 9000
+	talk_open near_tcp one tcp "$client4" 9000
+	talk_open near_udp one udp "$client4" 9000
+	talks+=' near_tcp near_udp'
+	expect_goes_on $talks
+	ip link add br0 address "$(mac_of eth0)" type bridge
+	sysctl -qw net.ipv4.conf.br0.forwarding=1 net.ipv6.conf.br0.forwarding=1
+	ip link set br0 up
+	ip link set eth0 master br0
+	uplink_moves eth0 br0
+	uplink_is_followed
+	ip link set eth0 nomaster
+	uplink_moves br0 eth0
+	ip link delete br0
+	uplink_is_followed
+}

@@ -254,6 +254,7 @@ test_operator_list_damaged() {
 		for verb in $(operator_readers); do
 			by_hand 0 ${verb//,/ }
 			! LC_ALL=C grep -q '[[:cntrl:]]' /run/out || fail "control characters: $verb"
+			# repair prints lines alone.
 			[ "$verb" != repair,--dry-run ] || continue
 			by_hand 0 ${verb//,/ } --json
 			jq -e .items /run/out >/dev/null || fail "no JSON: $verb"

@@ -69,8 +69,7 @@ test_policy_without_snat() {
 	with_policy none '{"snat": false}'
 	container_start web none -p 8080:80/tcp -p 8080:80/udp
 	container_start usual bridge -p 8081:80/tcp -p 8081:80/udp
-	expect_no_answer web tcp "$host4" 8080
-	expect_no_answer web udp "$host4" 8080
+	expect_no_answers web "$host4" 8080
 	expect_answers usual "$host4" 8081 usual "$bridge4"
 	expect_answers usual "$host4" 8080 web "$(address4 usual)"
 	expect_answers client "$host4" 8080 web "$client4"

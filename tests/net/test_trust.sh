@@ -30,6 +30,36 @@ test_trust_neighbour_forges() {
 	expect_answers web "$server4" 9000 server "$host4_second"
 }
 
+# marks_set CONTAINER VALUE: what it sends has a tc_index of its choice
+marks_set() {
+	tc -n "$1" qdisc replace dev eth0 clsact
+	tc -n "$1" filter replace dev eth0 egress prio 1 handle 800::800 protocol all \
+		u32 match u32 0 0 flowid "1:$2"
+}
+
+# nor does a container of a bridge of somebody else's, or such a neighbour of the same bridge, get
+# around that by what its own tc filter tells our hooks
+test_trust_neighbour_sets_marks() {
+	local mark
+	loose
+	conflist plain bridge "$only_main"
+	conflist foreign bridge "$other_network | $only_main"
+	container_add evil plain
+	container_add stranger foreign
+	container_start web bridge -p 8080:80/tcp
+	capture_start out server eth0 "udp port 5001"
+	marks_set evil 6204 # TC_INDEX_SENT
+	forge evil cni0 udp "$(address4 web)" 5000 "$server4" 5001
+	forge evil cni0 udp "$(address6 web)" 5000 "$server6" 5001
+	for mark in 6201 6204 6205; do
+		marks_set stranger "$mark"
+		forge stranger cni1 udp "$(address4 web)" 5000 "$server4" 5001
+		forge stranger cni1 udp "$(address6 web)" 5000 "$server6" 5001
+	done
+	expect_captured_nothing out
+	expect_counted drop_forged_source 8 drop_forged_source
+}
+
 # IPv6 packets with the host's own address as their source, which the host forwards, neither take a
 # UDP client from a mapped port nor a port from a container
 test_trust_hosts_address_forwarded() {

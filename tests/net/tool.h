@@ -99,6 +99,14 @@ static inline long milliseconds_now(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+static inline double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static inline void sleep_milliseconds(int milliseconds)
 {
 	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};

@@ -18,6 +18,7 @@
 #include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
+#include "keys.h"
 #include "records.h"
 #include "row.h"
 
@@ -273,10 +274,8 @@ static void set_bit(const struct bpf_map *map, uint32_t bit)
 
 static void mark_endpoint(const uint8_t *address)
 {
-	uint64_t halves[2];
-
-	memcpy(halves, address, sizeof(halves));
-	set_bit(skeleton->maps.endpoint_addresses, address_hash(halves[0], halves[1]));
+	set_bit(skeleton->maps.endpoint_addresses,
+		address_hash(address_half(address, 0), address_half(address, 1)));
 }
 
 void fixture_set_endpoint(const char *address, enum container owner, uint8_t prefix_length,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../sums.h"
 #include "frame.h"
 
 #define ETHERTYPE_IPV4 0x0800
@@ -52,21 +53,6 @@ static unsigned int read16(const struct frame *frame, size_t offset)
 	return frame->bytes[offset] << 8 | frame->bytes[offset + 1];
 }
 
-/* RFC 1071: an odd last byte is padded with zero. */
-static uint32_t sum_words(const uint8_t *bytes, size_t size, uint32_t sum)
-{
-	for (size_t i = 0; i < size; i++)
-		sum += i % 2 ? bytes[i] : (uint32_t)bytes[i] << 8;
-	return sum;
-}
-
-static uint16_t finish_sum(uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
 static size_t address_size(const struct frame *frame)
 {
 	return frame->ipv4 ? 4 : 16;
@@ -79,7 +65,7 @@ static const uint8_t *addresses(const struct frame *frame)
 
 static uint32_t sum_pseudo_header(const struct frame *frame, size_t length)
 {
-	uint32_t sum = sum_words(addresses(frame), 2 * address_size(frame), 0);
+	uint32_t sum = checksum_add(0, addresses(frame), 2 * address_size(frame));
 
 	return sum + (uint32_t)length + (uint32_t)frame->protocol;
 }
@@ -102,19 +88,6 @@ static size_t checksum_offset(int protocol)
 	}
 }
 
-/* RFC 9260 appendix A, a bit at a time, over the packet with a checksum of 0. */
-static uint32_t crc32c(const uint8_t *bytes, size_t size)
-{
-	uint32_t crc = 0xffffffff;
-
-	for (size_t i = 0; i < size; i++) {
-		crc ^= bytes[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
-	}
-	return ~crc;
-}
-
 static void write_sctp_checksum(struct frame *frame, const struct packet *packet)
 {
 	uint8_t *transport = frame->bytes + frame->transport;
@@ -122,7 +95,7 @@ static void write_sctp_checksum(struct frame *frame, const struct packet *packet
 
 	if (packet->without_checksum)
 		return;
-	crc = crc32c(transport, frame->length - frame->transport);
+	crc = ~crc32c_add(~0u, transport, frame->length - frame->transport, 0);
 	for (int i = 0; i < 4; i++)
 		transport[8 + i] = crc >> 8 * i & 0xff;
 }
@@ -137,7 +110,7 @@ static void write_transport_checksum(struct frame *frame, const struct packet *p
 		return;
 	if (packet->coverage && packet->coverage < length)
 		length = packet->coverage;
-	checksum = finish_sum(sum_words(frame->bytes + frame->transport, length, sum));
+	checksum = ~checksum_fold(checksum_add(sum, frame->bytes + frame->transport, length));
 	if (is_udp(frame->protocol) && checksum == 0)
 		checksum = 0xffff; /* RFC 768: 0 means no checksum */
 	write16(frame, frame->transport + checksum_offset(frame->protocol), checksum);
@@ -207,7 +180,7 @@ static void finish_ipv4(struct frame *frame, const struct packet *packet)
 		write16(frame, frame->network + 2,
 			frame->length - frame->network + packet->ip_length_off);
 	write16(frame, frame->network + 10,
-		finish_sum(sum_words(frame->bytes + frame->network, header, 0)) ^
+		(uint16_t)~checksum_fold(checksum_add(0, frame->bytes + frame->network, header)) ^
 			packet->damaged_header);
 }
 

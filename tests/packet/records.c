@@ -15,6 +15,7 @@
 #include "datapath/load/device_layout.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
+#include "keys.h"
 #include "records.h"
 #include "row.h"
 
@@ -169,65 +170,10 @@ void records_clear_bits(void)
 	BITS(CLEAR)
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static const uint8_t *client_of(const struct connection_key *key,
+				const struct connection *connection)
 {
-	hash = (hash ^ word ^ word >> 32) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 32;
-}
-
-static uint64_t half_of(const uint8_t *address, int half)
-{
-	uint64_t word;
-
-	memcpy(&word, address + 8 * half, sizeof(word));
-	return word;
-}
-
-static bool is_ipv4(const uint8_t *address)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return memcmp(address, prefix, sizeof(prefix)) == 0;
-}
-
-static uint64_t hash_of_owner(const struct owner *owner)
-{
-	return mix(PORT_SEED, (uint64_t)owner->generation << 32 | owner->slot);
-}
-
-static uint32_t client_place(const struct connection_key *key, const struct connection *connection)
-{
-	const uint8_t *client = connection->begun_inside ? key->inside : key->outside;
-
-	return (uint32_t)(mix(hash_of_owner(&connection->owner), half_of(client, is_ipv4(client))) %
-			  SHARES);
-}
-
-static uint32_t port_place(const struct connection_key *external, const struct owner *owner)
-{
-	uint64_t hash = hash_of_owner(owner);
-
-	for (int half = 0; half < 2; half++)
-		hash = mix(hash, half_of(external->outside, half));
-	for (int half = 0; half < 2; half++)
-		hash = mix(hash, half_of(external->inside, half));
-	return (uint32_t)(mix(hash, (uint64_t)external->outside_port << 8 | external->protocol) %
-			  SHARES);
-}
-
-static bool has_alias(const struct connection_key *key, const struct connection *connection)
-{
-	return (connection->kind != FLOW_MAPPING && connection->kind != FLOW_DIRECT) ||
-	       connection->peer_port != key->outside_port;
-}
-
-static void external_key(const struct connection_key *key, const struct connection *connection,
-			 struct connection_key *external)
-{
-	*external = *key;
-	memcpy(external->inside, connection->external_address, sizeof(external->inside));
-	external->inside_port = connection->external_port;
-	external->outside_port = connection->peer_port;
+	return connection->begun_inside ? key->inside : key->outside;
 }
 
 static int find(const struct bpf_map *map, const struct connection_key *key, void *value)
@@ -293,7 +239,9 @@ static void count_connection(const struct connection_key *key, const struct conn
 
 	tables.usage->assured += by;
 	if (!(connection->state & STATE_CHARGED_OUT))
-		tables.client_shares[client_place(key, connection)].connections += by;
+		tables.client_shares[client_place(PORT_SEED, &connection->owner,
+						  client_of(key, connection))]
+			.connections += by;
 	if (!share)
 		return;
 	hogs = hogs_of(share);
@@ -308,15 +256,14 @@ static void count_port(const struct connection_key *external, const struct owner
 
 	if (!owner->slot)
 		return;
-	tables.port_shares[port_place(external, &everybody)].ports += by;
-	tables.port_shares[port_place(external, owner)].ports += by;
+	tables.port_shares[port_place(PORT_SEED, external, &everybody)].ports += by;
+	tables.port_shares[port_place(PORT_SEED, external, owner)].ports += by;
 }
 
 /* As in bpf/noticed.h */
 static void notice(const struct connection_key *external)
 {
-	uint32_t bit = address_hash(half_of(external->inside, 0), half_of(external->inside, 1)) %
-		       (EXTERNAL_ADDRESS_WORDS * 64);
+	uint32_t bit = external_bit(external->inside);
 	struct noticed *noticed = tables.noticed;
 
 	noticed->external_ports[external->inside_port / 64] |= 1ULL << external->inside_port % 64;
@@ -501,7 +448,7 @@ static void end(const struct connection_key *key, const struct connection *conne
 		if (share)
 			share->half_open[account_of(connection)]--;
 	}
-	if (has_alias(key, connection))
+	if (needs_alias(key, connection))
 		delete_alias(key, connection);
 	bpf_map_delete_elem(bpf_map__fd(programs->maps.connections), key);
 }
@@ -519,7 +466,7 @@ void fixture_put(const struct entry *entry)
 						    : take_ring_place(&key, &connection);
 	if (connection.state & STATE_COUNTED)
 		count_connection(&key, &connection, 1);
-	if (has_alias(&key, &connection))
+	if (needs_alias(&key, &connection))
 		put_alias(&key, &connection);
 	store(programs->maps.connections, &key, &connection);
 }
@@ -661,7 +608,8 @@ static void count_record(struct counted *counted, const struct connection_key *k
 		return;
 	counted->assured++;
 	if (!(connection->state & STATE_CHARGED_OUT))
-		counted->clients[client_place(key, connection)]++;
+		counted->clients[client_place(PORT_SEED, &connection->owner,
+					      client_of(key, connection))]++;
 	if (current)
 		add_to_share(share, connection->state, 1);
 }
@@ -679,7 +627,7 @@ static void check_record(struct counted *counted, const struct connection_key *k
 		row_fail("a record's id is %x, its owner's generation %u", connection->id,
 			 connection->owner.generation);
 	check_place(key, connection);
-	if (has_alias(key, connection)) {
+	if (needs_alias(key, connection)) {
 		check_alias(key, connection);
 		counted->aliases++;
 	}
@@ -701,8 +649,8 @@ static void count_alias(struct counted *counted, const struct connection_key *ke
 
 	if (!alias->owner.slot)
 		return;
-	counted->ports[port_place(key, &everybody)]++;
-	counted->ports[port_place(key, &alias->owner)]++;
+	counted->ports[port_place(PORT_SEED, key, &everybody)]++;
+	counted->ports[port_place(PORT_SEED, key, &alias->owner)]++;
 }
 
 /* check_record() has found an alias for each record that needs one: there must be no others. */

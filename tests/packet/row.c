@@ -428,6 +428,9 @@ static enum device came_in_by(enum hook hook, enum device device, const struct p
 {
 	if (!is_egress(hook))
 		return device;
+	if (strcmp(packet->from, v4_container_routed) == 0 ||
+	    strcmp(packet->from, v6_container_routed) == 0)
+		return VETH_ROUTED;
 	return device == UPLINK || device == SECOND_UPLINK || is_containers(packet->from) ? BRIDGE
 											  : UPLINK;
 }

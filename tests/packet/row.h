@@ -150,11 +150,6 @@ struct row {
 #define DIRECT(stage_, protocol_, client, client_port, container, container_port, ...) \
 	RECORD(stage_, protocol_, container, container_port, client, client_port, container, \
 	       container_port, client_port, FLOW_DIRECT, ##__VA_ARGS__)
-/* The same with another port for the client */
-#define DIRECT_MOVED(stage_, protocol_, client, client_port, container, container_port, \
-		     moved_port) \
-	RECORD(stage_, protocol_, container, container_port, client, moved_port, container, \
-	       container_port, client_port, FLOW_DIRECT)
 /* A direct one before the stack has let it through. */
 #define UNCONFIRMED(protocol_, client, client_port, container, container_port) \
 	DIRECT(NEW, protocol_, client, client_port, container, container_port, .unconfirmed = true)

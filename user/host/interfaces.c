@@ -91,6 +91,22 @@ static bool bridge_is_new(const struct host *host, const struct link *bridge)
 		memcmp(known.bridge_mac, bridge->mac, LINK_MAC_SIZE) != 0);
 }
 
+int plan_refuse_damage(const struct plan *plan, struct cni_error *err)
+{
+	const struct change *damage = plan_find_damage(plan);
+
+	if (!damage)
+		return 0;
+	if (interface_is_containers(&damage->entry))
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "the host's end %s of the container's veth: %s",
+				     damage->at.name, damage->missing);
+	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+			     "interface %s of the host: %s; the next ADD or `bpf-portmap repair`"
+			     " repairs it",
+			     damage->at.name, damage->missing);
+}
+
 static int settle_locked(struct host *host, const struct look_at *at, struct plan *plan,
 			 struct cni_error *err)
 {
@@ -99,7 +115,8 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 
 	/* The look before the lock may be older than what another process has done meanwhile. */
 	if (lock < 0 || address_list_read(&host->addresses, err) ||
-	    host_plan(&look, plan, host, at, err))
+	    host_plan(&look, plan, host, at, err) ||
+	    (at->refuses_damage && plan_refuse_damage(plan, err)))
 		return -1;
 	plan->needs_witness = look.network_is_new;
 	return apply_plan(host, &look, plan, err);
@@ -115,7 +132,8 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	if (host_look(&look, host, &first, err))
 		return -1;
 	if (!look.has_news_of_networks) {
-		if (plan_make(plan, &look.found, err))
+		if (plan_make(plan, &look.found, err) ||
+		    (at->refuses_damage && plan_refuse_damage(plan, err)))
 			return -1;
 		if (!plan->count && host_addresses_are_written(&host->datapath.objects,
 							       &host->addresses, plan->excluded))
@@ -141,20 +159,4 @@ void network_has_container(const struct host *host, const struct container *cont
 	entry.witness = record.owner;
 	if (network_write(objects, &key, &entry, &failure))
 		warning("%s", cni_error_message(&failure));
-}
-
-int plan_refuse_damage(const struct plan *plan, struct cni_error *err)
-{
-	const struct change *damage = plan_find_damage(plan);
-
-	if (!damage)
-		return 0;
-	if (interface_is_containers(&damage->entry))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the host's end %s of the container's veth: %s",
-				     damage->at.name, damage->missing);
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "interface %s of the host: %s; the next ADD or `bpf-portmap repair`"
-			     " repairs it",
-			     damage->at.name, damage->missing);
 }

@@ -19,6 +19,7 @@ struct look_at {
 	bool veths;                        /* containers' veths, too */
 	bool veth_hooks;                   /* and what hangs there */
 	bool stops_at_news;                /* looks at no interface if there is news of networks */
+	bool refuses_damage;               /* host_settle() fails for it and changes nothing */
 };
 
 /* A look, and what it points into. Begins as {0}. */

@@ -180,18 +180,14 @@ static int require_datapath(struct host *host, struct cni_error *err)
 static int verify_programs(struct host *host, const struct container *container,
 			   struct cni_error *err)
 {
-	const struct look_at at = {.container = container, .entries = true};
-	cleanup_look struct host_look look = {0};
-	cleanup_plan struct plan plan = {0}, done = {0};
+	const struct look_at at = {.container = container, .entries = true, .refuses_damage = true};
+	cleanup_plan struct plan plan = {0};
+	int result = host_settle(host, &at, &plan, err);
 
-	if (host_plan(&look, &plan, host, &at, err))
-		return -1;
 	plan_warn(&plan);
-	if (plan_refuse_damage(&plan, err) || host_settle(host, &at, &done, err))
-		return -1;
-	if (plan.unmatched_uplinks && !container_wants_nothing(container))
+	if (!result && plan.unmatched_uplinks && !container_wants_nothing(container))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s", plan.unmatched_uplinks);
-	return 0;
+	return result;
 }
 
 static int verify_all(struct host *host, struct container *container, struct cni_error *err)

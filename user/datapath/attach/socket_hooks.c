@@ -37,15 +37,15 @@ static bool read_link(int fd, struct bpf_link_info *info)
 }
 
 /* Its pinned link, or -1. */
-static int open_link(const struct datapath *datapath, enum socket_program program)
+static int open_link(const struct datapath *datapath, enum socket_program program,
+		     struct bpf_link_info *info)
 {
 	char path[LINK_PATH_SIZE];
-	struct bpf_link_info info;
 	int fd;
 
 	link_path(datapath, program, path);
 	fd = bpf_obj_get(path);
-	if (fd < 0 || read_link(fd, &info))
+	if (fd < 0 || read_link(fd, info))
 		return fd;
 	close(fd);
 	return -1;
@@ -53,7 +53,8 @@ static int open_link(const struct datapath *datapath, enum socket_program progra
 
 static bool is_attached(const struct datapath *datapath, enum socket_program program)
 {
-	cleanup_close int fd = open_link(datapath, program);
+	struct bpf_link_info info;
+	cleanup_close int fd = open_link(datapath, program, &info);
 
 	return fd >= 0;
 }
@@ -201,10 +202,10 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 			  " \"reserveHostPorts\", or `bpf-portmap repair`, attaches it";
 
 	for_each_socket_program (program, purpose) {
-		cleanup_close int fd = open_link(datapath, program);
 		struct bpf_link_info info;
+		cleanup_close int fd = open_link(datapath, program, &info);
 
-		if (fd < 0 || !read_link(fd, &info))
+		if (fd < 0)
 			return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 					     "%s is not attached to the root of cgroup2: %s",
 					     socket_program_name(program), meaning);
@@ -278,14 +279,6 @@ int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[S
 	return 0;
 }
 
-/* Whether the link goes on with programs that are older than those that do not load. */
-static bool uses_our_maps(const struct datapath *datapath, int link)
-{
-	struct bpf_link_info info;
-
-	return read_link(link, &info) && program_uses_maps(info.prog_id, &datapath->objects);
-}
-
 void socket_hooks_refresh(const struct datapath *datapath)
 {
 	int fds[SOCKET_PROGRAM_COUNT];
@@ -300,11 +293,14 @@ void socket_hooks_refresh(const struct datapath *datapath)
 			warning("the programs at the host's sockets are not replaced: %s",
 				cni_error_message(&why));
 		for_each_socket_program (program, purpose) {
-			cleanup_close int link = open_link(datapath, program);
+			struct bpf_link_info info;
+			cleanup_close int link = open_link(datapath, program, &info);
 			int fd = fds[program];
 
-			if (link < 0 || (fd < 0 ? uses_our_maps(datapath, link)
-						: !bpf_link_update(link, fd, NULL)))
+			/* Older programs go on where the new ones do not load. */
+			if (link < 0 ||
+			    (fd < 0 ? program_uses_maps(info.prog_id, &datapath->objects)
+				    : !bpf_link_update(link, fd, NULL)))
 				continue;
 			link_path(datapath, program, path);
 			unlink(path);

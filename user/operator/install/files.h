@@ -38,7 +38,7 @@ void directory_close(struct directory *directory);
 void directory_path(const struct directory *directory, const char *name, char path[PATH_MAX]);
 
 /* Lets one run at a time change files that belong together. *lock begins as -1; it ends with its
- * process. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN after ten seconds. */
+ * process. CNI_ERROR_IO, CNI_ERROR_TRY_AGAIN as of lock_wait(). */
 int directory_lock(const struct directory *directory, int *lock, struct cni_error *err);
 void directory_unlock(const struct directory *directory, int *lock);
 
