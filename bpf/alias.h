@@ -13,35 +13,42 @@
 
 #define ALIAS_SECONDS 2
 
-/* Returns the count of ports in use towards one port of one server. owner {0, 0}: by all. */
-INLINE struct port_share *port_share_of(const struct connection_key *external,
-					const struct owner *owner)
+/* Counts of the ports in use towards one port of one server */
+struct port_shares {
+	struct port_share *all, *mine; /* of all owners, and of one */
+};
+
+INLINE struct port_shares port_shares_of(const struct connection_key *external,
+					 const struct owner *owner)
 {
-	__u64 hash = share_hash(owner);
+	__u64 hash = SINGLE(meta)->port_seed;
+	struct port_shares shares;
 	__u32 place;
 
 	hash = hash_mix(hash, address_halves(external->outside)[0]);
 	hash = hash_mix(hash, address_halves(external->outside)[1]);
 	hash = hash_mix(hash, address_halves(external->inside)[0]);
 	hash = hash_mix(hash, address_halves(external->inside)[1]);
-	place = hash_mix(hash, (__u64)external->outside_port << 8 | external->protocol) % SHARES;
-	return bpf_map_lookup_elem(&port_shares, &place);
+	hash = hash_mix(hash, (__u64)external->outside_port << 8 | external->protocol);
+	place = hash % SHARES;
+	shares.all = bpf_map_lookup_elem(&port_shares, &place);
+	place = share_hash(hash, owner) % SHARES;
+	shares.mine = bpf_map_lookup_elem(&port_shares, &place);
+	return shares;
 }
 
 INLINE void port_share_count(const struct connection_key *external, const struct owner *owner,
 			     __s32 by)
 {
-	const struct owner all = {};
-	struct port_share *share;
+	struct port_shares shares;
 
 	if (!owner->slot)
 		return;
-	share = port_share_of(external, &all);
-	if (share)
-		__sync_fetch_and_add(&share->ports, by);
-	share = port_share_of(external, owner);
-	if (share)
-		__sync_fetch_and_add(&share->ports, by);
+	shares = port_shares_of(external, owner);
+	if (shares.all)
+		__sync_fetch_and_add(&shares.all->ports, by);
+	if (shares.mine)
+		__sync_fetch_and_add(&shares.mine->ports, by);
 }
 
 /* Inserts the draft's alias. False: another connection has that tuple. */

@@ -62,6 +62,12 @@ INLINE bool connection_has_owner(const struct connection *connection)
 	return connection->kind != FLOW_HOST && connection->kind != FLOW_FOREIGN;
 }
 
+/* Returns whether it is a container's whose packets we translate. */
+INLINE bool connection_is_translated(const struct connection *connection)
+{
+	return connection->kind == FLOW_MASQUERADE || connection->kind == FLOW_MAPPING;
+}
+
 INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
 {
 	return idle_seconds(now, connection->last_seen);

@@ -124,7 +124,8 @@ GLOBAL_FUNCTION enum admission draft_move_port(void)
 	}
 	if (admission != ADMISSION_OK)
 		return admission;
-	if (!draft_take_tuple(draft, TAKE_IDLE)) {
+	draft_fill_alias(draft);
+	if (!draft_take_tuple(TAKE_IDLE)) {
 		connection_end(&draft->key, draft->connection.id);
 		return ADMISSION_TAKEN;
 	}

@@ -23,20 +23,17 @@ INLINE struct connection *connection_confirmed(const struct tuple *tuple, enum w
 	return connection && !(connection->state & STATE_UNCONFIRMED) ? connection : NULL;
 }
 
-INLINE __u8 kind_inwards(const struct tuple *tuple)
-{
-	const struct connection *back = connection_confirmed(tuple, INWARDS);
-
-	return back ? back->kind : 0;
-}
-
 /* Returns whether the connection's other direction is translated: a container's request through a
- * mapping (the other container is to see its address), or a reply to a masqueraded container. */
+ * mapping (the other container is to see its address), or a reply to a masqueraded container. The
+ * inside of both is a container or, where clients of a mapping are masqueraded, anyone. */
 INLINE bool translated_on_return(const struct tuple *tuple)
 {
-	__u8 kind = kind_inwards(tuple);
+	const struct connection *back;
 
-	return kind == FLOW_MAPPING || kind == FLOW_MASQUERADE;
+	if (!endpoint_is_likely(tuple->destination) && !noticed_has(masquerade_all, 0))
+		return false;
+	back = connection_confirmed(tuple, INWARDS);
+	return back && connection_is_translated(back);
 }
 
 INLINE const struct endpoint *masquerading_endpoint(const struct packet *packet)
@@ -166,9 +163,12 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
 	const struct endpoint *sender = flow->sender, *receiver = flow->receiver;
+	const struct connection *back = NULL;
 	bool hairpin;
 
-	if (receiver && kind_inwards(&packet->tuple) == FLOW_MAPPING)
+	if (receiver)
+		back = connection_confirmed(&packet->tuple, INWARDS);
+	if (back && back->kind == FLOW_MAPPING)
 		return snat_begin(flow->skb, packet, &receiver->owner, false, flow->translation);
 	if (!sender) {
 		direct_confirm(packet);

@@ -143,11 +143,6 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
-INLINE bool connection_is_translated(const struct connection *connection)
-{
-	return connection->kind == FLOW_MASQUERADE || connection->kind == FLOW_MAPPING;
-}
-
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
  * its container none begins to, and what is attached there must see the packets: then both
  * directions go through the stack. Nor may an ICMP error of another container. */

@@ -71,7 +71,8 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	draft = draft_begin(packet, OUTWARDS, &nobody, kind, STATE_CHARGED_OUT);
 	if (host_replies_are_mapped(scratch))
 		return 0;
-	if (!draft_take_tuple(draft, kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
+	draft_fill_alias(draft);
+	if (!draft_take_tuple(kind == FLOW_HOST ? TAKE_FOR_HOST : TAKE_IDLE) &&
 	    (kind != FLOW_HOST || !host_move_port(skb, packet, scratch)))
 		return 0;
 	if (draft_admit() == ADMISSION_OK)

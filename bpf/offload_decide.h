@@ -30,7 +30,7 @@
 INLINE bool offload_concerns(enum protocol protocol, const struct connection *connection)
 {
 	return (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) &&
-	       (connection->kind == FLOW_MAPPING || connection->kind == FLOW_MASQUERADE);
+	       connection_is_translated(connection);
 }
 
 INLINE enum fast_path offload_mode(const struct owner *owner)
@@ -74,7 +74,7 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
 		connection_stay_in_stack(connection);
 	else if (connection->leave[OUTWARDS].left_stack != now &&
-		 (has_path || owner_sends_by(&connection->owner, skb->ingress_ifindex)))
+		 (has_path || skb->ingress_ifindex == owner_gateway(&connection->owner)))
 		offload_note(connection, OUTWARDS, now);
 	return 0;
 }

@@ -61,12 +61,6 @@ INLINE __u32 owner_gateway(const struct owner *owner)
 	return slot ? slot->gateway : 0;
 }
 
-/* A container on two networks may send by the other one, where we may have no program. */
-INLINE bool owner_sends_by(const struct owner *owner, __u32 ifindex)
-{
-	return ifindex == owner_gateway(owner);
-}
-
 INLINE bool owner_equal(const struct owner *a, const struct owner *b)
 {
 	return a->slot == b->slot && a->generation == b->generation;

@@ -124,7 +124,7 @@ INLINE void sip_take(struct sip_state *state, __u64 word)
 }
 
 /* SipHash-1-3 of the source and the owner, with the host's secret as the key. */
-GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct owner *owner)
+GLOBAL_FUNCTION __u64 port_order_start(const struct connection_key *key, const struct owner *owner)
 {
 	__u64 secret = SINGLE(meta)->port_seed;
 	struct sip_state state;
@@ -134,8 +134,8 @@ GLOBAL_FUNCTION __u64 port_order_start(const struct tuple *key, const struct own
 	state = (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
 				   secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
 	for (int i = 0; i < 2; i++)
-		sip_take(&state, address_halves(key->source)[i]);
-	sip_take(&state, (__u64)key->source_port << 32 | key->protocol);
+		sip_take(&state, address_halves(key->inside)[i]);
+	sip_take(&state, (__u64)key->inside_port << 32 | key->protocol);
 	sip_take(&state, (__u64)owner->generation << 32 | owner->slot);
 	state.c ^= 0xff;
 	for (int i = 0; i < 3; i++)
@@ -159,7 +159,6 @@ GLOBAL_FUNCTION bool port_order_of(const struct tuple *key, const struct owner *
 {
 	if (!key || !owner || !set || !order)
 		return false;
-	order->start = port_order_start(key, owner);
 	order->own = key->source_port;
 	order->next = 0;
 	order->number = PORTS_OF_ECHO;

@@ -155,6 +155,55 @@ GLOBAL_FUNCTION bool route_source(struct __sk_buff *skb, const struct packet *pa
 	return !address_is_unset(address->bytes);
 }
 
+/* What route_source() has found for a server, valid in the same tick of the clock: 1 to 10 ms */
+struct route_answer {
+	__u64 tick;
+	__u8 destination[16];
+	__u8 source[16];
+	__u32 ifindex;
+	__u16 port;
+	enum protocol protocol;
+	__u8 reserved;
+} __attribute__((aligned(8)));
+
+#define ROUTE_ANSWERS 64
+
+ARRAY_OF(route_answers, BPF_MAP_TYPE_PERCPU_ARRAY, struct route_answer, ROUTE_ANSWERS);
+
+/* Does the same for a connection that begins. Many may begin at once to the same server (DNS), and
+ * for each the kernel looks through all IPv6 addresses of the host. */
+GLOBAL_FUNCTION bool route_source_to_begin(struct __sk_buff *skb, const struct packet *packet,
+					   __u32 ifindex, struct address *address)
+{
+	__u64 tick = bpf_ktime_get_coarse_ns();
+	struct route_answer *answer;
+	const struct tuple *tuple;
+	__u32 place;
+
+	if (!packet || !address)
+		return false;
+	tuple = &packet->tuple;
+	place = hash_mix(0, address_halves(tuple->destination)[1]) % ROUTE_ANSWERS;
+	answer = bpf_map_lookup_elem(&route_answers, &place);
+	if (!answer)
+		return false;
+	if (answer->tick == tick && answer->ifindex == ifindex &&
+	    answer->port == tuple->destination_port && answer->protocol == tuple->protocol &&
+	    address_equal(answer->destination, tuple->destination)) {
+		address_copy(address->bytes, answer->source);
+		return true;
+	}
+	if (!route_source(skb, packet, ifindex, address))
+		return false;
+	answer->tick = tick;
+	answer->ifindex = ifindex;
+	answer->port = tuple->destination_port;
+	answer->protocol = tuple->protocol;
+	address_copy(answer->destination, tuple->destination);
+	address_copy(answer->source, address->bytes);
+	return true;
+}
+
 /* Routing says the same of an address of this host and one without a route: then the record of ADD,
  * CHECK and attach decides. ifindex: an interface that forwards. */
 GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet *packet,
@@ -181,7 +230,7 @@ GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet
 
 enum socket_found {
 	SOCKET_NONE,
-	SOCKET_UNCONNECTED, /* a TCP listener, or an unconnected UDP socket */
+	SOCKET_UNCONNECTED, /* a TCP listener, or a UDP socket of either kind */
 	SOCKET_LINGERING,   /* in TIME_WAIT, was connected to the packet's sender */
 	SOCKET_CONNECTED,   /* to the packet's sender */
 };
@@ -208,7 +257,7 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 		query.ipv6.sport = bpf_htons(tuple->source_port);
 		query.ipv6.dport = bpf_htons(tuple->destination_port);
 	}
-	/* Two calls and two reads: the verifier allows one pointer type at each. */
+	/* Two calls: the verifier allows one pointer type at each. */
 	if (tuple->protocol == PROTOCOL_TCP) {
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
 		if (!socket)
@@ -219,14 +268,11 @@ GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struc
 		bpf_sk_release(socket);
 		return found;
 	}
-	if (tuple->protocol == PROTOCOL_UDP) {
-		socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
-		if (!socket)
-			return SOCKET_NONE;
-		found = socket->state == BPF_TCP_ESTABLISHED ? SOCKET_CONNECTED
-							     : SOCKET_UNCONNECTED;
-		bpf_sk_release(socket);
-		return found;
-	}
-	return SOCKET_NONE;
+	if (tuple->protocol != PROTOCOL_UDP)
+		return SOCKET_NONE;
+	socket = bpf_sk_lookup_udp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);
+	if (!socket)
+		return SOCKET_NONE;
+	bpf_sk_release(socket);
+	return SOCKET_UNCONNECTED;
 }

@@ -11,7 +11,7 @@
 
 /* The order in which a masqueraded connection tries ports (port_choice.h) */
 struct port_order {
-	__u64 start;         /* from the connection's hash */
+	__u64 start;         /* of all but the own one: from the connection's hash */
 	__u32 number : 31;   /* of ports in the set */
 	__u32 keeps_own : 1; /* the container's own port may be kept */
 	__u16 own;

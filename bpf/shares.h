@@ -56,17 +56,18 @@ INLINE struct share *share_of(const struct owner *owner)
 	return share;
 }
 
-/* Salted, so that outsiders cannot produce collisions. */
-INLINE __u64 share_hash(const struct owner *owner)
+/* Mixes in the owner. */
+INLINE __u64 share_hash(__u64 hash, const struct owner *owner)
 {
-	return hash_mix(SINGLE(meta)->port_seed, (__u64)owner->generation << 32 | owner->slot);
+	return hash_mix(hash, (__u64)owner->generation << 32 | owner->slot);
 }
 
-/* An IPv6 client is a whole /64. */
+/* An IPv6 client is a whole /64. Salted, so that outsiders cannot produce collisions. */
 INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
 {
 	const __u64 *halves = address_halves(client);
-	__u32 place = hash_mix(share_hash(owner), halves[address_is_ipv4(client)]) % SHARES;
+	__u64 hash = hash_mix(SINGLE(meta)->port_seed, halves[address_is_ipv4(client)]);
+	__u32 place = share_hash(hash, owner) % SHARES;
 
 	return bpf_map_lookup_elem(&client_shares, &place);
 }

@@ -63,7 +63,7 @@ GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 
 	alias = bpf_map_lookup_elem(&aliases, external);
 	if (!alias)
-		return true;
+		return take != TAKE_SPARE_ONLY;
 	id = alias->id;
 	__builtin_memcpy(key, external, sizeof(*key));
 	alias_follow(alias, key);
@@ -83,10 +83,11 @@ GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 	return true;
 }
 
-INLINE bool draft_take_tuple(struct draft *draft, enum take take)
+/* Inserts first: most tuples are free, and to look is as much work. */
+INLINE bool draft_take_tuple(enum take take)
 {
-	draft_fill_alias(draft);
-	return draft_insert_alias() || (draft_free_tuple(take) && draft_insert_alias());
+	return (take != TAKE_SPARE_ONLY && draft_insert_alias()) ||
+	       (draft_free_tuple(take) && draft_insert_alias());
 }
 
 /* Finds whether replies to the container's own port would go to it by a mapping, too: what a server
@@ -103,33 +104,32 @@ GLOBAL_FUNCTION int draft_look_for_own_port(void)
 	return 0;
 }
 
-/* Returns whether replies would go to a mapping or a host socket. The port is marked before the
- * search, so that the packets of a socket not found yet are checked. While other ports are free,
- * one that has ever been published is avoided: its container may be restarting. */
-INLINE bool snat_port_has_owner(struct __sk_buff *skb, struct scratch *scratch, enum take take)
+/* Returns whether replies would go to a mapping. While other ports are free, one that has ever been
+ * published is avoided: its container may be restarting. */
+INLINE bool snat_port_is_mapped(const struct tuple *reply, enum take take)
 {
-	const struct connection_key *external = &scratch->draft.external;
-	struct tuple *reply = &scratch->reply;
-
-	if (!packet_protocol_has_ports(external->protocol))
-		return false;
-	tuple_inwards(external, reply);
-	noticed_mark_external(reply->destination, reply->destination_port);
-	if (scratch->order.own_published && external->inside_port == scratch->draft.key.inside_port)
-		return false;
-	return (take == TAKE_FREE && portmap_is_published(reply->destination_port)) ||
-	       portmap_exists(reply) || socket_find(skb, reply) != SOCKET_NONE;
+	return take == TAKE_FREE ? portmap_is_published(reply->destination_port)
+				 : portmap_exists(reply);
 }
 
+/* Takes the draft's external port, unless replies would go to a mapping or a host socket. Sockets
+ * are searched once the port is marked, so that the packets of one not found yet are checked. */
 GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
-	bool taken;
+	struct draft *draft = &scratch->draft;
+	struct tuple *reply = &scratch->reply;
 
-	taken = bpf_map_lookup_elem(&aliases, &scratch->draft.external);
-	if (taken ? !draft_free_tuple(take) : take == TAKE_SPARE_ONLY)
+	if (!packet_protocol_has_ports(draft->external.protocol) ||
+	    (scratch->order.own_published && draft->external.inside_port == draft->key.inside_port))
+		return draft_take_tuple(take);
+	tuple_inwards(&draft->external, reply);
+	if (snat_port_is_mapped(reply, take) || !draft_take_tuple(take))
 		return false;
-	return !snat_port_has_owner(skb, scratch, take) && draft_insert_alias();
+	if (socket_find(skb, reply) == SOCKET_NONE)
+		return true;
+	alias_delete(&draft->external, draft->alias.id);
+	return false;
 }
 
 /* Returns which ports may be taken after this many tries. */
@@ -144,13 +144,15 @@ INLINE enum take snat_take_at(const struct port_order *order, __u32 tries)
 GLOBAL_FUNCTION bool draft_next_port(struct __sk_buff *skb, struct port_order *order,
 				     const struct port_set *set)
 {
-	struct scratch *scratch = scratch_get();
+	struct draft *draft = draft_get();
 	enum take take;
 
 	if (!order || !set)
 		return false;
 	for (int i = 0; i < PORT_PLACES_A_ROUND && order->next < order->places; i++) {
-		scratch->draft.external.inside_port = port_at(order, set, order->next);
+		if (order->next == order->keeps_own) /* the first that is not the own one */
+			order->start += port_order_start(&draft->key, &draft->alias.owner);
+		draft->external.inside_port = port_at(order, set, order->next);
 		take = snat_take_at(order, order->next++);
 		if (draft_take_port(skb, take))
 			return true;
@@ -176,31 +178,30 @@ GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 	struct scratch *scratch = scratch_get();
 	struct port_order *order = &scratch->order;
 	struct owner *owner = &scratch->draft.alias.owner;
-	const struct owner everybody = {};
-	struct port_share *mine, *all;
-	__u32 reserve;
+	struct port_shares shares;
+	__u32 reserve, none_left;
 	bool small;
 
-	mine = port_share_of(&scratch->draft.external, owner);
-	all = port_share_of(&scratch->draft.external, &everybody);
-	if (!packet || !mine || !all ||
+	shares = port_shares_of(&scratch->draft.external, owner);
+	if (!packet || !shares.mine || !shares.all ||
 	    !port_order_of(&packet->tuple, owner, port_set_of(owner), order))
 		return false;
+	none_left = shares.mine->none_left;
 	order->keeps_own |= order->own_published;
-	order->start += mine->none_left * 0x9e3779b97f4a7c15ULL;
+	order->start = none_left * 0x9e3779b97f4a7c15ULL;
 	small = order->number < SMALL_SET; /* first come, first served */
 	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;
 	reserve = order->number / RESERVED_PART;
-	order->share_used =
-		!small && mine->ports > reserve && all->ports + reserve >= order->number;
-	return mine->none_left != clock_second() || (!small && !order->share_used);
+	order->share_used = !small && shares.mine->ports > reserve &&
+			    shares.all->ports + reserve >= order->number;
+	return none_left != clock_second() || (!small && !order->share_used);
 }
 
 GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct scratch *scratch = scratch_get();
 	const struct port_set *set;
-	struct port_share *mine;
+	struct port_shares shares;
 	bool found = false;
 
 	if (!packet || !draft_order_ports(packet))
@@ -209,9 +210,9 @@ GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packe
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)
 		found = draft_next_port(skb, &scratch->order, set);
 	if (!found) {
-		mine = port_share_of(&scratch->draft.external, &scratch->draft.alias.owner);
-		if (mine) /* also changes the order of the next attempt */
-			mine->none_left = clock_second();
+		shares = port_shares_of(&scratch->draft.external, &scratch->draft.alias.owner);
+		if (shares.mine) /* also changes the order of the next attempt */
+			shares.mine->none_left = clock_second();
 		return false;
 	}
 	snat_count_tries(scratch->order.next);
@@ -262,7 +263,7 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 	/* A process of this host sends by lo to a container (loopback.h). */
 	if (ifindex == LOOPBACK_IFINDEX)
 		ifindex = owner_gateway(&begun->owner);
-	return route_source(skb, packet, ifindex, chosen);
+	return route_source_to_begin(skb, packet, ifindex, chosen);
 }
 
 /* owner: the container. outward: a connection that it begins, which gets the host's address; else

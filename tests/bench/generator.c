@@ -6,7 +6,7 @@
  * usage: generator INTERFACE MAC SOURCE DESTINATION PORT [--flows N] [--first FLOW]
  *            [--to-many] [--size BYTES] [--pace PER-SECOND]
  *            --count PACKETS | --seconds S --sink NAME | --arrivals N --sink NAME
- *   --flows     number of flows, used in turn; sources vary (with --to-many destinations), 32,768
+ *   --flows     number of flows, used in turn; sources vary (with --to-many destinations), 16,384
  *               flows for each address, from the given one upwards
  *   --first     the first flow, to have others than before
  *   --size      of the Ethernet frame without its checksum; more if the headers need it

@@ -2,7 +2,9 @@
 /* generator.h - what generator.c passes to generator.bpf.c; included after the headers' types. */
 #pragma once
 
-#define GENERATOR_PORTS 32768 /* flows that differ by their source port alone */
+/* Flows that differ by their source port alone: half of the 31,744 ports that masquerading has by
+ * default towards one port of one server, so that none is refused. */
+#define GENERATOR_PORTS 16384
 #define GENERATOR_FIRST_PORT 1024
 
 struct generator_headers4 {

@@ -11,6 +11,8 @@ for flows in 1 1000 30000 100000; do
 	each_family row "cost_unmasquerade_$flows" ns lower \
 		"our programs, an answer to a masqueraded packet, flows: $flows"
 done
+each_family row cost_in_new ns lower 'our programs, a packet to a mapped port that begins a flow'
+each_family row cost_masquerade_new ns lower 'our programs, a masqueraded packet that begins a flow'
 each_family row cost_tcp_in_30000 ns lower 'our programs, a TCP packet to a mapped port, flows: 30000'
 each_family row cost_tcp_out_30000 ns lower 'our programs, a TCP packet from a mapped port, flows: 30000'
 each_family row cost_to_host ns lower 'our programs, a packet to the host itself, tuples: 30000'
@@ -70,6 +72,9 @@ packet_cost() {
 	cost_of_ways "cost_masquerade_$1" udp masqueraded from_container to_uplink
 	cost_of_ways "cost_unmasquerade_$1" udp 'answer to masqueraded' from_uplink to_container
 	[ "$1" = 30000 ] || return 0
+	cost off cost_in_new "from_uplink ipv$family udp to a mapped port, new"
+	cost off cost_masquerade_new "from_container ipv$family udp masqueraded, new" \
+		"to_uplink ipv$family udp masqueraded, new"
 	cost off cost_to_host "from_uplink ipv$family udp to the host"
 	cost off cost_of_host "to_uplink ipv$family udp of the host"
 	cost off cost_forwarded "from_uplink ipv$family udp forwarded" "to_uplink ipv$family udp forwarded"

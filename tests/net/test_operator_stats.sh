@@ -76,7 +76,7 @@ test_operator_stats_checks() {
 	ip link set cni0 address 02:00:00:00:00:77
 	by_hand 0 stats --prometheus --checks
 	expect_equal 2 "$(status_of way)"
-	expect_equal 1 "$(status_of bridge)"
+	expect_equal 1 "$(status_of settled)"
 }
 
 # nothing is loaded

@@ -58,9 +58,9 @@ static inline uint64_t place_mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static inline uint64_t place_mix_owner(uint64_t seed, const struct owner *owner)
+static inline uint64_t place_mix_owner(uint64_t hash, const struct owner *owner)
 {
-	return place_mix(seed, (uint64_t)owner->generation << 32 | owner->slot);
+	return place_mix(hash, (uint64_t)owner->generation << 32 | owner->slot);
 }
 
 /* Indices in client_shares and port_shares; owner {0, 0}: of all owners. */
@@ -68,19 +68,18 @@ static inline uint32_t client_place(uint64_t seed, const struct owner *owner, co
 {
 	uint64_t half = address_half(client, address_is_ipv4(client));
 
-	return (uint32_t)(place_mix(place_mix_owner(seed, owner), half) % SHARES);
+	return (uint32_t)(place_mix_owner(place_mix(seed, half), owner) % SHARES);
 }
 
 static inline uint32_t port_place(uint64_t seed, const struct connection_key *external,
 				  const struct owner *owner)
 {
-	uint64_t hash = place_mix_owner(seed, owner);
+	uint64_t hash = seed;
 
 	for (int half = 0; half < 2; half++)
 		hash = place_mix(hash, address_half(external->outside, half));
 	for (int half = 0; half < 2; half++)
 		hash = place_mix(hash, address_half(external->inside, half));
-	return (uint32_t)(place_mix(hash,
-				    (uint64_t)external->outside_port << 8 | external->protocol) %
-			  SHARES);
+	hash = place_mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
+	return (uint32_t)((owner->slot ? place_mix_owner(hash, owner) : hash) % SHARES);
 }

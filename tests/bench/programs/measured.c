@@ -46,10 +46,12 @@ int side_port(enum side side, const struct world *world)
 {
 	switch (world->population) {
 	case MAPPINGS:
+	case NEW_MAPPINGS:
 	case FAST_MAPPINGS:
 	case FAST_SENT:
 		return sides[side].mapping_port;
 	case MASQUERADES:
+	case NEW_MASQUERADES:
 	case FAST_MASQUERADES:
 		return sides[side].masquerade_port;
 	default:

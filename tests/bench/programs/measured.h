@@ -27,6 +27,8 @@ enum population {
 	FAST_MASQUERADES,
 	FAST_SENT, /* packets of FAST_MAPPINGS that have skipped it */
 	NO_FLOWS,
+	NEW_MAPPINGS, /* each packet begins one, and the table evicts another */
+	NEW_MASQUERADES,
 };
 
 struct world {

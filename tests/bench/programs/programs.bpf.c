@@ -67,14 +67,19 @@ static __always_inline bool write_peer(struct __sk_buff *skb, __u32 flow)
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	__be16 *address = data + (traffic.address_offset & 0x7f);
 	__be16 *port = data + (traffic.port_offset & 0x7f);
+	__be16 new_address = bpf_htons(PEER_ADDRESS(flow)), new_port = bpf_htons(PEER_PORT(flow));
 
 	if ((void *)(address + 1) > end || (void *)(port + 1) > end)
 		return false;
+	if (traffic.few_servers) {
+		new_address = bpf_htons(SERVER_ADDRESS(flow));
+		new_port = bpf_htons(OWN_PORT(flow));
+	}
 	if (skb->protocol == bpf_htons(0x0800) &&
 	    data + IPV4_CHECKSUM_OFFSET + sizeof(__be16) <= end)
-		correct_checksum(data, *address, bpf_htons(PEER_ADDRESS(flow)));
-	*address = bpf_htons(PEER_ADDRESS(flow));
-	*port = bpf_htons(PEER_PORT(flow));
+		correct_checksum(data, *address, new_address);
+	*address = new_address;
+	*port = new_port;
 	return true;
 }
 
@@ -132,7 +137,7 @@ int next_packet(struct __sk_buff *skb)
 	__builtin_memcpy(__builtin_assume_aligned(data, 8), traffic.headers, HEADERS_SIZE);
 	if (!write_peer(skb, flow))
 		return -1;
-	skb->tc_index = 0;
+	skb->tc_index = traffic.tc_index;
 	if (traffic.goes_on || traffic.own_port_offset)
 		go_on(skb, flow);
 	/* Reading the clock waits for earlier instructions. Otherwise the CPU would overlap the

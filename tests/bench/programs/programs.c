@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * programs.c - measures what a packet costs in each of the programs, in ns, by BPF_PROG_TEST_RUN.
- * Each packet is of a random flow, which earlier packets have opened. Two objects are measured in
- * turns, so that other load affects both alike.
+ * Each packet is of a random flow, which earlier packets have opened, or begins a new one. Two
+ * objects are measured in turns, so that other load affects both alike.
  */
 #include <err.h>
 #include <getopt.h>
@@ -18,6 +18,7 @@
 #define MAX_COUNTS 8
 #define MOST_WITHOUT_FLOWS 100000
 #define MOST_TRIES 5
+#define TC_ACT_SHOT 2
 #define TC_ACT_REDIRECT 7
 
 struct row {
@@ -54,6 +55,11 @@ static const struct row rows[] = {
 	{NO_FLOWS, "forwarded", {"to_uplink", UPLINK, SECOND_UPLINK, ELSEWHERE, PEER}},
 	{NO_FLOWS, "not masqueraded", {"from_container", VETH_QUIET, VETH_QUIET, QUIET, PEER}},
 	{NO_FLOWS, "not masqueraded", {"to_uplink", UPLINK, BRIDGE, QUIET, PEER}},
+	{NEW_MAPPINGS, "to a mapped port, new", {"from_uplink", UPLINK, UPLINK, PEER, HOST}},
+	{NEW_MASQUERADES,
+	 "masqueraded, new",
+	 {"from_container", VETH_ONE, VETH_ONE, CONTAINER, PEER}},
+	{NEW_MASQUERADES, "masqueraded, new", {"to_uplink", UPLINK, BRIDGE, CONTAINER, PEER}},
 };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -164,6 +170,15 @@ static void measure(size_t index, const struct world *world, struct subject *sub
 	const struct row *row = &rows[index];
 	int verdict = 0;
 
+	if (row->population > NO_FLOWS) {
+		without[index][subject->number][round] =
+			traffic_measure_new(subject, world, &row->hop, NULL, &verdict);
+		with[index][subject->number][round] =
+			traffic_measure_new(subject, world, &row->hop, row->hop.program, &verdict);
+		if (verdict == TC_ACT_SHOT)
+			errx(1, "%s: the last packet was dropped", row->says);
+		return;
+	}
 	for (int tries = 0; tries < MOST_TRIES; tries++) {
 		if (traffic_is_stale(subject, world))
 			subject_renew(subject, world);
@@ -236,7 +251,7 @@ static void measure_all(uint32_t flows)
 {
 	struct world world = {.flows = flows};
 
-	for (world.population = MAPPINGS; world.population <= NO_FLOWS; world.population++)
+	for (world.population = MAPPINGS; world.population <= NEW_MASQUERADES; world.population++)
 		for (int kind = 0; kind < 4; kind++) {
 			world.ipv6 = kind >= 2;
 			world.udp = kind % 2 == 0;

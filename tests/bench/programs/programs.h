@@ -9,6 +9,10 @@
 #define PEER_ADDRESS(flow) ((flow)&0xffff)
 #define PEER_PORT(flow) (1024 + ((flow) >> 16))
 
+/* A new masqueraded flow's: few servers, with a port of the container for each flow */
+#define SERVER_ADDRESS(flow) ((flow) >> 14 & 0xffff)
+#define OWN_PORT(flow) (1024 + ((flow)&0x3fff))
+
 /* What the next hook on the way needs of a packet after a program. */
 struct passed {
 	__u16 tc_index;
@@ -29,4 +33,6 @@ struct traffic {
 	__u32 goes_on;      /* 1: a packet has the tc_index of the last hook */
 	__u32 passes_on;    /* 1: keep it for the next one */
 	__u32 in_order;     /* 1: one flow after the other; 0: random */
+	__u32 tc_index;     /* of each packet that does not go on */
+	__u32 few_servers;  /* 1: SERVER_ADDRESS and, at port_offset, OWN_PORT */
 };

@@ -23,6 +23,7 @@
 #include "packet/frame.h"
 #include "operations.h"
 #include "programs.h"
+#include "tc_index_values.h"
 #include "tests/programs.skel.h"
 
 #define TC_ACT_REDIRECT 7
@@ -75,7 +76,8 @@ static bool is_outward(const struct hop *hop)
 
 static bool is_masqueraded(const struct world *world)
 {
-	return world->population == MASQUERADES || world->population == FAST_MASQUERADES;
+	return world->population == MASQUERADES || world->population == FAST_MASQUERADES ||
+	       world->population == NEW_MASQUERADES;
 }
 
 /* Whether the packet is of the side that began the flow */
@@ -233,12 +235,28 @@ static bool pass_turn(const struct subject *subject, const struct world *world, 
 	       request;
 }
 
+/* Begins as many flows as there are half-open places, so that each later one evicts another. */
+static void fill_half_open(struct subject *subject, const struct world *world)
+{
+	const struct hop *hop = is_masqueraded(world) ? &from_inside[1] : &from_outside[0];
+	uint32_t places =
+		bpf_map__max_entries(bpf_object__find_map_by_name(subject->object, "half_open"));
+	int verdict;
+
+	while (subject->fresh < places)
+		traffic_measure_new(subject, world, hop, hop->program, &verdict);
+}
+
 void traffic_open(struct subject *subject, const struct world *world)
 {
 	bool fast = true;
 	int turn;
 
 	subject->opened = seconds_now();
+	if (world->population >= NEW_MAPPINGS) {
+		fill_half_open(subject, world);
+		return;
+	}
 	for (uint32_t first = 0; first < world->flows; first += BATCH)
 		for (turn = 0; turn < TURNS; turn++)
 			pass_turn(subject, world, first, turn);
@@ -291,6 +309,28 @@ uint32_t traffic_measure(const struct subject *subject, const struct world *worl
 	run(&frame, hop, 2 * between(100, world->flows, 100000), verdict);
 	traffic->in_order = 0;
 	return run(&frame, hop, between(20000, 2 * world->flows, 100000), verdict);
+}
+
+uint32_t traffic_measure_new(struct subject *subject, const struct world *world,
+			     const struct hop *hop, const char *program, int *verdict)
+{
+	struct traffic *traffic = &driver->bss->traffic;
+	struct frame frame = {0};
+
+	build_frame(&frame, hop, world, 0);
+	set_traffic(subject, world, hop, &frame);
+	set_program(subject, program);
+	traffic->in_order = 1;
+	traffic->first = subject->fresh;
+	if (is_masqueraded(world)) {
+		traffic->few_servers = 1;
+		traffic->port_offset = (uint32_t)frame.transport;
+	}
+	if (is_outward(hop))
+		traffic->tc_index = TC_INDEX_OURS | TC_INDEX_VERIFIED;
+	if (program)
+		subject->fresh += world->flows;
+	return run(&frame, hop, world->flows, verdict);
 }
 
 void traffic_count_hop(const struct subject *subject, const struct world *world,

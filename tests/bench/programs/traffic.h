@@ -15,7 +15,8 @@ struct hop {
 struct subject {
 	struct bpf_object *object;
 	uint32_t number;
-	double opened; /* when the flows were last opened */
+	double opened;  /* when the flows were last opened */
+	uint32_t fresh; /* the first flow that no packet has begun yet */
 };
 
 /* Makes room for so many flows of each subject. */
@@ -31,6 +32,10 @@ void traffic_open(struct subject *subject, const struct world *world);
 void traffic_count(struct subject *subject, const struct world *world);
 void traffic_count_hop(const struct subject *subject, const struct world *world,
 		       const struct hop *hop);
+
+/* Nanoseconds for a packet that begins a flow. */
+uint32_t traffic_measure_new(struct subject *subject, const struct world *world,
+			     const struct hop *hop, const char *program, int *verdict);
 
 /* Whether the programs will soon pass packets of the flows to the IP stack again. */
 bool traffic_is_stale(const struct subject *subject, const struct world *world);
