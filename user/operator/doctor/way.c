@@ -148,13 +148,28 @@ static void look_at_other_mac(const struct passage *way)
 /* gVisor takes the addresses of the interface into a network stack of its own, and Kata Containers
  * hand its frames to a virtual machine. The namespace then tells nothing about routes and sockets.
  */
-static bool has_own_stack(struct netlink *inside, const uint8_t *container)
+static bool shows_no_sockets(struct netlink *inside, const uint8_t *container)
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct link tap = {0};
 
 	return !local_address_exists(inside, container) ||
 	       (!link_get(inside, 0, "tap0_kata", &tap, &ignored) && tap.ifindex);
+}
+
+/* Once for each family of a container. */
+static bool has_own_stack(const struct passage *way)
+{
+	struct inside *inside = doctor_inside(way->doctor, way->subject);
+	bool ipv4 = way->subject->ipv4;
+
+	if (!inside->stack_is_known[ipv4]) {
+		cleanup_netlink struct netlink *socket = doctor_enter(way->doctor, way->subject);
+
+		inside->has_own_stack[ipv4] = !socket || shows_no_sockets(socket, way->container);
+		inside->stack_is_known[ipv4] = true;
+	}
+	return inside->has_own_stack[ipv4];
 }
 
 static void say_own_stack(const struct passage *way)
@@ -229,10 +244,9 @@ static void look_inside(const struct passage *way)
 		    "%s in %s is down", link->name, who);
 		return;
 	}
-	inside = doctor_enter(way->doctor, way->subject);
-	if (!inside || has_own_stack(inside, way->container))
+	if (has_own_stack(way))
 		say_own_stack(way);
-	else
+	else if ((inside = doctor_enter(way->doctor, way->subject)))
 		look_at_route_back(way, inside, link);
 }
 
@@ -333,7 +347,6 @@ void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis)
 {
 	const struct passage way = passage_of(doctor, subject, diagnosis);
-	cleanup_netlink struct netlink *inside = NULL;
 	cleanup_error struct cni_error err = {0};
 	const struct socket_list *sockets;
 	enum listening listening;
@@ -353,8 +366,7 @@ void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 		look_at_backlog(&way, sockets);
 		return;
 	}
-	inside = doctor_enter(doctor, subject);
-	if (inside && !has_own_stack(inside, way.container))
+	if (!has_own_stack(&way))
 		say_listening(&way, listening, where);
 }
 
