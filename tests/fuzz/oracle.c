@@ -278,11 +278,16 @@ static bool came_by_mapping(const struct question *question)
 	return record && record->value.kind == FLOW_MAPPING;
 }
 
-/* A mapped request, or an answer to a masqueraded one: the other direction is translated. */
+/* A mapped request, or an answer to a masqueraded one: the other direction is translated. Nobody
+ * looks for that where the destination never was a container and no client was masqueraded. */
 static bool is_settled(const struct question *question)
 {
+	const struct world *world = question->world;
 	const struct world_connection *record = record_towards(question);
 
+	if (!world->noticed.masquerade_all &&
+	    !world_endpoint_likely(world, question->expected->tuple.destination))
+		return false;
 	return came_by_mapping(question) || (record && record->value.kind == FLOW_MASQUERADE);
 }
 

@@ -263,30 +263,47 @@ static const char *verify_hop(const struct wire *wire, const struct frame *in,
 	return out->bytes[offset] == in->bytes[offset] - 1 ? NULL : "the TTL is not decremented";
 }
 
+/* The connection of an inward packet; a mapped one where the host's own gives way to it. */
+static const struct world_connection *record_of_sent(const struct world *world,
+						     const struct tuple *tuple,
+						     const struct expectation *expected)
+{
+	struct tuple mapped = *tuple;
+	struct connection_key key;
+	struct found_inwards in;
+
+	record_find_inwards(world, tuple, &in);
+	if (!in.record || in.record->value.kind != FLOW_HOST || !expected->takes)
+		return in.record;
+	memcpy(mapped.destination, expected->rewrite.address, sizeof(mapped.destination));
+	mapped.destination_port = expected->rewrite.port;
+	record_key_of(&mapped, INWARDS, &key);
+	return record_live(world, &key);
+}
+
 static const char *verify_sent_packet(const struct world *world, const struct visit *visit,
 				      const struct expectation *expected,
 				      const struct outcome *outcome)
 {
-	const struct world_connection *out = NULL;
-	struct found_inwards in;
+	const struct world_connection *in, *out = NULL;
 	const uint8_t *inside;
 	struct tuple tuple;
 	struct wire now;
 
 	oracle_tuple(&visit->wire, DIRECTION_IN, &tuple);
-	record_find_inwards(world, &tuple, &in);
+	in = record_of_sent(world, &tuple, expected);
 	if (visit->hook != FROM_UPLINK)
 		out = record_outwards(world, &tuple);
-	if (!may_send(in.record) && !may_send(out) && !expected->begins)
+	if (!may_send(in) && !may_send(out) && !expected->begins)
 		return "skips the stack, but is of no live connection";
 	if (visit->wire.kind == WIRE_ERROR)
 		return NULL;
 	wire_read(&outcome->frame, &now);
 	if (out && memcmp(now.outer.source, out->value.external_address, 16) != 0)
 		return "skips the stack without its connection's source";
-	inside = expected->begins      ? expected->begun.key.inside
-		 : may_send(in.record) ? in.record->key.inside
-				       : NULL;
+	inside = expected->begins ? expected->begun.key.inside
+		 : may_send(in)   ? in->key.inside
+				  : NULL;
 	if (!out && inside && memcmp(now.outer.destination, inside, 16) != 0)
 		return "skips the stack, but not to its connection's container";
 	return NULL;
