@@ -315,6 +315,7 @@ void machine_write(const struct world *world)
 	if (machine)
 		delete_fragments();
 	machine = &machines[world->size];
+	host_forget_routes(machine->skeleton->maps.route_answers);
 	write_slots(world);
 	write_policies(world);
 	write_endpoints(world);

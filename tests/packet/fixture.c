@@ -622,6 +622,7 @@ void fixture_clear_flows(void)
 void fixture_reset(void)
 {
 	skeleton->data->memos_made = 0;
+	host_forget_routes(skeleton->maps.route_answers);
 	records_clear_bits(); /* The programs never do. */
 	records_clear();
 	memset(policies, 0, sizeof(policies));

@@ -2,6 +2,8 @@
 /* host.c - makes the small host: namespaces, devices, addresses, routes, sockets. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -124,6 +127,17 @@ void host_set_forwarding(const char *device, bool on)
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/forwarding", device);
 	write_file(path, on ? "1" : "0");
+}
+
+void host_forget_routes(const struct bpf_map *answers)
+{
+	size_t size = (bpf_map__value_size(answers) + 7) / 8 * 8;
+	void *nothing = calloc((size_t)libbpf_num_possible_cpus(), size);
+
+	for (uint32_t place = 0; nothing && place < bpf_map__max_entries(answers); place++)
+		if (bpf_map_update_elem(bpf_map__fd(answers), &place, nothing, BPF_ANY))
+			err(1, "clearing %s", bpf_map__name(answers));
+	free(nothing);
 }
 
 const uint8_t *host_mac(enum device device)
