@@ -140,7 +140,7 @@ test_interleave_refused_add() {
 	meanwhile ADD late
 	each_step 23 attach_stopped_at
 	cp /run/config.one /run/config.stopped
-	each_step 139 stopped_at CHECK one
+	each_step 97 stopped_at CHECK one
 }
 
 # limit 120 s
