@@ -243,6 +243,7 @@ test_lock_stream() {
 	[ ! -e /run/failures ] || fail "DEL: $(cat /run/del?)"
 }
 
+# limit 120 s
 # a caller that blocks SIGALRM, or has a timer of its own, gets the error in the same time
 test_lock_signals_are_blocked() {
 	container_add_plain web

@@ -123,14 +123,19 @@ static void describe_holder(int fd, char text[LOCK_HOLDER_SIZE])
 			 major(status.st_dev), minor(status.st_dev), (unsigned long)status.st_ino);
 }
 
+/* After a wait in vain nobody waits once more: an ADD that fails takes a lock to clean up. */
 static int wait_until_taken(int fd, int operation, const char *what, struct cni_error *err)
 {
+	static bool in_vain;
 	char holder[LOCK_HOLDER_SIZE];
 
 	if (!flock(fd, operation | LOCK_NB) ||
-	    (errno == EWOULDBLOCK && !wait_for_lock(fd, operation)))
+	    (errno == EWOULDBLOCK && !in_vain && !wait_for_lock(fd, operation))) {
+		in_vain = false;
 		return 0;
-	if (errno != EINTR)
+	}
+	in_vain = errno == EINTR || errno == EWOULDBLOCK;
+	if (!in_vain)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot take the lock of %s: %s", what,
 				     strerror(errno));
 	describe_holder(fd, holder);
