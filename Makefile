@@ -316,12 +316,11 @@ $(BUILD)/tests/programs.bpf.o: tests/bench/programs/programs.bpf.c $(wildcard te
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
-# The programs with a count of their look-ups, insertions and deletions: programs --count. The counts
-# need registers: -O1 inlines less, and needs less stack.
+# The programs with a count of their look-ups, insertions and deletions: programs --count.
 $(BUILD)/tests/counted.bpf.o: tests/bench/programs/counted.bpf.c tests/bench/programs/operations.h \
 		$(wildcard bpf/*.c bpf/*.h include/*.h vmlinux/*.h)
 	@mkdir -p $(@D)
-	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -O1 -Itests/bench/programs -c $< -o $@
+	$(call say,CLANG,$@)$(CLANG) $(BPF_CFLAGS) -Itests/bench/programs -c $< -o $@
 
 $(BUILD)/tests/programs: $(addprefix tests/bench/programs/,programs.c measured.c traffic.c) \
 		user/datapath/load/device_layout.c \

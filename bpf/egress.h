@@ -296,9 +296,9 @@ INLINE int leave_forwarded(struct flow_context *flow, bool uplink)
 
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
-	struct translation translation = {};
+	struct translation *translation = &scratch_get()->translation;
 	struct packet packet;
-	struct flow_context flow = {.skb = skb, .packet = &packet, .translation = &translation};
+	struct flow_context flow = {.skb = skb, .packet = &packet, .translation = translation};
 	__u16 index = skb->tc_index;
 
 	if (index)
@@ -310,6 +310,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	flow.kind = packet_parse(skb, &packet, l3_offset, DIRECTION_OUT);
 	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
+	__builtin_memset(translation, 0, sizeof(*translation));
 	packet.leaving = true;
 	packet.told = index;
 	flow.sender = endpoint_find(packet.sender);

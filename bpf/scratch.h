@@ -41,7 +41,7 @@ struct scratch {
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct bpf_fib_lookup query;
 	struct leave noted;             /* the way of the stack, while a path is looked for */
-	struct translation translation; /* of a container's packet */
+	struct translation translation; /* of the packet, where the stack has no room */
 };
 
 ARRAY_OF(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct scratch, 1);

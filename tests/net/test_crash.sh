@@ -4,6 +4,17 @@
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
 # limit 120 s
+# parallel_add NUMBER: newer versions of the bridge plugin fail where somebody else changes an
+# interface while they list addresses; runtimes repeat such an ADD.
+parallel_add() {
+	local out=/run/out.$1
+	for _ in 1 2 3 4 5; do
+		! runtime add bridge "c$1" -p "$((9000 + $1)):80/tcp" >"$out" 2>&1 || return 0
+		grep -q 'type="bridge".*interrupted system call' "$out" || return 1
+	done
+	return 1
+}
+
 # 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
 # [T31][s60]
 test_crash_parallel_own_ports() {
@@ -12,7 +23,7 @@ test_crash_parallel_own_ports() {
 	before=$(state_show)
 	for number in $(seq 50); do namespace_add "c$number"; done
 	for number in $(seq 50); do
-		runtime add bridge "c$number" -p "$((9000 + number)):80/tcp" >"/run/out.$number" 2>&1 &
+		parallel_add "$number" &
 		pids+=($!)
 	done
 	for number in $(seq 50); do
