@@ -729,7 +729,7 @@ test_installer_uninstall_drop() {
 	expect_contains "$(tc filter show dev eth1 ingress)" u32
 }
 
-sockets_have_one_set() { [ -z "$(socket_hooks_show | sort | uniq -d)" ]; }
+sockets_have_one_set() { [ -z "$(socket_hooks_show | uniq -d)" ]; }
 
 container_again() {
 	runtime del clsact web 2>/run/err || true

@@ -430,7 +430,7 @@ state_show() {
 	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
 	programs_show
 	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
-	socket_hooks_show | sort | uniq -d
+	socket_hooks_show | uniq -d
 	"$build/tests/tcx" state "$pins" portmaps endpoints attachments interfaces policies
 }
 
@@ -447,10 +447,10 @@ programs_show() {
 }
 
 # socket_hooks_show [CGROUP]: the programs at the sockets of the test's processes, or of another
-# cgroup: the name of the hook, as bpftool has called it from the beginning, then the program's
+# cgroup, sorted: the name of the hook, as bpftool has called it from the beginning, then the program's
 socket_hooks_show() {
 	! has_cgroup || bpftool cgroup show "${1:-$cgroup}" | awk 'NR > 1 { print $2, $NF }' |
-		sed -E 's/^cgroup_(inet|udp)([46])_([a-z]*)/\3\2/; s/^cgroup_inet_//'
+		sed -E 's/^cgroup_(inet|udp)([46])_([a-z]*)/\3\2/; s/^cgroup_inet_//' | sort
 }
 
 # attached DEVICE ingress|egress: all programs at a hook, ours and others
