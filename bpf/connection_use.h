@@ -141,8 +141,9 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 		return VERDICT_PASS;
 	way &= 1;
 	reply = connection_is_reply(connection, way);
-	/* Noted before a path is chosen: replies without options would skip the stack, requests
-	 * with them would not. IPv6 hosts send extension headers with single packets (RFC 6946). */
+	/* This is noted before a path is chosen: replies without options would skip the stack,
+	 * requests with them would not. In IPv6 a single atomic fragment (RFC 6946) among usual
+	 * packets has an extension header, too, and must not keep the connection in the stack. */
 	if (packet->ipv4 && packet_has_options(packet) && connection->path[way] == PATH_UNDECIDED)
 		connection_stay_in_stack(connection);
 	if (key->protocol == PROTOCOL_TCP && !tcp_follow_half_open(key, connection, packet, way))

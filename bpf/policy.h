@@ -112,9 +112,8 @@ GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct a
 	return false;
 }
 
-/* Returns whether packets of the owner's container enter the IP stack there, by one of its
- * networks.
- */
+/* Returns whether the owner's container has a network whose packets enter the IP stack at this
+ * interface. */
 GLOBAL_FUNCTION bool owner_has_gateway(const struct owner *owner, __u32 gateway)
 {
 	const struct container_homes *container;

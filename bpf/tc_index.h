@@ -4,8 +4,9 @@
  *
  * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation.
  * A container's own programs can set it, so from_container clears it. Where a packet may have come
- * by an interface without that program, a flag counts only if the way of the packet is one that the
- * flag's setter lies on: entered_by_veth(), entered_by_uplink(), owner_has_gateway().
+ * by an interface without that program, a flag counts only if the packet came by an interface
+ * where the program that sets this flag has seen it: entered_by_veth(), entered_by_uplink(),
+ * owner_has_gateway().
  */
 #pragma once
 

@@ -73,9 +73,9 @@ void host_configure(const char *batch);
 /* IPv4 forwarding of packets that enter by a device. */
 void host_set_forwarding(const char *device, bool on);
 
+struct bpf_map;
 /* Clears a per-CPU array: what the programs remember, within a tick of the clock, of this host's
  * routing. */
-struct bpf_map;
 void host_forget_routes(const struct bpf_map *answers);
 
 /* The MAC of a device made by host_create(), and those behind it */
