@@ -9,6 +9,8 @@
 . "$project/tests/net/doctor.sh"
 # shellcheck source=tests/net/operator.sh
 . "$project/tests/net/operator.sh"
+# shellcheck source=tests/net/kube_proxy.sh
+. "$project/tests/net/kube_proxy.sh"
 
 # node: a host with a container at 8080, and whatever a node sets
 node() {
@@ -253,18 +255,7 @@ test_doctor_kubernetes_many() {
 		# shellcheck disable=SC2086 # words
 		container_add "many$i" bridge $ports
 	done
-	{
-		echo '*nat'
-		for ((i = 0; i < 2500; i++)); do printf ':KUBE-SVC-%d -\n:KUBE-SEP-%d -\n' $i $i; done
-		printf ':KUBE-SERVICES -\n:KUBE-NODEPORTS -\n-A PREROUTING -j KUBE-SERVICES\n'
-		for ((i = 0; i < 2500; i++)); do
-			echo "-A KUBE-SERVICES -d 10.96.$((i / 250)).$((i % 250 + 1))/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-$i"
-			echo "-A KUBE-NODEPORTS -p tcp -m tcp --dport $((30000 + i)) -j KUBE-SVC-$i"
-			echo "-A KUBE-SVC-$i -j KUBE-SEP-$i"
-			echo "-A KUBE-SEP-$i -p tcp -m tcp -j DNAT --to-destination 10.87.$((i / 250)).$((i % 250 + 1)):80"
-		done
-		printf -- '-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS\nCOMMIT\n'
-	} | iptables-nft-restore -w
+	kube_proxy_rules | iptables-nft-restore -w
 	for words in 'doctor 8080/tcp' 'doctor --no-probe' 'doctor' 'stats --prometheus --checks'; do
 		# shellcheck disable=SC2086 # words
 		"$build/tests/fill" measure "$build/bpf-portmap" $words >/run/out 2>/run/err || true

@@ -3,6 +3,9 @@
 #
 # test_foreign_nat.sh - host ports for which port mappers already have rules of iptables or nftables.
 
+# shellcheck source=tests/net/kube_proxy.sh
+. "$project/tests/net/kube_proxy.sh"
+
 # served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped
 served_by_portmap() {
 	local name=$1
@@ -181,23 +184,6 @@ test_foreign_nat_sanitized() {
 	plugin_call DEL web || fail DEL
 	expect_failure plugin_call ADD web '.refuseForeign = true'
 	expect_code 101
-}
-
-# kube_proxy_rules: those of 2,500 services with a node port: 10,000
-kube_proxy_rules() {
-	local i
-	echo '*nat'
-	printf ':KUBE-SERVICES -\n:KUBE-NODEPORTS -\n'
-	for ((i = 0; i < 2500; i++)); do printf ':KUBE-SVC-%d -\n:KUBE-SEP-%d -\n' $i $i; done
-	echo '-A PREROUTING -j KUBE-SERVICES'
-	for ((i = 0; i < 2500; i++)); do
-		echo "-A KUBE-SERVICES -d 10.96.$((i / 250)).$((i % 250 + 1))/32 -p tcp -m tcp --dport 80 -j KUBE-SVC-$i"
-		echo "-A KUBE-NODEPORTS -p tcp -m tcp --dport $((30000 + i)) -j KUBE-SVC-$i"
-		echo "-A KUBE-SVC-$i -j KUBE-SEP-$i"
-		echo "-A KUBE-SEP-$i -p tcp -m tcp -j DNAT --to-destination 10.87.$((i / 250)).$((i % 250 + 1)):80"
-	done
-	echo '-A KUBE-SERVICES -m addrtype --dst-type LOCAL -j KUBE-NODEPORTS'
-	echo COMMIT
 }
 
 # asked_by_add: how many bytes the kernel tells ADD by netlink
