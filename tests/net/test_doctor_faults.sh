@@ -99,7 +99,7 @@ test_doctor_faults_programs() {
 		dead 'dropped by the kernel in the container: a tc program of others'
 		in_namespace web "$build/tests/tcx" detach eth0 ingress somebody_elses
 	fi
-	alive
+	wait_until 5 alive_again # neighbours that were silent meanwhile are asked anew
 }
 tcx_is_there() { [ "$(kernel_or 6.6)" = 6.6 ]; }
 

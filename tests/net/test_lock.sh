@@ -161,6 +161,7 @@ test_lock_mounts_nothing() {
 	grep -q fsopen /run/trace || fail "used the sysfs of another host"
 }
 
+# limit 120 s
 # where the sysfs of the network namespace is read-only, as runtimes make that of a container, ADD
 # works, and waits for a holder of a directory of it
 test_lock_read_only_sysfs() {
@@ -243,7 +244,7 @@ test_lock_stream() {
 	[ ! -e /run/failures ] || fail "DEL: $(cat /run/del?)"
 }
 
-# limit 120 s
+# limit 240 s
 # a caller that blocks SIGALRM, or has a timer of its own, gets the error in the same time
 test_lock_signals_are_blocked() {
 	container_add_plain web
@@ -255,6 +256,7 @@ test_lock_signals_are_blocked() {
 	expect_code 11
 }
 
+# limit 120 s
 # the error of an ADD that has waited in vain names the holder, as plain text; where the PID
 # namespace does not show the holder, it names the command that does
 test_lock_holder_is_named() {

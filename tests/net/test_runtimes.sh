@@ -69,6 +69,7 @@ test_runtimes_conntrack_is_not_asked() {
 	expect_says talk host
 }
 
+# limit 120 s
 # a lock that is held too long: ADD gives up with code 11 and names the holder,
 # CHECK and STATUS do not wait, the next ADD works [s17][s60]
 test_runtimes_lock_is_held() {

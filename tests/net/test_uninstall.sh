@@ -102,6 +102,7 @@ test_uninstall_and_add() {
 
 forget_pins() { rm -rf "$pins"; }
 
+# limit 240 s
 # an ADD that loads everything anew just before the binary goes, or after it, is seen by uninstall: its
 # port answers, and the binary is there for its DEL
 test_uninstall_binary() {
