@@ -102,6 +102,40 @@ test_portmap_gone_del_nftables() {
 	expect_no_answer client tcp "$host4" 8080
 }
 
+# the same with 9,000 ports of both families, more than one message and its answers have room for
+test_portmap_gone_del_nftables_many() {
+	local port
+	gone_world_nftables
+	for port in $(seq 20001 29000); do
+		echo "add rule ip cni_hostport hostports tcp dport $port dnat to 10.87.0.2:$port comment \"web\""
+		echo "add rule ip6 cni_hostport hostports tcp dport $port dnat to [fd00:87::2]:$port comment \"web\""
+	done | nft -f -
+	container_remove web new
+	expect_gone
+	expect_answer client tcp "$host4" 8081 stays
+}
+
+# the same with rules in both of portmap's tables, which the kernel counts from one each
+test_portmap_gone_del_both_tables() {
+	gone_world
+	iptables-nft -t nat -N CNI-DN-0123
+	iptables-nft -t nat -N CNI-HOSTPORT-DNAT
+	iptables-nft -t nat -A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 8080 -m comment \
+		--comment 'dnat name: "other" id: "web"' -j CNI-DN-0123
+	iptables-nft -t nat -A CNI-DN-0123 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.87.0.2:80
+	nft add table ip cni_hostport
+	nft add chain ip cni_hostport hostports
+	until [ "$(handle_of cni_hostport hostports web)" = "$(handle_of nat CNI-HOSTPORT-DNAT jump)" ]; do
+		nft flush chain ip cni_hostport hostports
+		nft add rule ip cni_hostport hostports tcp dport 8080 dnat to 10.87.0.2:80 comment web
+	done
+	conflist plain bridge "$other_network | $only_main"
+	container_start web plain
+	container_remove web new
+	expect_equal 0 "$(rules_of web)" "rules of portmap's for the container that is gone"
+}
+handle_of() { nft -a list chain ip "$1" "$2" | sed -n "s/.*$3.* handle //p"; }
+
 # DEL asks for portmap's rules by their names: with many thousand rules of somebody else in the same
 # table it reads none of them
 test_portmap_gone_del_many_rules() {

@@ -21,7 +21,6 @@
 #define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
 #define MAX_CHAINS 16384
-#define MAX_RULES 16384
 #define MAX_LOOKUPS 64
 #define MAX_ELEMENTS 65536
 #define TRIES 3
@@ -70,11 +69,9 @@ static struct bytes attributes_of(const struct nlmsghdr *message)
 			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
 }
 
-/* More are left out. */
 static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
 {
-	if (list->count < MAX_RULES)
-		*ARRAY_ADD(list->rules, list->count) = *rule;
+	*ARRAY_ADD(list->rules, list->count) = *rule;
 }
 
 void nat_rule_list_release(struct nat_rule_list *list)

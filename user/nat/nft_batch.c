@@ -49,14 +49,15 @@ void nft_batch_add(struct nft_batch *batch, struct nl_msg *request)
 		put_mark(batch, NFNL_MSG_BATCH_BEGIN);
 		batch->first = batch->last;
 	}
+	batch->last_at = ftell(batch->stream);
 	put_request(batch, request);
 }
 
-/* Each request is answered, or the batch, by the number of its first one. */
+/* Each request that fails is answered, or the batch by the number of its first one, and of those
+ * that do not fail the last one. */
 static int read_answers(const struct netlink *socket, uint32_t first, uint32_t last)
 {
 	_Alignas(struct nlmsghdr) char text[ANSWER_SIZE];
-	int error = 0;
 
 	for (;;) {
 		ssize_t got = recv(socket->fd, text, sizeof(text), 0);
@@ -68,26 +69,36 @@ static int read_answers(const struct netlink *socket, uint32_t first, uint32_t l
 		for (; nlmsg_ok(header, left); header = nlmsg_next(header, &left)) {
 			const struct nlmsgerr *said = nlmsg_data(header);
 
-			if (header->nlmsg_type != NLMSG_ERROR || header->nlmsg_seq < first)
-				continue;
-			if (!error)
-				error = -said->error;
-			if (header->nlmsg_seq == last ||
-			    (header->nlmsg_seq == first && said->error))
-				return error;
+			if (header->nlmsg_type == NLMSG_ERROR && header->nlmsg_seq >= first &&
+			    (said->error || header->nlmsg_seq == last))
+				return -said->error;
 		}
 	}
 }
 
-int nft_batch_send(struct nft_batch *batch, struct netlink *socket)
+/* A batch is one message, for which the usual buffer may be too small. More errors than there is
+ * room for may be lost: the first one is not. */
+static void prepare_socket(const struct netlink *socket, size_t size)
 {
 	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	int room = (int)size, on = 1;
+
+	setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	setsockopt(socket->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
+	setsockopt(socket->fd, SOL_NETLINK, NETLINK_NO_ENOBUFS, &on, sizeof(on));
+}
+
+int nft_batch_send(struct nft_batch *batch, struct netlink *socket)
+{
+	struct nlmsghdr *last;
 	int result;
 
 	put_mark(batch, NFNL_MSG_BATCH_END);
 	or_exit(fclose(batch->stream) ? NULL : batch->text);
+	last = (struct nlmsghdr *)(batch->text + batch->last_at);
+	last->nlmsg_flags |= NLM_F_ACK;
 	if (socket)
-		setsockopt(socket->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		prepare_socket(socket, batch->size);
 	if (!socket || send(socket->fd, batch->text, batch->size, 0) < 0)
 		result = errno;
 	else

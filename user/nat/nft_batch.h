@@ -16,13 +16,15 @@ struct nft_batch {
 	char *text;
 	size_t size;
 	FILE *stream;
+	long last_at;         /* where the last request begins */
 	uint32_t first, last; /* numbers of its requests; 0: it has none */
 };
 
 /* Begins a request to nf_tables, of nft's family. */
 struct nl_msg *nft_request_begin(int type, uint8_t family, int flags);
 
-/* Takes over the request. The last one of a batch has NLM_F_ACK. */
+/* Takes over the request. None needs NLM_F_ACK: an answer to each would be more than a socket has
+ * room for. */
 void nft_batch_add(struct nft_batch *batch, struct nl_msg *request);
 /* Ends the batch. 0, or the errno of the first request that fails. The socket speaks
  * NETLINK_NETFILTER; NULL: it could not be opened, which errno says. */

@@ -157,7 +157,7 @@ bool portmap_entry_is_of(const struct portmap_entry *entry, const char *network,
 static void batch_delete_rule(struct nft_batch *batch, const struct portmap_entry *entry,
 			      const char *chain, uint64_t handle)
 {
-	struct nl_msg *request = nft_request_begin(NFT_MSG_DELRULE, entry->rule.family, NLM_F_ACK);
+	struct nl_msg *request = nft_request_begin(NFT_MSG_DELRULE, entry->rule.family, 0);
 
 	nla_put_string(request, NFTA_RULE_TABLE, entry->rule.table);
 	nla_put_string(request, NFTA_RULE_CHAIN, chain);
@@ -168,7 +168,7 @@ static void batch_delete_rule(struct nft_batch *batch, const struct portmap_entr
 
 static void batch_delete_chain(struct nft_batch *batch, const struct portmap_entry *entry)
 {
-	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, NLM_F_ACK);
+	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, 0);
 
 	batch_delete_rule(batch, entry, entry->rule.target, 0);
 	nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
@@ -191,6 +191,13 @@ static bool is_last_to_chain(const struct portmap_entries *entries, size_t numbe
 	return true;
 }
 
+/* Of a rule with a set of ports each port is an entry. */
+static bool is_same_rule(const struct nat_rule *one, const struct nat_rule *other)
+{
+	return one->handle == other->handle && one->legacy == other->legacy &&
+	       one->family == other->family && !strcmp(one->table, other->table);
+}
+
 static void write_batch(struct nft_batch *batch, const struct portmap_entries *entries,
 			const char *network, const char *id)
 {
@@ -198,11 +205,8 @@ static void write_batch(struct nft_batch *batch, const struct portmap_entries *e
 		const struct portmap_entry *entry = &entries->list[i];
 
 		if (entry->rule.legacy || is_containers_chain(entry->rule.chain_name) ||
-		    !portmap_entry_is_of(entry, network, id))
-			continue;
-		/* Of a rule with a set of ports each port is an entry. */
-		if (i && entry[-1].rule.handle == entry->rule.handle && !entry[-1].rule.legacy &&
-		    entry[-1].rule.family == entry->rule.family)
+		    !portmap_entry_is_of(entry, network, id) ||
+		    (i && is_same_rule(&entry->rule, &entry[-1].rule)))
 			continue;
 		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
 		if (is_last_to_chain(entries, i))

@@ -117,7 +117,7 @@ static void add_rule(struct nft_batch *batch, uint8_t family, const char *chain,
 		     const struct nft_traced *traced, bool is_answer)
 {
 	struct nl_msg *request =
-		nft_request_begin(NFT_MSG_NEWRULE, family, NLM_F_CREATE | NLM_F_APPEND | NLM_F_ACK);
+		nft_request_begin(NFT_MSG_NEWRULE, family, NLM_F_CREATE | NLM_F_APPEND);
 	bool ipv4 = cni_address_is_ipv4(traced->client);
 	uint16_t ethertype = htons(ipv4 ? ETH_P_IP : ETH_P_IPV6), port = htons(traced->client_port);
 	uint8_t protocol = traced->protocol;
@@ -141,8 +141,7 @@ static void add_rule(struct nft_batch *batch, uint8_t family, const char *chain,
 static void add_chain(struct nft_batch *batch, uint8_t family, uint32_t hook, const char *device,
 		      const struct nft_traced *traced)
 {
-	struct nl_msg *request =
-		nft_request_begin(NFT_MSG_NEWCHAIN, family, NLM_F_CREATE | NLM_F_ACK);
+	struct nl_msg *request = nft_request_begin(NFT_MSG_NEWCHAIN, family, NLM_F_CREATE);
 	char name[32];
 	struct nlattr *nest;
 
@@ -164,8 +163,7 @@ static void add_chain(struct nft_batch *batch, uint8_t family, uint32_t hook, co
 
 static void add_table(struct nft_batch *batch, uint8_t family)
 {
-	struct nl_msg *request =
-		nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE | NLM_F_ACK);
+	struct nl_msg *request = nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE);
 
 	nla_put_string(request, NFTA_TABLE_NAME, TABLE);
 	put_number(request, NFTA_TABLE_FLAGS, OWNED);
