@@ -186,6 +186,26 @@ test_foreign_nat_sanitized() {
 	expect_code 101
 }
 
+# limit 120 s
+# with refuseForeign no answer of the kernel may be lost unseen: whichever of them fails, ADD fails
+test_foreign_nat_unread() {
+	local number
+	container_add_plain web
+	nft -f - <<-'RULES'
+	table ip cni_hostport {
+		chain hostports { tcp dport { 22, 8000-8100 } dnat to 10.0.0.5:80
+		}
+	}
+	RULES
+	for number in {1..99}; do
+		PREFIX="strace -f -o /run/trace -e trace=recvmsg -e inject=recvmsg:error=ENOBUFS:when=$number" \
+			expect_failure plugin_call ADD web '.refuseForeign = true'
+		grep -q INJECTED /run/trace || break
+	done
+	echo "note: $number answers"
+	expect_code 101
+}
+
 # asked_by_add: how many bytes the kernel tells ADD by netlink
 asked_by_add() {
 	PREFIX='strace -f -o /run/trace -e trace=recvmsg,recvfrom' plugin_call ADD web >/run/out 2>&1 ||

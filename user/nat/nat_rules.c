@@ -159,6 +159,22 @@ static void take_chain(struct nlmsghdr *message, void *context)
 
 /* --- chains of nftables --------------------------------------------------------------------- */
 
+/* A list that changes meanwhile is asked for again; what has gone has nothing. */
+static void dump_list(struct search *search, struct nl_msg *request, netlink_take take,
+		      void *context, size_t *count)
+{
+	int result = -1;
+
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
+		*count = 0;
+		result = netlink_ask(search->socket, request, take, context);
+	}
+	/* A kernel without nf_tables says so by EINVAL. */
+	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
+		search->failure = errno;
+}
+
 static void take_nft_rule(struct nlmsghdr *message, void *context)
 {
 	const struct nfgenmsg *header = nlmsg_data(message);
@@ -200,29 +216,13 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 	request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
 	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
-	netlink_ask(search->socket, request, take_elements, &elements);
+	dump_list(search, request, take_elements, &elements, &elements.count);
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
 		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
 		    question->concerns(question->context, &narrowed))
 			list_append(list, &narrowed);
 	free(elements.list);
-}
-
-/* A list that changes meanwhile is asked for again; what has gone has nothing. */
-static void dump_list(struct search *search, struct nl_msg *request, netlink_take take,
-		      size_t *count)
-{
-	int result = -1;
-
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		*count = 0;
-		result = netlink_ask(search->socket, request, take, search);
-	}
-	/* A kernel without nf_tables says so by EINVAL. */
-	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
-		search->failure = errno;
 }
 
 static void read_nft_chain(struct search *search, const struct chain *chain)
@@ -233,7 +233,7 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 
 	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
 	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	dump_list(search, request, take_nft_rule, &list->count);
+	dump_list(search, request, take_nft_rule, search, &list->count);
 	for (size_t i = 0; i < list->count; i++)
 		if (*list->rules[i].lookup.set)
 			resolve_lookup(search, chain, &list->rules[i], &resolved);
@@ -336,7 +336,8 @@ static void search_nftables(struct search *search)
 	if (!socket)
 		return;
 	search->socket = socket;
-	dump_list(search, request, by_name ? take_table : take_chain, &search->start_count);
+	dump_list(search, request, by_name ? take_table : take_chain, search,
+		  &search->start_count);
 	visit_starts(search);
 }
 
