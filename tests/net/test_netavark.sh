@@ -114,6 +114,7 @@ test_netavark_create() {
 		.options.backend = "x" # unknown option
 		.options.mtu = "5" # "mtu" is 5, must be 68 to 65535
 		.options.mtu = "x" # must be a number, 68 to 65535
+		.options.mtu = "1279" # option mtu=1279: IPv6 needs 1280 or more
 		.options.vlan = "7" # option vlan is not supported: the host ports
 		.options.isolate = "strict" # isolate=strict: must be true or false
 		.options.vrf = "x" # unknown option "vrf"
@@ -140,6 +141,8 @@ test_netavark_create() {
 		.ipam_options.driver = "dhcp" # --ipam-driver dhcp is not supported
 		.routes = [{destination: "10.0.0.0/8", gateway: "10.89.0.9", metric: 5}] # has a metric
 		.routes = [{destination: "10.0.0.0/8", gateway: "x"}] # is no route
+		.routes = [{destination: "10.0.0.0/8", gateway: "fd00:89::9"}] # routes[0]: the gateway fd00:89::9 is in no IPv4 subnet
+		.routes = [{destination: "10.0.0.0/8", gateway: "10.90.0.9"}] # routes[0]: the gateway 10.90.0.9 is in no IPv4 subnet
 	ROWS
 }
 

@@ -336,8 +336,7 @@ static void search_nftables(struct search *search)
 	if (!socket)
 		return;
 	search->socket = socket;
-	dump_list(search, request, by_name ? take_table : take_chain, search,
-		  &search->start_count);
+	dump_list(search, request, by_name ? take_table : take_chain, search, &search->start_count);
 	visit_starts(search);
 }
 

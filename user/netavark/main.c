@@ -23,7 +23,6 @@
 
 #define PROGRAM "bpf-portmap"
 #define API_VERSION "1.0.0" /* of netavark's plugins; there is no other */
-#define UID_MAP_SIZE 4096
 
 static int command_create(json_t *root, const char *netns, struct cni_error *err)
 {

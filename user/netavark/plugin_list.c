@@ -16,6 +16,7 @@
 #define IPAM "static"
 #define PORTMAP "bpf-portmap"
 #define FIREWALL "firewall"
+#define IPV6_MIN_MTU 1280U
 
 /* As the plugin `static` has it. */
 static int append_address(json_t *list, const struct network *network, const char *text,
@@ -84,7 +85,25 @@ static int append_default_routes(json_t *routes, const struct network *network,
 	return 0;
 }
 
-static int append_route(json_t *routes, const json_t *route, size_t index, struct cni_error *err)
+/* Of the route's family. Those that are to be chosen are not known here. */
+static bool may_be_reached(const struct network *network, const struct prefix *destination,
+			   const uint8_t gateway[CNI_ADDRESS_SIZE])
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct subnet subnet;
+	json_t *element;
+	size_t index;
+
+	json_array_foreach (network->subnets, index, element)
+		if (!subnet_read(&subnet, element, index, &ignored) &&
+		    prefix_is_ipv4(&subnet.prefix) == prefix_is_ipv4(destination) &&
+		    prefix_contains(&subnet.prefix, gateway))
+			return true;
+	return !json_array_size(network->subnets);
+}
+
+static int append_route(json_t *routes, const struct network *network, const json_t *route,
+			size_t index, struct cni_error *err)
 {
 	const char *destination = "", *gateway = "";
 	uint8_t address[CNI_ADDRESS_SIZE];
@@ -99,6 +118,12 @@ static int append_route(json_t *routes, const json_t *route, size_t index, struc
 				     "routes[%zu]: \"%s\" by \"%s\" is no route: give a subnet "
 				     "and a gateway",
 				     index, destination, gateway);
+	if (!may_be_reached(network, &prefix, address))
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "routes[%zu]: the gateway %s is in no %s subnet of network "
+				     "\"%s\", so that %s cannot be reached by it",
+				     index, gateway, prefix_is_ipv4(&prefix) ? "IPv4" : "IPv6",
+				     network->name, destination);
 	if (cni_json_get(route, "metric"))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "routes[%zu]: the route to %s has a metric, which CNI plugins "
@@ -118,9 +143,35 @@ static int append_routes(json_t *routes, const struct network *network,
 	    append_default_routes(routes, network, err))
 		return -1;
 	json_array_foreach (network->routes, index, route)
-		if (append_route(routes, route, index, err))
+		if (append_route(routes, network, route, index, err))
 			return -1;
 	return 0;
+}
+
+static bool has_ipv6(const struct network *network)
+{
+	cleanup_error struct cni_error ignored = {0};
+	struct subnet subnet;
+	json_t *element;
+	size_t index;
+
+	json_array_foreach (network->subnets, index, element)
+		if (!subnet_read(&subnet, element, index, &ignored) &&
+		    !prefix_is_ipv4(&subnet.prefix))
+			return true;
+	return network->ipv6_enabled;
+}
+
+/* The kernel takes IPv6 off an interface whose MTU is lower. */
+static int check_mtu(const struct network *network, const struct network_options *options,
+		     struct cni_error *err)
+{
+	if (!options->mtu || options->mtu >= IPV6_MIN_MTU || !has_ipv6(network))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "option mtu=%u: IPv6 needs %u or more: give a larger one, or create "
+			     "the network without IPv6",
+			     options->mtu, IPV6_MIN_MTU);
 }
 
 static json_t *make_bridge(const struct network *network, const struct network_options *options,
@@ -155,7 +206,8 @@ int plugin_list_make(struct conflist *list, const struct network *network,
 	cleanup_json json_t *chosen = json_array(), *routes = json_array(), *plugins = json_array();
 	cleanup_json json_t *root = NULL;
 
-	if (addresses && (append_addresses(chosen, network, addresses, err) ||
+	if (addresses && (check_mtu(network, options, err) ||
+			  append_addresses(chosen, network, addresses, err) ||
 			  append_routes(routes, network, options, err)))
 		return -1;
 	json_array_append_new(plugins, make_bridge(network, options, chosen, routes));
