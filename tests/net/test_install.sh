@@ -114,7 +114,7 @@ test_install_help_on_stdout() {
 		by_hand 0 "$arguments"
 		expect_contains "$(cat /run/out)" '  repair        attaches what is missing'
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
-		[ "$(wc -l </run/out)" -le 40 ] && [ "$(wc -L </run/out)" -le 90 ] || fail "not one screen"
+		[ "$(wc -l </run/out)" -le 40 ] && [ "$(wc -L </run/out)" -le 80 ] || fail "not one screen"
 	done
 	for arguments in 'repair --help' 'attach eth0 -h' 'help attach'; do
 		# shellcheck disable=SC2086

@@ -91,17 +91,17 @@ void operator_print_help(FILE *file)
 	      file);
 	for (size_t i = 0; cni_versions[i]; i++)
 		fprintf(file, " %s", cni_versions[i]);
-	fputs(".\nA container runtime runs it with CNI_COMMAND. By hand:"
-	      " bpf-portmap COMMAND [OPTION...]\n",
+	fputs(".\nA container runtime runs it with CNI_COMMAND.\n"
+	      "By hand: bpf-portmap COMMAND [OPTION...]\n",
 	      file);
 	for (size_t i = 0; i < verb_count; i++) {
 		if (verbs[i].group)
 			fprintf(file, "\n%s\n", verbs[i].group);
 		fprintf(file, "  %-13s %s\n", verbs[i].name, verbs[i].summary);
 	}
-	fputs("\nbpf-portmap COMMAND --help explains a command and its options; --version tells the"
-	      "\nversion. Exit status: 0; 1 after an error, which is on stderr; 64 after a command,"
-	      "\noption or operand that does not exist.\n",
+	fputs("\nbpf-portmap COMMAND --help explains a command and its options; --version tells"
+	      "\nthe version. Exit status: 0; 1 after an error, which is on stderr; 64 after a"
+	      "\ncommand, option or operand that does not exist.\n",
 	      file);
 }
 
