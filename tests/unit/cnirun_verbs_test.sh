@@ -347,6 +347,21 @@ test_cache_of_special_files() {
 	has_no cni/results/n-pipe-eth0
 }
 
+# names that are too long for a file of the cache: ADD is undone and says so, DEL has no file to remove
+test_names_too_long() {
+	local network id
+	network=$(printf 'n%.0s' {1..200})
+	id=$(printf 'c%.0s' {1..64})
+	echo "{\"cniVersion\":\"1.1.0\",\"name\":\"$network\",\"plugins\":[$three]}" >n.conflist
+	of_list add "$netns" --id "$id"
+	fails "cannot write $PWD/cni/results/$network-$id-eth0: File name too long"
+	calls ADD a b c DEL c b a
+	of_list del "$netns" --id "$id"
+	succeeds
+	expect_equal '' "$(cat stderr)" "on stderr"
+	calls DEL c b a
+}
+
 # a list from a pipe
 test_list_from_pipe() {
 	# What the command line names need be no file.

@@ -79,6 +79,12 @@ static int read_members(struct cache_entry *entry, struct cni_error *err)
 	return 0;
 }
 
+/* By errno. A file whose name is too long cannot exist. */
+static bool is_missing(void)
+{
+	return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+}
+
 /* Takes over the path. */
 static int read_entry(struct cache_entry *entry, char *path, struct cni_error *err)
 {
@@ -86,7 +92,7 @@ static int read_entry(struct cache_entry *entry, char *path, struct cni_error *e
 	size_t length;
 
 	entry->path = path;
-	if (access(path, F_OK) && errno == ENOENT)
+	if (access(path, F_OK) && is_missing())
 		return 0;
 	text = directory_read_file(path, &length, err);
 	if (!text)
@@ -176,11 +182,8 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 	if (directory_create(folder, err))
 		return -1;
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot write in %s: %s", folder,
-				     strerror(errno));
 	/* Readers see the old file or the new one, never a part of it. */
-	if (!cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
+	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
 		return 0;
 	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 	unlink(temporary);
@@ -193,7 +196,7 @@ int cache_remove(const char *network, const struct runtime_conf *conf, struct cn
 	cleanup_free char *temporary = temporary_path_of(network, conf);
 
 	unlink(temporary);
-	if (!unlink(path) || errno == ENOENT || errno == ENOTDIR)
+	if (!unlink(path) || is_missing())
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot remove %s: %s", path, strerror(errno));
 }
