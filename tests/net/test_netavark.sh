@@ -126,6 +126,7 @@ test_netavark_create() {
 		.options.reserveHostPorts = "true" # Podman itself listens
 		.options.cni_path = "/nowhere" # there is no CNI plugin "bridge" in /nowhere
 		.options.cni_path = "x" # absolute paths
+		.options.cni_path = "/usr/lib/cni:x" # absolute paths
 		.options.mtu = 1400 # must be a string
 		.options = [] # "options" must be an object
 		.network_interface = "eth0" # the name eth0 is that of an interface of the host

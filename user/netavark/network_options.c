@@ -135,6 +135,17 @@ static int read_own(struct network_options *options, const struct option *option
 	return option_read_number(&given, option->limits, (uint32_t *)(void *)field, err);
 }
 
+/* Directories, with colons between them. */
+static bool are_absolute(const char *paths)
+{
+	for (; *paths == '/'; paths++) {
+		paths += strcspn(paths, ":");
+		if (!*paths)
+			return true;
+	}
+	return false;
+}
+
 static int read_one(struct network_options *options, const char *name, const char *text,
 		    struct cni_error *err)
 {
@@ -143,12 +154,13 @@ static int read_one(struct network_options *options, const char *name, const cha
 	cleanup_json json_t *value = NULL;
 
 	if (!strcmp(name, CNI_PATH_OPTION))
-		return *text == '/' ? 0
-				    : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-						    "option " CNI_PATH_OPTION
-						    "=%s: must be absolute paths of directories, "
-						    "with colons between them",
-						    text);
+		return are_absolute(text)
+			       ? 0
+			       : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+					       "option " CNI_PATH_OPTION
+					       "=%s: must be absolute paths of directories, "
+					       "with colons between them",
+					       text);
 	if (!strcmp(name, VLAN_OPTION))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "option " VLAN_OPTION " is not supported: the host ports of "
@@ -225,7 +237,7 @@ const char *network_options_cni_path(const json_t *given)
 {
 	const char *path = json_string_value(cni_json_get(given, CNI_PATH_OPTION));
 
-	if (!path || *path != '/')
+	if (!path || !are_absolute(path))
 		path = getenv("CNI_PATH");
 	return path && *path ? path : EXECUTE_DEFAULT_PATH;
 }
