@@ -228,6 +228,23 @@ test_netavark_internal_and_isolated() {
 	expect_equal '' "$(iptables-save | grep podman8 || true)" "rules of the other network"
 }
 
+# of the driver for Podman: when several containers of an isolated network start at once, the plugin
+# firewall may write the rules for the bridge more than once; the last container takes all of them with it
+test_netavark_isolated_at_once() {
+	setup one 5 '[]' '.network.options.isolate = "true"'
+	for_bridge_again iptables
+	for_bridge_again ip6tables
+	teardown one
+	expect_nothing_left
+}
+
+# for_bridge_again PROGRAM: what it has of the rules for the bridge is there twice
+for_bridge_again() {
+	local rule
+	"$1" -S | grep -e '-A CNI-ISOLATION-STAGE.* podman7' >/run/rules
+	while read -r rule; do eval "$1 $rule"; done </run/rules
+}
+
 # of the driver for Podman: teardown undoes what setup has done, whatever the network has become since
 # then; where the state is lost, by the network as it is
 test_netavark_network_changed() {

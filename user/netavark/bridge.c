@@ -23,6 +23,7 @@
 #define COMMENT "CNI firewall plugin rules (ingressPolicy: same-bridge)"
 #define STAGE_1 "CNI-ISOLATION-STAGE-1"
 #define STAGE_2 "CNI-ISOLATION-STAGE-2"
+#define MAX_SAME_RULES 100
 #define LOCK_SECONDS "5" /* for iptables of others to end */
 
 char *bridge_name_of(const char *id, unsigned int others)
@@ -76,6 +77,15 @@ void bridge_remove(const char *name)
 		output_warn("cannot remove the unused bridge %s: %s", name, strerror(errno));
 }
 
+/* Until there is none: of several `firewall` at once each may have written the rule. */
+static void remove_all_of(const char *const *arguments)
+{
+	unsigned int removed = 0;
+
+	while (removed < MAX_SAME_RULES && !run_program(arguments))
+		removed++;
+}
+
 static void remove_rules(const char *program, const char *bridge)
 {
 	const char *const stage_1[] = {program, "-w",      LOCK_SECONDS, "-D",    STAGE_1, "-i",
@@ -85,9 +95,8 @@ static void remove_rules(const char *program, const char *bridge)
 				       "-o",      bridge,      "-j",         "DROP", "-m",
 				       "comment", "--comment", COMMENT,      NULL};
 
-	/* They fail mostly because there is no such rule. */
-	run_program(stage_1);
-	run_program(stage_2);
+	remove_all_of(stage_1);
+	remove_all_of(stage_2);
 }
 
 void bridge_remove_rules(const char *bridge)
