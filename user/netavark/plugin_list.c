@@ -85,9 +85,8 @@ static int append_default_routes(json_t *routes, const struct network *network,
 	return 0;
 }
 
-/* Of the route's family. Those that are to be chosen are not known here. */
-static bool may_be_reached(const struct network *network, const struct prefix *destination,
-			   const uint8_t gateway[CNI_ADDRESS_SIZE])
+/* Of the family; with an address one that it is in. */
+static bool has_subnet(const struct network *network, bool ipv4, const uint8_t *address)
 {
 	cleanup_error struct cni_error ignored = {0};
 	struct subnet subnet;
@@ -96,10 +95,10 @@ static bool may_be_reached(const struct network *network, const struct prefix *d
 
 	json_array_foreach (network->subnets, index, element)
 		if (!subnet_read(&subnet, element, index, &ignored) &&
-		    prefix_is_ipv4(&subnet.prefix) == prefix_is_ipv4(destination) &&
-		    prefix_contains(&subnet.prefix, gateway))
+		    prefix_is_ipv4(&subnet.prefix) == ipv4 &&
+		    (!address || prefix_contains(&subnet.prefix, address)))
 			return true;
-	return !json_array_size(network->subnets);
+	return false;
 }
 
 static int append_route(json_t *routes, const struct network *network, const json_t *route,
@@ -118,7 +117,9 @@ static int append_route(json_t *routes, const struct network *network, const jso
 				     "routes[%zu]: \"%s\" by \"%s\" is no route: give a subnet "
 				     "and a gateway",
 				     index, destination, gateway);
-	if (!may_be_reached(network, &prefix, address))
+	/* Subnets that are still to be chosen are not known. */
+	if (json_array_size(network->subnets) &&
+	    !has_subnet(network, prefix_is_ipv4(&prefix), address))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "routes[%zu]: the gateway %s is in no %s subnet of network "
 				     "\"%s\", so that %s cannot be reached by it",
@@ -148,25 +149,12 @@ static int append_routes(json_t *routes, const struct network *network,
 	return 0;
 }
 
-static bool has_ipv6(const struct network *network)
-{
-	cleanup_error struct cni_error ignored = {0};
-	struct subnet subnet;
-	json_t *element;
-	size_t index;
-
-	json_array_foreach (network->subnets, index, element)
-		if (!subnet_read(&subnet, element, index, &ignored) &&
-		    !prefix_is_ipv4(&subnet.prefix))
-			return true;
-	return network->ipv6_enabled;
-}
-
 /* The kernel takes IPv6 off an interface whose MTU is lower. */
 static int check_mtu(const struct network *network, const struct network_options *options,
 		     struct cni_error *err)
 {
-	if (!options->mtu || options->mtu >= IPV6_MIN_MTU || !has_ipv6(network))
+	if (!options->mtu || options->mtu >= IPV6_MIN_MTU ||
+	    (!network->ipv6_enabled && !has_subnet(network, false, NULL)))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "option mtu=%u: IPv6 needs %u or more: give a larger one, or create "
