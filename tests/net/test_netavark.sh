@@ -238,6 +238,19 @@ test_netavark_isolated_at_once() {
 	expect_nothing_left
 }
 
+# of the driver for Podman: a teardown that cannot read what setup has written down fails and keeps it: the
+# next one needs it
+test_netavark_unread() {
+	local isolated='.network.options.isolate = "true"'
+	setup one 5 '[]' "$isolated"
+	change one '.options = {} | .subnets = []'
+	driver_error 'results/web-id-one-eth0: Too many open files' \
+		strace -qq -o /dev/null -P /run/bpf-portmap-netavark/results/web-id-one-eth0 \
+		-e inject=openat:error=EMFILE "$build/netavark-bpf-portmap" teardown /run/netns/one </run/request.one
+	teardown one
+	expect_nothing_left
+}
+
 # for_bridge_again PROGRAM: what it has of the rules for the bridge is there twice
 for_bridge_again() {
 	local rule

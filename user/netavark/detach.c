@@ -17,7 +17,7 @@ int detach_read_written(struct cache_entry *entry, const struct request *request
 
 	if (!cache_read(entry, request->network_name, &request->conf, &problem))
 		return 0;
-	if (entry->is_of_another) {
+	if (entry->is_of_another || problem.code == CNI_ERROR_IO) {
 		*err = problem;
 		return -1;
 	}

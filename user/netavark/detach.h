@@ -10,7 +10,7 @@
 #include "netavark/request.h"
 
 /* Reads what setup has written down: none is no error, and something that is broken is as good as
- * none. CNI_ERROR_DECODE where it is another attachment's. */
+ * none. CNI_ERROR_DECODE where it is another attachment's, CNI_ERROR_IO where it cannot be read. */
 int detach_read_written(struct cache_entry *entry, const struct request *request,
 			struct cni_error *err);
 
