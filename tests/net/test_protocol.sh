@@ -431,3 +431,18 @@ test_protocol_gc_failures() {
 	expect_contains "$output" '; bridge/'
 	expect_equal 2 "$(grep -o 'bridge/[a-z]*/eth0: cannot' <<<"$output" | wc -l)" "reasons in: $output"
 }
+
+# what is deleted while cnirun lists is not in the list, and nothing to warn of
+test_protocol_list_beside_del() {
+	local entry=/var/lib/cni/results/bridge-web-eth0 list
+	command -v strace >/dev/null || skip "there is no strace"
+	container_start web bridge
+	: >/run/trace
+	strace -qq -o /run/trace -P "$entry" -e inject=openat:delay_enter=1000000 \
+		"$cnirun" list /run/conf/bridge.conflist >/run/out 2>&1 &
+	list=$!
+	wait_until 5 grep -q fstatat /run/trace || fail "it does not look: $(cat /run/trace)"
+	container_remove web bridge
+	wait $list || fail "list: $(cat /run/out)"
+	expect_equal 'CONTAINER INTERFACE NETNS ADDRESSES PORTS' "$(cat /run/out)"
+}

@@ -88,15 +88,17 @@ static bool is_missing(void)
 /* Takes over the path. */
 static int read_entry(struct cache_entry *entry, char *path, struct cni_error *err)
 {
+	cleanup_error struct cni_error unread = {0};
 	cleanup_free char *text = NULL;
 	size_t length;
 
 	entry->path = path;
-	if (access(path, F_OK) && is_missing())
+	text = directory_read_file(path, &length, &unread);
+	/* Asked afterwards: another run may remove it at any time. */
+	if (!text && access(path, F_OK) && is_missing())
 		return 0;
-	text = directory_read_file(path, &length, err);
 	if (!text)
-		return -1;
+		return cni_error_chain(err, &unread);
 	entry->root = cni_json_parse_object(text, length, "its text", err);
 	if (!entry->root || read_members(entry, err))
 		return cni_error_wrap(err, "the cached result %s cannot be used", path);
