@@ -107,20 +107,3 @@ test_operator_stats_file() {
 	by_hand 1 stats --prometheus=/run/collector/y.prom
 	expect_equal 'x.prom y.prom' "$(ls /run/collector | xargs)"
 }
-
-# --watch shows it again, with what changed, until its reader goes
-test_operator_stats_watch() {
-	local pid
-	web_as_pod -p 8080:80/tcp
-	"$build/bpf-portmap" stats --watch=1 --all >/run/out 2>/run/err &
-	pid=$!
-	wait_until 5 grep -qs 'A SECOND' /run/out || fail "$(cat /run/err)"
-	expect_answer client tcp "$host4" 8080 web
-	wait_until 10 grep -qE '^flow_mapping +1 +[0-9.]+ ' /run/out || fail "$(cat /run/out)"
-	kill "$pid"
-	wait "$pid" || true
-	grep -E '^flow_mapping +0 +-' /run/out >/dev/null || fail "no first round: $(cat /run/out)"
-	{ "$build/bpf-portmap" stats --watch=1 2>/run/err || true; } | head -n 1 >/run/out
-	expect_contains "$(cat /run/out)" 'table '
-	expect_equal "" "$(cat /run/err)" "what it says when its reader has gone"
-}
