@@ -69,7 +69,7 @@ test_operator_stats_checks() {
 	! grep check_status /run/out || fail "checks that nobody asked for"
 	by_hand 0 stats --prometheus --checks
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
-	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 35 ] ||
+	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||
 		fail "few checks: $(grep check_status /run/out)"
 	expect_equal 0 "$(status_of way)"
 	sysctl -qw net.ipv4.ip_forward=0
