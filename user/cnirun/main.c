@@ -42,8 +42,8 @@ static const struct cnirun_verb verbs[] = {
 	{"version", "CONFLIST", OPTIONS_RUN, verb_version,
 	 "ask each plugin for the versions of CNI that it supports",
 	 "The second column tells whether the conflist's version is among them.\n"},
-	{"list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "list the attachments",
-	 "A table of what the cache has for the network.\n"},
+	{"list", "CONFLIST", OPTIONS_CACHE, verb_list, "list the attachments",
+	 "Prints what the cache has for the network, as JSON.\n"},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
