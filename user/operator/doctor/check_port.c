@@ -49,19 +49,6 @@ void check_host_ip(struct doctor *doctor, const struct subject *subject)
 		     "%s: the host does not have the address %s", subject->port, text);
 }
 
-/* "8080,9000-9100" */
-static void read_ports(struct port_set *ports, const char *list)
-{
-	struct port_range range;
-
-	while (*list) {
-		if (port_range_parse(list, &range) && range.first <= range.last)
-			port_set_add(ports, range);
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-}
-
 /* The kernel takes a list in any order. Each remedy has the ports of those before it, so that
  * whichever is pasted last keeps them. */
 void check_ephemeral(struct doctor *doctor)
@@ -75,7 +62,7 @@ void check_ephemeral(struct doctor *doctor)
 	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof(range));
 	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", list, sizeof(list));
 	length = strcspn(list, "\n");
-	read_ports(&reserved, list);
+	port_set_change_by_list(&reserved, list, port_set_add);
 	if (sscanf(range, "%u %u", &first, &last) != 2)
 		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++) {

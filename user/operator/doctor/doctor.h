@@ -80,7 +80,7 @@ struct inside {
 	struct link link; /* the container's end; ifindex 0: it is not found */
 	bool stack_is_known[2], has_own_stack[2]; /* of IPv6 and IPv4: not the kernel's */
 	bool has_sockets;
-	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
+	struct socket_list sockets; /* read when they are asked for */
 	bool was_probed[2]; /* by IPv6 and IPv4: a packet has shown whether the way to it is open */
 };
 
