@@ -9,7 +9,7 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
-#include "operator/print/items.h"
+#include "operator/print/output.h"
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
@@ -220,29 +220,34 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 	return exit_status(doctor, counts);
 }
 
+static const struct table_column item_columns[] = {
+	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
+	{"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"}, {"", TABLE_HIDDEN, "remedy"},
+	{"", TABLE_HIDDEN, "more"},
+};
+
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
 		      struct cni_error *err)
 {
-	struct items items = {.file = stdout};
-	json_t *summary;
+	cleanup_output struct output output = {.options = doctor->options};
+	json_t *summary = json_object();
 
+	output_begin(&output, item_columns, sizeof(item_columns) / sizeof(item_columns[0]));
 	for (size_t i = 0; i < doctor->finding_count; i++) {
 		const struct finding *finding = &doctor->findings[i];
-		json_t *item =
-			json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:I}", "check",
-				  finding->check->name, "group", group_words[finding->check->group],
-				  "verdict", verdicts[finding->verdict].json, "looked_at",
-				  finding->check->looked_at, "found", finding->text, "remedy",
-				  finding->remedy, "more", (json_int_t)finding->more);
 
-		if (items_add(&items, item, err))
-			return -1;
+		output_text(&output, finding->check->name);
+		output_text(&output, group_words[finding->check->group]);
+		output_text(&output, verdicts[finding->verdict].json);
+		output_text(&output, finding->check->looked_at);
+		output_text(&output, finding->text);
+		output_text(&output, finding->remedy);
+		output_number(&output, finding->more);
 	}
-	summary = json_object();
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
 		json_object_set_new(summary, verdicts[verdict].count,
 				    json_integer((json_int_t)counts[verdict]));
-	return items_end(&items, summary, err) ? -1 : exit_status(doctor, counts);
+	return output_end(&output, summary, err) ? -1 : exit_status(doctor, counts);
 }
 
 void doctor_read_statuses(struct statistics *statistics)

@@ -50,21 +50,6 @@ int items_next(struct items *items, struct cni_error *err)
 	return 0;
 }
 
-int items_refuse_text(struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_IO,
-			     "cannot print as JSON what is not UTF-8: leave out --json");
-}
-
-int items_add(struct items *items, json_t *item, struct cni_error *err)
-{
-	cleanup_json json_t *owned = item;
-
-	if (!owned)
-		return items_refuse_text(err);
-	return items_next(items, err) ? -1 : write_value(items, owned, err);
-}
-
 int items_end(struct items *items, json_t *summary, struct cni_error *err)
 {
 	cleanup_json json_t *owned = summary;
