@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
@@ -30,7 +29,6 @@ void doctor_read_conflists(struct doctor *doctor)
 {
 	struct conflist *first = NULL;
 
-	cni_json_begin();
 	conflists_visit(take_conflist, doctor);
 	for (size_t i = 0; i < doctor->conflist_count; i++) {
 		first = doctor->conflists[i].is_first ? &doctor->conflists[i] : first;

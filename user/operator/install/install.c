@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/io.h"
@@ -316,7 +315,6 @@ int verb_install(const struct options *options, char *const *operands, struct cn
 {
 	cleanup_installer struct installer installer;
 
-	cni_json_begin();
 	if (installer_open(&installer, options, err))
 		return -1;
 	if (options->watch)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "lib/json.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 
@@ -31,7 +30,6 @@ static int begin(struct items *items, struct cni_error *err)
 	char name[HOST_NAME_MAX + 1] = "";
 	cleanup_json json_t *host = NULL;
 
-	cni_json_begin();
 	gethostname(name, sizeof(name) - 1);
 	cni_make_utf8(name);
 	host = or_exit(json_string(name));
