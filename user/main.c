@@ -50,9 +50,9 @@ int main(int argc, char **argv)
 	int status = EXIT_SUCCESS;
 
 	standard_streams_guard();
+	cni_json_begin();
 	if (argc > 1)
 		return operator_run(argc - 1, argv + 1);
-	cni_json_begin();
 	cni_environment_read(&environment);
 	if (environment.command == CNI_NO_COMMAND) {
 		/* stdout belongs to CNI. */

@@ -365,6 +365,7 @@ test_crash_first_add_killed() {
 }
 
 # nothing is loaded
+# limit 120 s
 # pins removed by hand under a live mapping: traffic goes on, the next ADD adopts what runs, CHECK
 # and DEL find it, also a DEL that comes first; nothing of ours is left at the sockets meanwhile [s51]
 test_crash_pins_removed() {

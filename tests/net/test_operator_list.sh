@@ -31,6 +31,30 @@ test_operator_list_ports() {
 
 counts_are() { [ "$(rows list --port 8080/tcp | grep '^\*' | cut -d ' ' -f 5-7)" = "$1" ]; }
 
+# ports of a container in a row are one line, with the connections of all; one that leads elsewhere, of
+# another protocol or container, is not among them; --port and --json have each
+test_operator_list_ranges() {
+	local address
+	container_start web bridge -p 8000-8009:80-89/tcp -p 8010:80/tcp -p 8001:81/udp
+	container_start other bridge -p 8011:91/tcp
+	address=$(address4 web)
+	serve_in web 81
+	serve_in web 89
+	expect_answer client tcp "$host4" 8001 web
+	expect_answer client tcp "$host4" 8009 web
+	expect_equal "*:8000-8009 tcp $address:80-89 2
+*:8001 udp $address:81 0
+*:8010 tcp $address:80 0
+*:8011 tcp $(address4 other):91 0" "$(rows list | grep '^\*' | cut -d ' ' -f 1,2,4,7)"
+	expect_contains "$(rows list)" "[::]:8000-8009 tcp web [$(address6 web)]:80-89 0"
+	expect_equal "*:8001 tcp $address:81 1" \
+		"$(rows list --port 8001/tcp | grep '^\*' | cut -d ' ' -f 1,2,4,7)"
+	expect_equal '[8000,8001,8002,8003,8004,8005,8006,8007,8008,8009]' \
+		"$(item '[.items[].host.port | select(. < 8010)] | unique' list)"
+	expect_equal '[80,81,82,83,84,85,86,87,88,89]' \
+		"$(item '[.items[] | select(.protocol == "tcp" and .host.port < 8010) | .to.port] | unique' list)"
+}
+
 # --json names the host, the container, its veth, and both ends
 test_operator_list_json() {
 	web_as_pod -p 8080:80/tcp

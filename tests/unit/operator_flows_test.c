@@ -73,9 +73,9 @@ static void test_options(void **state)
 	assert_int_equal(options.port.port, 53);
 	assert_int_equal(options.port.protocol, PROTOCOL_UDP);
 	assert_true(options.json);
-	assert_int_equal(parse("--watch", OPTIONS_STATS, &options), 2);
-	assert_int_equal(options.watch, 2);
-	assert_int_equal(parse("--watch=5 --all", OPTIONS_STATS, &options), 3);
+	assert_int_equal(parse("--watch", OPTIONS_INSTALL, &options), 2);
+	assert_int_equal(options.watch, 60);
+	assert_int_equal(parse("--watch=5 --alias", OPTIONS_INSTALL, &options), 3);
 	assert_int_equal(options.watch, 5);
 	assert_int_equal(parse("--prometheus=/run/x", OPTIONS_STATS, &options), 2);
 	assert_true(options.prometheus);

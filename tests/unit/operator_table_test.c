@@ -129,11 +129,11 @@ static void test_items(void **state)
 	json_t *whole;
 
 	items.file = open_memstream(&text, &length);
-	assert_int_equal(items_add(&items, json_pack("{s:s}", "name", "\xc3\xa4\x1b"), &fault), 0);
-	assert_int_equal(items_add(&items, json_pack("{s:i}", "n", 2), &fault), 0);
-	assert_int_equal(items_next(&items, &fault), 0);
-	fputs("{\"n\":3}", items.file);
-	assert_int_equal(items_end(&items, json_pack("{s:i}", "sum", 3), &fault), 0);
+	for (int i = 1; i <= 3; i++) {
+		assert_int_equal(items_next(&items, &fault), 0);
+		fprintf(items.file, "{\"n\":%d}", i);
+	}
+	assert_int_equal(items_end(&items, json_pack("{s:s}", "name", "\xc3\xa4\x1b"), &fault), 0);
 	fclose(items.file);
 	assert_null(strchr(text, '\x1b'));
 	whole = json_loads(text, 0, NULL);
@@ -150,8 +150,6 @@ static void test_no_items(void **state)
 	struct items items = {0};
 
 	items.file = open_memstream(&text, &length);
-	assert_int_equal(items_add(&items, NULL, &fault), -1);
-	cni_error_release(&fault);
 	assert_int_equal(items_end(&items, NULL, &fault), 0);
 	fclose(items.file);
 	assert_non_null(strstr(text, "\"items\":[]}\n"));

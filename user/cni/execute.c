@@ -21,10 +21,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
@@ -32,7 +32,6 @@
 
 /* As many as libcni: an installer may be writing the file. */
 #define BUSY_TRIES 6
-#define MS_PER_SECOND 1000
 /* For a process that still writes, such as the tee of a shell script that logs. */
 #define LEFT_OUTPUT_MS 1000
 /* How often to look for the child's end without pidfd_open(), which some containers forbid. */
@@ -153,14 +152,6 @@ static int start_child(struct child *child, const struct execution *execution,
 			     strerror(error));
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / 1000000;
-}
-
 static int receive_some(struct child *child, struct cni_error *err)
 {
 	char chunk[4096];
@@ -228,19 +219,19 @@ static int wait_for_end(struct child *child, const struct execution *execution,
 {
 	cleanup_close int process = (int)syscall(SYS_pidfd_open, child->pid, 0);
 	int64_t deadline = execution->timeout
-				   ? now_ms() + (int64_t)execution->timeout * MS_PER_SECOND
+				   ? clock_ms() + (int64_t)execution->timeout * MS_PER_SECOND
 				   : NO_DEADLINE;
 
 	while (!child->ended || child->output >= 0) {
 		bool ended_before = child->ended;
-		int64_t left = deadline - now_ms();
+		int64_t left = deadline - clock_ms();
 
 		if (left <= 0)
 			return child->ended ? 0 : refuse_slow(execution, err);
 		if (take_step(child, process, left < INT_MAX ? (int)left : INT_MAX, err))
 			return -1;
 		if (child->ended && !ended_before)
-			deadline = now_ms() + LEFT_OUTPUT_MS;
+			deadline = clock_ms() + LEFT_OUTPUT_MS;
 	}
 	return 0;
 }

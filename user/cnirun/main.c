@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* main.c - cnirun: runs the plugins of a conflist, as libcni and cnitool do. */
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/io.h"
 #include "cnirun/output.h"
 #include "cnirun/verbs.h"
 
@@ -42,8 +40,8 @@ static const struct cnirun_verb verbs[] = {
 	{"version", "CONFLIST", OPTIONS_RUN, verb_version,
 	 "ask each plugin for the versions of CNI that it supports",
 	 "The second column tells whether the conflist's version is among them.\n"},
-	{"list", "CONFLIST", OPTIONS_CACHE | OPTIONS_JSON, verb_list, "list the attachments",
-	 "A table of what the cache has for the network.\n"},
+	{"list", "CONFLIST", OPTIONS_CACHE, verb_list, "list the attachments",
+	 "Prints what the cache has for the network, as JSON.\n"},
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
@@ -115,13 +113,5 @@ static int run_command_line(int argc, char **argv, struct cni_error *err)
 
 int main(int argc, char **argv)
 {
-	struct cni_error err = {0};
-	int failed;
-
-	standard_streams_guard();
-	failed = run_command_line(argc, argv, &err);
-	if (failed)
-		output_error(&err);
-	cni_error_release(&err);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return output_main(argc, argv, run_command_line, output_error);
 }

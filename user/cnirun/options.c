@@ -109,8 +109,6 @@ static const struct command_option descriptions[] = {
 	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CACHE_DEFAULT_DIRECTORY
 	 ")",
 	 NULL, offsetof(struct options, conf.cache_directory), 0, 0},
-	{OPTIONS_JSON, 0, "json", NULL, "print JSON, not a table", NULL,
-	 offsetof(struct options, json), 0, 0},
 	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help), 0, 0},
 };
 

@@ -15,13 +15,11 @@ enum option_set {
 	OPTIONS_ATTACHMENT = 1 << 0, /* and the operand NETNS */
 	OPTIONS_RUN = 1 << 1,        /* it runs plugins */
 	OPTIONS_CACHE = 1 << 2,
-	OPTIONS_JSON = 1 << 3,
 };
 
 /* Begins as {0}. */
 struct options {
 	bool help;
-	bool json;
 	const char *conflist;
 	struct runtime_conf conf; /* owns its netns, container ID and JSON values */
 	json_t *demanded;         /* the capability arguments that the command line names */

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/json.h"
 #include "lib/text.h"
 
 /* Formatted and cleaned. */
@@ -64,4 +67,18 @@ void output_error(struct cni_error *err)
 
 	cni_printable(text, "\n");
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+}
+
+int output_main(int argc, char **argv, output_run *run, void (*report)(struct cni_error *err))
+{
+	struct cni_error err = {0};
+	int failed;
+
+	standard_streams_guard();
+	cni_json_begin();
+	failed = run(argc, argv, &err);
+	if (failed)
+		report(&err);
+	cni_error_release(&err);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -22,3 +22,8 @@ int output_flush(struct cni_error *err);
 void output_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "PROGRAM: ..." on stderr, the details after the message. */
 void output_error(struct cni_error *err);
+
+typedef int output_run(int argc, char **argv, struct cni_error *err);
+/* What main() of each of these programs does: runs it, and has its error reported. Returns the exit
+ * status. */
+int output_main(int argc, char **argv, output_run *run, void (*report)(struct cni_error *err));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conf.c - the table of options. The parser, the look for misspelt keys and the list in
+ * conf.c - the table of options. The parser, the look for unknown keys and the list in
  * bpf-portmap.conf(5) come from it; that manual page explains the options at length.
  */
 #include "conf/conf.h"
@@ -183,7 +183,7 @@ int conf_parse_options(struct conf *conf, const json_t *config, struct cni_error
 	uint32_t entries = MIN_ASSURED;
 
 	conf->warnings = json_array();
-	option_check_spelling(conf_options, config, conf->warnings);
+	option_check_keys(conf_options, config, conf->warnings);
 	for (const struct option *option = conf_options; option->name; option++)
 		if (read_option(conf, option, config, err))
 			return -1;

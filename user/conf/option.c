@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* option.c - options of any type: warnings, numbers, choices, and keys that are misspelt. */
+/* option.c - options of any type: warnings, numbers, choices, and keys that are unknown. */
 #include "conf/option.h"
 
 #include <ctype.h>
@@ -13,9 +13,8 @@
 
 #include "lib/json.h"
 
-#define MAX_EDITS 2
-#define MAX_NAME 32
-#define MAX_KEYS 256 /* more than anyone writes; comparing takes time */
+#define PREFIX_OF_CNI "cni.dev/"
+#define MAX_UNKNOWN 16 /* each is a line in the system's log, at each ADD */
 
 void conf_warn(json_t *warnings, const char *format, ...)
 {
@@ -103,81 +102,30 @@ int option_read_strings(const struct given *given, const struct string_list *lis
 	return 0;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The Levenshtein distance, without regard to case; both are at most MAX_NAME long. One row of the
- * table at a time: row[j] is the distance of the key's first letters to the name's first j. */
-static size_t edits_between(const char *key, const char *name)
-{
-	size_t row[MAX_NAME + 1], length = strlen(name);
-
-	for (size_t j = 0; j <= length; j++)
-		row[j] = j;
-	for (size_t i = 1; key[i - 1]; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= length; j++) {
-			size_t differs = tolower((unsigned char)key[i - 1]) !=
-					 tolower((unsigned char)name[j - 1]);
-			size_t best = smaller(smaller(row[j], row[j - 1]) + 1, diagonal + differs);
-
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[length];
-}
-
-/* Keys that CNI and runtimes put into an entry: they are spelt right, however close they are to an
- * option. */
+/* Of CNI and of runtimes. */
 static const char *const keys_of_cni[] = {"type", "name", "cniVersion",    "capabilities", "ipam",
-					  "dns",  "args", "runtimeConfig", "prevResult",   NULL};
+					  "dns",  "args", "runtimeConfig", "prevResult"};
 
-/* NULL: the key is like none of them, or is one of them or of CNI. Nobody misses an option without
- * effect. */
-static const char *nearest_option(const struct option *options, const char *key)
+static bool key_is_known(const struct option *options, const char *key)
 {
-	size_t fewest = MAX_EDITS + 1, length = strlen(key);
-	const char *nearest = NULL;
-
-	for (size_t i = 0; keys_of_cni[i]; i++)
+	for (size_t i = 0; i < sizeof(keys_of_cni) / sizeof(keys_of_cni[0]); i++)
 		if (!strcasecmp(keys_of_cni[i], key))
-			return NULL;
-	for (const struct option *option = options; option->name; option++) {
-		size_t option_length = strlen(option->name), edits;
-
-		if (length > option_length + MAX_EDITS || option_length > length + MAX_EDITS)
-			continue;
-		edits = edits_between(key, option->name);
-		if (!edits)
-			return NULL;
-		if (edits < fewest && option->type < OPTION_IGNORED_NUMBER) {
-			fewest = edits;
-			nearest = option->name;
-		}
-	}
-	return nearest;
+			return true;
+	for (const struct option *option = options; option->name; option++)
+		if (!strcasecmp(option->name, key))
+			return true;
+	return !strncmp(key, PREFIX_OF_CNI, strlen(PREFIX_OF_CNI));
 }
 
-void option_check_spelling(const struct option *options, const json_t *config, json_t *warnings)
+void option_check_keys(const struct option *options, const json_t *config, json_t *warnings)
 {
 	json_t *constless = (json_t *)config; /* the iterators of jansson take no const */
-	const char *key, *nearest;
-	size_t count = 0;
+	const char *key;
 	json_t *value;
 
-	json_object_foreach (constless, key, value) {
-		if (++count > MAX_KEYS)
-			break;
-		nearest = nearest_option(options, key);
-		if (nearest)
-			conf_warn(warnings, "unknown key \"%s\" is ignored: did you mean \"%s\"?",
-				  key, nearest);
-	}
+	json_object_foreach (constless, key, value)
+		if (!key_is_known(options, key) && json_array_size(warnings) < MAX_UNKNOWN)
+			conf_warn(warnings, "unknown key \"%s\" is ignored", key);
 }
 
 bool conf_names_interface(const char *names, const char *interface)

@@ -82,9 +82,9 @@ int option_read_strings(const struct given *given, const struct string_list *lis
 /* Writes "a", "b" or "c", in quotation marks; returns text. */
 const char *option_list_choices(const char *const *choices, char text[CHOICES_TEXT_SIZE]);
 
-/* Unknown keys are legal, and ignored. One that is within two edits of an option's name gets a
- * warning. The table ends with a row without a name. */
-void option_check_spelling(const struct option *options, const json_t *config, json_t *warnings);
+/* Unknown keys are legal, and ignored. The first ones that are neither an option nor CNI's get a
+ * warning: each may be a misspelt option. The table ends with a row without a name. */
+void option_check_keys(const struct option *options, const json_t *config, json_t *warnings);
 
 /* Names of interfaces and globs, as in fnmatch(3): each ends with a zero byte, and the whole with
  * another one, as in the map networks. */

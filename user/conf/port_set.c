@@ -77,6 +77,19 @@ const char *port_range_parse(const char *text, struct port_range *range)
 	return range->first && range->last ? text : NULL;
 }
 
+void port_set_change_by_list(struct port_set *set, const char *list,
+			     void (*change)(struct port_set *set, struct port_range range))
+{
+	struct port_range range;
+
+	while (*list) {
+		if (port_range_parse(list, &range) && range.first <= range.last)
+			change(set, range);
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+}
+
 static int set_port_error(const char *key, const json_t *value, struct cni_error *err)
 {
 	char found[CNI_JSON_DESCRIPTION_SIZE];

@@ -21,6 +21,10 @@ void port_set_remove(struct port_set *set, struct port_range range);
 /* Returns the first range of the set, not looking at ports below `from`; {0, 0}: there is none. */
 struct port_range port_set_next(const struct port_set *set, unsigned int from);
 
+/* Calls `change`, one of the two above, for each range of "80-90,8080", as the kernel writes it. */
+void port_set_change_by_list(struct port_set *set, const char *list,
+			     void (*change)(struct port_set *set, struct port_range range));
+
 /* Reads "80" or "80-90", of 1 to 65535, from the beginning of the text. Returns what follows, or
  * NULL where there is no such range; the last port may be below the first. */
 const char *port_range_parse(const char *text, struct port_range *range);

@@ -16,7 +16,6 @@
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
-#include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
 #include "host/own_hooks.h"
@@ -159,13 +158,10 @@ static bool is_left_out(const struct host *host, const struct policy *policy,
 static int find_sockets(const struct host *host, const struct container *container,
 			struct socket_list *found, struct cni_error *err)
 {
-	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	size_t kept = 0;
 
-	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
-			return -1;
+	if (sockets_find_bound(found, err))
+		return -1;
 	for (size_t i = 0; i < found->count; i++) {
 		bool claimed = false;
 

@@ -2,11 +2,8 @@
 /*
  * main.c - cni-ipam: Docker's addresses from CNI's IPAM plugins.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/io.h"
-#include "lib/json.h"
 #include "cnirun/output.h"
 #include "ipam/reconcile.h"
 #include "ipam/server.h"
@@ -51,14 +48,5 @@ static int run_command_line(int argc, char **argv, struct cni_error *err)
 
 int main(int argc, char **argv)
 {
-	struct cni_error err = {0};
-	int failed;
-
-	standard_streams_guard();
-	cni_json_begin();
-	failed = run_command_line(argc, argv, &err);
-	if (failed)
-		output_error(&err);
-	cni_error_release(&err);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return output_main(argc, argv, run_command_line, output_error);
 }

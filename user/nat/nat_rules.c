@@ -8,7 +8,6 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
@@ -307,21 +306,6 @@ static void visit_starts(struct search *search)
 		visit_chain(search, &search->starts[i], 0, &translation);
 }
 
-static bool is_there(const char *path)
-{
-	return !access(path, F_OK);
-}
-
-/* nfnetlink loads nf_tables for anyone who asks. Where netfilter is made of modules, one that is
- * not there has no rules. (A kernel that has nf_conntrack built in shows its parameters.) */
-static bool nftables_may_have_rules(void)
-{
-	if (!is_there("/sys/module/nf_conntrack"))
-		return !is_there("/sys/module");
-	return !is_there("/sys/module/nf_conntrack/initstate") ||
-	       is_there("/sys/module/nft_chain_nat");
-}
-
 static void search_nftables(struct search *search)
 {
 	bool by_name = search->question->place != NAT_AT_PREROUTING;
@@ -331,7 +315,7 @@ static void search_nftables(struct search *search)
 	cleanup_netlink struct netlink *socket = NULL;
 
 	/* A kernel without netfilter has no such sockets. */
-	if (nftables_may_have_rules())
+	if (netfilter_has("nft_chain_nat"))
 		socket = netlink_open(NETLINK_NETFILTER, &none);
 	if (!socket)
 		return;

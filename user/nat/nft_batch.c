@@ -8,12 +8,29 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "lib/memory.h"
 #include "net/netlink.h"
 
 #define ANSWER_SIZE 8192
 #define ANSWER_SECONDS 5
+
+static bool is_there(const char *path)
+{
+	return !access(path, F_OK);
+}
+
+/* A kernel that has nf_conntrack built in shows its parameters, and has the rest built in, too. */
+bool netfilter_has(const char *module)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !is_there("/sys/module") || is_there(path) ||
+	       (is_there("/sys/module/nf_conntrack") &&
+		!is_there("/sys/module/nf_conntrack/initstate"));
+}
 
 struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
 {

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,11 @@ struct nft_batch {
 	long last_at;         /* where the last request begins */
 	uint32_t first, last; /* numbers of its requests; 0: it has none */
 };
+
+/* Returns whether this module of netfilter is loaded or built in, or /sys does not say. nfnetlink
+ * loads nf_tables for anyone who asks; where netfilter is made of modules, one that is not there
+ * has no rules. */
+bool netfilter_has(const char *module);
 
 /* Begins a request to nf_tables, of nft's family. */
 struct nl_msg *nft_request_begin(int type, uint8_t family, int flags);

@@ -109,15 +109,6 @@ void address_list_release(struct address_list *list)
 	*list = (struct address_list){0};
 }
 
-const struct addressed_interface *address_list_find(const struct address_list *list,
-						    uint32_t ifindex)
-{
-	for (size_t i = 0; i < list->count; i++)
-		if (list->interfaces[i].ifindex == ifindex)
-			return &list->interfaces[i];
-	return NULL;
-}
-
 static void take_route(struct nlmsghdr *message, void *context)
 {
 	const struct rtmsg *route = nlmsg_data(message);

@@ -44,9 +44,6 @@ struct address_list {
 int address_list_read(struct address_list *list, struct cni_error *err);
 void address_list_release(struct address_list *list);
 
-const struct addressed_interface *address_list_find(const struct address_list *list,
-						    uint32_t ifindex);
-
 /* Returns whether routing takes the address for one of this host's: of an interface, or of a local
  * route ("ip route add local"). False also where rtnetlink can't say. */
 bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);

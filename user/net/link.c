@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/if_arp.h>
-#include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -175,19 +174,9 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	return 0;
 }
 
-static void take_netns_id(struct nlmsghdr *message, void *context)
-{
-	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
-		   sizeof(int));
-}
-
 int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, struct cni_error *err)
 {
 	struct netlink *socket = netlink_route(NULL);
-	struct rtgenmsg header = {0};
-	cleanup_request struct nl_msg *request =
-		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
-	int netns_id = NETNSA_NSID_NOT_ASSIGNED;
 	struct link container, *link = &veth->link;
 
 	memset(veth, 0, sizeof(*veth));
@@ -195,13 +184,10 @@ int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, st
 	    link_get(socket, container.peer, NULL, &veth->link, err))
 		return -1;
 	memcpy(veth->container_mac, container.mac, sizeof(veth->container_mac));
-	/* The number by which our namespace knows the other one, as IFLA_LINK_NETNSID has it. */
-	nla_put_u32(request, NETNSA_FD, (uint32_t)netns);
-	netlink_ask(socket, request, take_netns_id, &netns_id);
 	/* An ifindex counts within its namespace only, so a veth of another container may well
 	 * carry the number; its peer's number and namespace must be right too. */
 	if (!link->ifindex || !link_is_kind(link, "veth") || link->peer != container.ifindex ||
-	    link->peer_netns_id != netns_id)
+	    link->peer_netns_id != netlink_netns_id(socket, netns))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the other end of the container's veth %s is not in the network"

@@ -3,6 +3,8 @@
 #include "net/netlink.h"
 
 #include <errno.h>
+#include <linux/net_namespace.h>
+#include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -194,4 +196,21 @@ int netlink_ask(struct netlink *socket, struct nl_msg *request, netlink_take tak
 		note_error(&exchange, EAGAIN);
 	errno = exchange.error;
 	return exchange.error ? -1 : 0;
+}
+
+static void take_netns_id(struct nlmsghdr *message, void *context)
+{
+	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
+		   sizeof(int));
+}
+
+int netlink_netns_id(struct netlink *socket, int netns)
+{
+	struct rtgenmsg header = {0};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
+	int id = NETNSA_NSID_NOT_ASSIGNED;
+
+	nla_put_u32(request, NETNSA_FD, (uint32_t)netns);
+	return netlink_ask(socket, request, take_netns_id, &id) ? NETNSA_NSID_NOT_ASSIGNED : id;
 }

@@ -43,6 +43,10 @@ typedef void (*netlink_take)(struct nlmsghdr *message, void *context);
  * the socket is NULL. */
 int netlink_ask(struct netlink *socket, struct nl_msg *request, netlink_take take, void *context);
 
+/* Returns the number by which the namespace of the socket, which speaks rtnetlink, knows another
+ * one, as IFLA_LINK_NETNSID has it. -1: it knows it by none. */
+int netlink_netns_id(struct netlink *socket, int netns);
+
 /* Finds an attribute inside of another one, which may be NULL. NULL: there is none. */
 static inline struct nlattr *netlink_find(const struct nlattr *nest, int type)
 {

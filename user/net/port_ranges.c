@@ -16,18 +16,6 @@
 /* The kernel's default, for a /proc that cannot be read. */
 #define DEFAULT_EPHEMERAL ((struct port_range){32768, 60999})
 
-static void remove_list(struct port_set *usable, const char *list)
-{
-	struct port_range range;
-
-	while (*list) {
-		if (port_range_parse(list, &range) && range.first <= range.last)
-			port_set_remove(usable, range);
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-}
-
 static unsigned int range_size(struct port_range range)
 {
 	return range.last - range.first + 1U;
@@ -68,7 +56,7 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 	struct port_set unreserved = {0}, usable;
 
 	port_set_add(&unreserved, USABLE);
-	remove_list(&unreserved, reserved);
+	port_set_change_by_list(&unreserved, reserved, port_set_remove);
 	usable = unreserved;
 	port_set_remove(&usable, ephemeral);
 	if (collect_largest(&usable, ranges) >= ENOUGH_PORTS)

@@ -88,6 +88,17 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 			     strerror(errno), conf_protocol_name(protocol));
 }
 
+int sockets_find_bound(struct socket_list *list, struct cni_error *err)
+{
+	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+		if (!socket || sockets_find(list, socket, protocols[i], SOCKET_BOUND, err))
+			return -1;
+	return 0;
+}
+
 /* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */
 static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZE])
 {

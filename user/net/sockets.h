@@ -47,6 +47,10 @@ struct socket_list {
 int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol protocol,
 		 enum socket_state state, struct cni_error *err);
 
+/* Adds those of all protocols that are bound, in the network namespace of this thread.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int sockets_find_bound(struct socket_list *list, struct cni_error *err);
+
 /* Has the kernel end a connected one: what its program calls next fails with ECONNABORTED, and it
  * is connected to nobody. 0, also where there is no such socket any more; else -1 and errno:
  * EOPNOTSUPP or EINVAL from a kernel without CONFIG_INET_DIAG_DESTROY. */

@@ -141,14 +141,5 @@ static void reply_error(struct cni_error *err)
 
 int main(int argc, char **argv)
 {
-	struct cni_error err = {0};
-	int failed;
-
-	standard_streams_guard();
-	cni_json_begin();
-	failed = run_command_line(argc, argv, &err);
-	if (failed)
-		reply_error(&err);
-	cni_error_release(&err);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return output_main(argc, argv, run_command_line, reply_error);
 }

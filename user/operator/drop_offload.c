@@ -4,11 +4,11 @@
  * firewall as it is now, before it may skip the stack again.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "host/host.h"
+#include "lib/clock.h"
 #include "operator/verbs.h"
 
 /* Under the lock, for ADD writes meta too. Only one aligned word changes, so that no program reads
@@ -16,16 +16,13 @@
 static int drop(const struct objects *objects, struct cni_error *err)
 {
 	cleanup_lock int lock = lock_take_claims(err);
-	struct timespec now;
 	struct meta meta;
 
 	if (lock < 0)
 		return -1;
 	if (!meta_read(objects, &meta))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
-	/* The clock that the programs read. */
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	meta.offload_dropped = (uint32_t)now.tv_sec;
+	meta.offload_dropped = clock_of_programs();
 	return meta_write(objects, &meta, err);
 }
 

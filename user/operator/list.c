@@ -72,21 +72,20 @@ static void add_row(struct output *output, const struct view *view, const struct
 	const struct portmap_key *key = &row->mapping->key;
 	const struct portmap *portmap = &row->mapping->portmap;
 	struct container_info *container = row->container;
-	char text[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char text[RANGE_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
 	bool has_port = key->host_port;
 
 	output_text(output, has_port ? "mapping" : "masquerade");
 	if (has_port) {
-		output_endpoint(output, format_host_port(key->host_address, key->host_port, text),
-				key->host_address, key->host_port);
+		output_endpoint(output, mapping_format_host(row->mapping, text), key->host_address,
+				key->host_port);
 		output_text(output, protocol_word(key->protocol, word));
 	} else {
 		output_cell(output, "(masquerade)", NULL);
 		output_cell(output, "-", NULL);
 	}
 	output_container(output, NULL, view, container);
-	output_endpoint(output,
-			has_port ? NULL : cni_address_format(portmap->container_address, text),
+	output_endpoint(output, mapping_format_target(row->mapping, text),
 			portmap->container_address, portmap->container_port);
 	output_number(output, row->mapping->flows);
 	output_number(output, row->mapping->half_open);
@@ -124,6 +123,9 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 			       mappings_add_masqueraded(&mappings, &view, err) ||
 			       mappings_count_flows(&mappings, &view, err)))
 		return -1;
+	/* Programs get each port, and so does who asks for one. */
+	if (!options->json && !options->port.port)
+		mappings_join_ranges(&mappings);
 	output_begin(&output, columns, sizeof(columns) / sizeof(columns[0]));
 	output.table.has_extra = options->wide;
 	for (size_t i = 0; i < mappings.count; i++) {

@@ -137,9 +137,6 @@ static const struct command_option table[] = {
 	       " the connections of each, the most first: who floods",
 	       sort_by),
 	OPTION(OPTIONS_FLOWS, "count", NULL, "shows only how many there are", count),
-	NUMBER_OPTION(OPTIONS_STATS, "watch", "[=SECONDS]",
-		      "prints again every so many seconds (default: 2), with the change per second",
-		      watch, MAX_SECONDS, 2),
 	OPTION(OPTIONS_STATS, "all", NULL, "shows what is 0, too", all),
 	READ_OPTION(OPTIONS_STATS, "prometheus", "[=FILE]",
 		    "prints metrics for Prometheus; or writes them into a file, which is replaced"

@@ -12,16 +12,6 @@
 #include "operator/view/engine_names.h"
 #include "plugin/reference.h"
 
-void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE])
-{
-	struct engine_names names = {0};
-	char name[ENGINE_TEXT_SIZE];
-
-	snprintf(text, PORTMAP_GONE_SIZE, "portmap's rules of a container that is gone: %s%s%s",
-		 engine_name_write(&names, id, name), *network ? ", network " : "", network);
-	engine_names_release(&names);
-}
-
 /* A container of ours that lives has the address. */
 static bool is_of_another_of_ours(const struct host *host, const struct portmap_entry *entry)
 {
@@ -121,15 +111,14 @@ void portmap_evidence_release(struct portmap_evidence *evidence)
 	json_decref(evidence->cached);
 }
 
-int portmap_gone_remove(const struct host *host, bool dry_run,
-			int (*removed)(const char *network, const char *id, void *context,
-				       struct cni_error *err),
-			void *context, struct cni_error *err)
+int portmap_gone_remove(const struct host *host, bool dry_run, size_t *count, struct cni_error *err)
 {
 	cleanup_portmap_entries struct portmap_entries entries = {0};
 	struct portmap_evidence evidence = {0};
+	struct engine_names names = {0};
 	cleanup_error struct cni_error unread = {0};
 	struct cni_error failure = {0};
+	char name[ENGINE_TEXT_SIZE];
 	bool known;
 	int result = 0;
 
@@ -143,10 +132,17 @@ int portmap_gone_remove(const struct host *host, bool dry_run,
 		if (!is_first_of_container(&entries, i) ||
 		    !portmap_container_is_gone(&evidence, &entries, entry))
 			continue;
-		if ((!dry_run && reference_remove_rules(entry->network, entry->id, &failure)) ||
-		    removed(entry->network, entry->id, context, &failure))
+		if (!dry_run && reference_remove_rules(entry->network, entry->id, &failure)) {
 			result = cni_error_chain(err, &failure);
+			continue;
+		}
+		(*count)++;
+		printf("%s portmap's rules of a container that is gone: %s%s%s\n",
+		       dry_run ? "would remove" : "removed",
+		       engine_name_write(&names, entry->id, name),
+		       *entry->network ? ", network " : "", entry->network);
 	}
+	engine_names_release(&names);
 	portmap_evidence_release(&evidence);
 	return result;
 }

@@ -35,14 +35,8 @@ bool portmap_container_is_gone(const struct portmap_evidence *evidence,
 			       const struct portmap_entries *entries,
 			       const struct portmap_entry *of);
 
-/* Calls `removed` for each container whose rules were removed, or with dry_run would be; network
- * "": not known. The host is open. Goes on after a failure. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO,
- * and what `removed` sets. */
-int portmap_gone_remove(const struct host *host, bool dry_run,
-			int (*removed)(const char *network, const char *id, void *context,
-				       struct cni_error *err),
-			void *context, struct cni_error *err);
-
-#define PORTMAP_GONE_SIZE 900
-/* Writes "portmap's rules of a container that is gone: ID, network NETWORK" */
-void portmap_gone_describe(const char *network, const char *id, char text[PORTMAP_GONE_SIZE]);
+/* Removes the rules of containers that are gone, or with dry_run would, prints a line for each of
+ * these containers, and adds how many they are. The host is open. Goes on after a failure.
+ * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
+int portmap_gone_remove(const struct host *host, bool dry_run, size_t *count,
+			struct cni_error *err);

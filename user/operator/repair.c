@@ -32,11 +32,6 @@ struct repair {
 	size_t changes;
 };
 
-static const char *removed_word(const struct repair *repair)
-{
-	return repair->options->dry_run ? "would remove" : "removed";
-}
-
 /* --- what containers have left ------------------------------------------------------------- */
 
 /* For runtimes that never call CNI's GC. What belongs to a container that lives is not touched. */
@@ -57,7 +52,7 @@ static int collect_one(struct repair *repair, const struct mappings *mappings,
 	if (!was_there)
 		return 0;
 	repair->changes++;
-	printf("%s %s: %s\n", removed_word(repair), who, ports);
+	printf("%s %s: %s\n", repair->options->dry_run ? "would remove" : "removed", who, ports);
 	return 0;
 }
 
@@ -77,17 +72,6 @@ static int collect_abandoned(struct repair *repair, struct cni_error *err)
 		if (collect_one(repair, &mappings, &entries[i], &failure))
 			result = cni_error_chain(err, &failure);
 	return result;
-}
-
-static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
-{
-	char what[PORTMAP_GONE_SIZE];
-	struct repair *repair = context;
-
-	repair->changes++;
-	portmap_gone_describe(network, id, what);
-	printf("%s %s\n", removed_word(repair), what);
-	return 0;
 }
 
 /* --- interfaces and sockets ---------------------------------------------------------------- */
@@ -266,7 +250,7 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 		if (repair_interfaces(repair, names, &failure))
 			result = cni_error_chain(err, &failure);
 	}
-	if (portmap_gone_remove(&repair->host, repair->options->dry_run, say_of_portmap, repair,
+	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,
 				&failure))
 		result = cni_error_chain(err, &failure);
 	return result;

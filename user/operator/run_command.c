@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
@@ -64,14 +65,6 @@ static pid_t start(const struct command_run *run, const struct streams *streams)
 	_exit(EXIT_NOT_RUN);
 }
 
-static int64_t milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static off_t size_of(int fd)
 {
 	struct stat status;
@@ -85,7 +78,7 @@ static bool wait_for(pid_t pid, const struct streams *streams, int64_t deadline,
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY * 1000000};
 
 	while (waitpid(pid, status, WNOHANG) == 0) {
-		if (milliseconds() >= deadline || size_of(streams->fds[1]) > OUTPUT_LIMIT ||
+		if (clock_ms() >= deadline || size_of(streams->fds[1]) > OUTPUT_LIMIT ||
 		    size_of(streams->fds[2]) > OUTPUT_LIMIT)
 			return false;
 		nanosleep(&pause, NULL);
@@ -141,7 +134,7 @@ static void take_streams(struct command_run *run, const struct streams *streams)
 bool command_run(struct command_run *run)
 {
 	__attribute__((cleanup(cleanup_streams))) struct streams streams = {{-1, -1, -1}};
-	int64_t deadline = milliseconds() + (int64_t)run->seconds * 1000;
+	int64_t deadline = clock_ms() + (int64_t)run->seconds * MS_PER_SECOND;
 	int status = 0;
 	pid_t pid;
 

@@ -13,8 +13,9 @@ const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
 	 "the mapped ports: whose they are, how much they are used",
 	 "shows the mapped ports, whose they are, and how much they are used: FLOWS, connections"
-	 " now; NEW, those still in the handshake; TOTAL, begun since the port was mapped. Then it"
-	 " shows the containers that have no port and are masqueraded"},
+	 " now; NEW, those still in the handshake; TOTAL, begun since the port was mapped. Ports in"
+	 " a row that lead to a container's ports in the same row are one line; with --json each"
+	 " has its own. Then it shows the containers that have no port and are masqueraded"},
 	{"who", " PORT[/PROTOCOL][@ADDRESS]", 1, 1, OPTIONS_OUTPUT, verb_who, NULL,
 	 "everybody who claims a port of the host, and who gets it",
 	 "shows everybody who could have this port of the host: mappings, NAT rules of others,"

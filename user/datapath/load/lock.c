@@ -19,6 +19,7 @@
 
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "net/processes.h"
 
 /* Containers that start with the machine wait for the first ADD, which loads the programs: seconds
@@ -52,21 +53,13 @@ static void interrupt(int signal)
 	(void)signal;
 }
 
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /* Waits in the kernel's queue; a timer ends the wait. It fires again and again, because once could
  * be just before flock() is entered. The caller may have blocked its signal. */
 static int wait_for_lock(int fd, int operation)
 {
 	struct sigaction action = {.sa_handler = interrupt}, old_action;
 	struct itimerval tick = {{0, 100000}, {0, 100000}}, old_timer;
-	double end = now() + TIMEOUT_SECONDS;
+	int64_t end = clock_ms() + TIMEOUT_SECONDS * MS_PER_SECOND;
 	sigset_t alarm, old_mask;
 	int result, saved;
 
@@ -77,7 +70,7 @@ static int wait_for_lock(int fd, int operation)
 	setitimer(ITIMER_REAL, &tick, &old_timer);
 	do
 		result = flock(fd, operation);
-	while (result && errno == EINTR && now() < end);
+	while (result && errno == EINTR && clock_ms() < end);
 	saved = errno;
 	setitimer(ITIMER_REAL, &old_timer, NULL);
 	sigprocmask(SIG_SETMASK, &old_mask, NULL);
@@ -248,9 +241,9 @@ static bool is_announced(int fd)
 static void let_pass(int fd)
 {
 	const struct timespec pause = {.tv_nsec = LET_PASS_NANOSECONDS};
-	double end = now() + LET_PASS_SECONDS;
+	int64_t end = clock_ms() + LET_PASS_SECONDS * MS_PER_SECOND;
 
-	while (is_announced(fd) && now() < end)
+	while (is_announced(fd) && clock_ms() < end)
 		nanosleep(&pause, NULL);
 }
 

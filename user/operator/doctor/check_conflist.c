@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* check_conflist.c - checks of the conflists that runtimes read, and of the binaries they run. */
+/* check_conflist.c - checks of the conflists that runtimes read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "lib/json.h"
-#include "conf/conf.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
@@ -17,9 +14,6 @@
 
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"
-
-static const char *const binary_directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
-						 "/usr/local/lib/cni"};
 
 static void take_conflist(void *context, const struct conflist_file *file)
 {
@@ -35,7 +29,6 @@ void doctor_read_conflists(struct doctor *doctor)
 {
 	struct conflist *first = NULL;
 
-	cni_json_begin();
 	conflists_visit(take_conflist, doctor);
 	for (size_t i = 0; i < doctor->conflist_count; i++) {
 		first = doctor->conflists[i].is_first ? &doctor->conflists[i] : first;
@@ -121,47 +114,6 @@ void check_conflist_masquerade(struct doctor *doctor, const struct conflist *lis
 		doctor_found(doctor, VERDICT_WARN,
 			     remedy_by_jq(EDIT_OURS ".ipMasq = false", list->path),
 			     "%s: %s masquerades, and " OURS " too", list->path, other);
-}
-
-void check_conflist_options(struct doctor *doctor, const struct conflist *list)
-{
-	cleanup_error struct cni_error err = {0};
-	const json_t *ours = conflist_plugin(list->json, OURS), *warning;
-	struct conf conf = {0};
-	size_t i;
-
-	if (!ours)
-		return;
-	if (conf_parse_options(&conf, ours, &err))
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# correct it in %s", remedy_word(list->path).text),
-			     "%s: %s", list->path, cni_error_message(&err));
-	json_array_foreach (conf.warnings, i, warning)
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("# correct it in %s", remedy_word(list->path).text),
-			     "%s: %s", list->path, json_string_value(warning));
-	conf_release(&conf);
-}
-
-void check_binaries(struct doctor *doctor)
-{
-	char path[64];
-	struct stat status, ours;
-
-	for (size_t i = 0; i < sizeof(binary_directories) / sizeof(binary_directories[0]); i++) {
-		snprintf(path, sizeof(path), "%s/" OURS, binary_directories[i]);
-		if (stat(path, &status) || stat("/proc/self/exe", &ours) ||
-		    (status.st_dev == ours.st_dev && status.st_ino == ours.st_ino))
-			continue;
-		/* The same of another size is not built. */
-		if (status.st_size != ours.st_size)
-			doctor_found(
-				doctor, VERDICT_WARN,
-				cni_format("# keep one of them, or install the newer one there:\n%s"
-					   " --version",
-					   remedy_word(path).text),
-				"%s, which runtimes run, is another one than this", path);
-	}
 }
 
 static bool has_uplink(const struct look *look, const struct network_wish *network)

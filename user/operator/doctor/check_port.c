@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/addresses.h"
 #include "conf/port_set.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
@@ -50,19 +49,6 @@ void check_host_ip(struct doctor *doctor, const struct subject *subject)
 		     "%s: the host does not have the address %s", subject->port, text);
 }
 
-/* "8080,9000-9100" */
-static void read_ports(struct port_set *ports, const char *list)
-{
-	struct port_range range;
-
-	while (*list) {
-		if (port_range_parse(list, &range) && range.first <= range.last)
-			port_set_add(ports, range);
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-}
-
 /* The kernel takes a list in any order. Each remedy has the ports of those before it, so that
  * whichever is pasted last keeps them. */
 void check_ephemeral(struct doctor *doctor)
@@ -76,7 +62,7 @@ void check_ephemeral(struct doctor *doctor)
 	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", range, sizeof(range));
 	text_file_read("/proc/sys/net/ipv4/ip_local_reserved_ports", list, sizeof(list));
 	length = strcspn(list, "\n");
-	read_ports(&reserved, list);
+	port_set_change_by_list(&reserved, list, port_set_add);
 	if (sscanf(range, "%u %u", &first, &last) != 2)
 		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
@@ -100,38 +86,4 @@ void check_ephemeral(struct doctor *doctor)
 			     " answers to such a connection go to the container",
 			     subject.port, first, last);
 	}
-}
-
-/* NULL: ports are mapped there. ADD refuses addresses that "excludeCIDRs" leaves out; an interface
- * may be excluded later, by the conflist of another network. */
-static const char *left_out_by(struct doctor *doctor, const struct subject *subject)
-{
-	const uint8_t *address = subject->mapping->key.host_address;
-	const struct address_list *list = &doctor->host.addresses;
-	struct policy policy;
-
-	if (policy_read(&doctor->host.datapath.objects, subject->mapping->portmap.owner, &policy) &&
-	    conf_ranges_hold(policy.excluded, policy.excluded_count, address))
-		return "excludeCIDRs";
-	for (size_t i = 0; i < list->address_count; i++)
-		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE) &&
-		    !host_maps_ports_at(&doctor->host, &list->addresses[i]))
-			return "excludeInterfaces";
-	return NULL;
-}
-
-void check_excluded(struct doctor *doctor, const struct subject *subject)
-{
-	const uint8_t *address = subject->mapping->key.host_address;
-	const char *option = cni_address_is_any(address) ? NULL : left_out_by(doctor, subject);
-	char text[CNI_ADDRESS_TEXT_SIZE];
-
-	if (!option)
-		return;
-	cni_address_format(address, text);
-	doctor_found(doctor, VERDICT_FAIL,
-		     cni_format("# take it out of \"%s\" of the conflists, or map another hostIP;"
-				" then add the container again",
-				option),
-		     "%s: \"%s\" leaves out %s", subject->port, option, text);
 }

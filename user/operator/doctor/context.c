@@ -269,17 +269,14 @@ bool doctor_locate(const struct doctor *doctor, struct subject *subject)
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
 {
 	const struct mapping *mapped = &doctor->mappings.list[mapping];
-	char host[ENDPOINT_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE], last[8] = "";
+	char host[RANGE_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
 
 	*subject = (struct subject){
 		.mapping = mapped,
 		.container = view_container(&doctor->view, mapped->portmap.owner),
 		.ipv4 = cni_address_is_ipv4(mapped->portmap.container_address),
 	};
-	if (mapped->last_port != mapped->key.host_port)
-		snprintf(last, sizeof(last), "-%u", mapped->last_port);
-	snprintf(subject->port, sizeof(subject->port), "%s%s/%s",
-		 format_host_port(mapped->key.host_address, mapped->key.host_port, host), last,
+	snprintf(subject->port, sizeof(subject->port), "%s/%s", mapping_format_host(mapped, host),
 		 protocol_word(mapped->key.protocol, protocol));
 	return doctor_locate(doctor, subject);
 }

@@ -9,7 +9,7 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
-#include "operator/print/items.h"
+#include "operator/print/output.h"
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
@@ -29,8 +29,6 @@ const struct check checks[] = {
 	 .run = check_version},
 	{"cgroup", GROUP_HOST, NEEDS_MAPS, "the root of cgroup2 is mounted", .run = check_cgroup},
 	{"lock", GROUP_HOST, NEEDS_NOTHING, "nobody keeps ADD and DEL waiting", .run = check_lock},
-	{"binaries", GROUP_HOST, NEEDS_NOTHING, "runtimes run this very bpf-portmap",
-	 .run = check_binaries},
 	{"programs", GROUP_HOOKS, NEEDS_MAPS,
 	 "our programs are at both hooks of every uplink and bridge", .run = check_uplinks},
 	{"settled", GROUP_HOOKS, NEEDS_MAPS, "every interface is as ADD and repair want it",
@@ -52,8 +50,6 @@ const struct check checks[] = {
 	 .of_mapping = check_host_ip},
 	{"ephemeral", GROUP_PORT, NEEDS_MAPS, "the host's own connections do not use the port",
 	 .run = check_ephemeral},
-	{"excluded", GROUP_PORT, NEEDS_MAPS, "ports are mapped at the address of hostIP",
-	 .of_mapping = check_excluded},
 	{"way", GROUP_WAY, NEEDS_MAPS, "the host forwards to the container, which has a route back",
 	 .of_endpoint = check_way},
 	{"listener", GROUP_WAY, NEEDS_MAPS,
@@ -79,9 +75,6 @@ const struct check checks[] = {
 	 "no conflist has portmap beside bpf-portmap", .of_conflist = check_conflist_portmap},
 	{"conflist-capability", GROUP_RECORDS, NEEDS_NOTHING,
 	 "conflists let runtimes tell the ports", .of_conflist = check_conflist_capability},
-	{"conflist-options", GROUP_RECORDS, NEEDS_NOTHING,
-	 "options of bpf-portmap are spelt as they should be",
-	 .of_conflist = check_conflist_options},
 	{"conflist-masquerade", GROUP_RECORDS, NEEDS_NOTHING,
 	 "one plugin of a conflist masquerades", .of_conflist = check_conflist_masquerade},
 };
@@ -227,29 +220,34 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 	return exit_status(doctor, counts);
 }
 
+static const struct table_column item_columns[] = {
+	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
+	{"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"}, {"", TABLE_HIDDEN, "remedy"},
+	{"", TABLE_HIDDEN, "more"},
+};
+
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
 		      struct cni_error *err)
 {
-	struct items items = {.file = stdout};
-	json_t *summary;
+	cleanup_output struct output output = {.options = doctor->options};
+	json_t *summary = json_object();
 
+	output_begin(&output, item_columns, sizeof(item_columns) / sizeof(item_columns[0]));
 	for (size_t i = 0; i < doctor->finding_count; i++) {
 		const struct finding *finding = &doctor->findings[i];
-		json_t *item =
-			json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?, s:I}", "check",
-				  finding->check->name, "group", group_words[finding->check->group],
-				  "verdict", verdicts[finding->verdict].json, "looked_at",
-				  finding->check->looked_at, "found", finding->text, "remedy",
-				  finding->remedy, "more", (json_int_t)finding->more);
 
-		if (items_add(&items, item, err))
-			return -1;
+		output_text(&output, finding->check->name);
+		output_text(&output, group_words[finding->check->group]);
+		output_text(&output, verdicts[finding->verdict].json);
+		output_text(&output, finding->check->looked_at);
+		output_text(&output, finding->text);
+		output_text(&output, finding->remedy);
+		output_number(&output, finding->more);
 	}
-	summary = json_object();
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
 		json_object_set_new(summary, verdicts[verdict].count,
 				    json_integer((json_int_t)counts[verdict]));
-	return items_end(&items, summary, err) ? -1 : exit_status(doctor, counts);
+	return output_end(&output, summary, err) ? -1 : exit_status(doctor, counts);
 }
 
 void doctor_read_statuses(struct statistics *statistics)

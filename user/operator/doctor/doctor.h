@@ -80,7 +80,7 @@ struct inside {
 	struct link link; /* the container's end; ifindex 0: it is not found */
 	bool stack_is_known[2], has_own_stack[2]; /* of IPv6 and IPv4: not the kernel's */
 	bool has_sockets;
-	struct socket_list sockets; /* of TCP and UDP; read when they are asked for */
+	struct socket_list sockets; /* read when they are asked for */
 	bool was_probed[2]; /* by IPv6 and IPv4: a packet has shown whether the way to it is open */
 };
 
@@ -182,7 +182,7 @@ check_run check_uplinks, check_settled, check_foreign_behind, check_container_ho
 	check_socket_hooks;
 /* check_port.c */
 check_run check_owner, check_ephemeral;
-check_subject check_host_ip, check_excluded;
+check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
 check_run check_conntrack, check_ipsec;
@@ -191,5 +191,5 @@ check_run check_abandoned, check_unfinished, check_source_addresses, check_table
 /* check_conflist.c: what stands in files */
 void doctor_read_conflists(struct doctor *doctor);
 check_conflist check_conflist_syntax, check_conflist_first, check_conflist_portmap,
-	check_conflist_capability, check_conflist_options, check_conflist_masquerade;
-check_run check_binaries, check_named_uplinks;
+	check_conflist_capability, check_conflist_masquerade;
+check_run check_named_uplinks;

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netns.h"
@@ -218,22 +218,14 @@ static bool is_over(const struct probe_result *result)
 	       result->rule_dropped;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static int follow(struct journey *journey, struct cni_error *err)
 {
-	uint64_t end = now_ms() + ANSWER_MS;
+	int64_t end = clock_ms() + ANSWER_MS;
 
 	do
 		if (read_told(journey, POLL_MS, err))
 			return -1;
-	while (!is_over(journey->result) && now_ms() < end);
+	while (!is_over(journey->result) && clock_ms() < end);
 	/* Where the kernel drops is told by two or three, each in its own time. */
 	return read_told(journey, 0, err);
 }

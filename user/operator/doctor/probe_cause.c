@@ -226,7 +226,9 @@ static char *unnamed_cause(const struct cause *cause)
 
 	if (!result->has_left &&
 	    (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET))
-		return cni_format("%s by the host itself, not by %s: the packet was not translated",
+		return cni_format("%s by the host itself, not by %s: the packet was not translated;"
+				  " does a conflist leave its address out by \"excludeInterfaces\""
+				  " or \"excludeCIDRs\"?",
 				  result->answer == ANSWER_RESET ? "refused" : "answered",
 				  cause->subject->container->text);
 	if (result->answer == ANSWER_RESET)

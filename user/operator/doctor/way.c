@@ -269,13 +269,7 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 
 static int find_sockets(void *context, struct cni_error *err)
 {
-	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
-
-	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || sockets_find(context, socket, protocols[i], SOCKET_BOUND, err))
-			return -1;
-	return 0;
+	return sockets_find_bound(context, err);
 }
 
 /* Those of all ports, once for each container. NULL without an error: its namespace is not found.

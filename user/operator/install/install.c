@@ -15,11 +15,10 @@
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "lib/json.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/io.h"
 #include "datapath/load/bpffs.h"
 #include "lib/memory.h"
@@ -66,14 +65,6 @@ struct watch {
 	int warnings;    /* what they print on stderr, in memory */
 	char *warned_of; /* what that was the last time */
 };
-
-static int64_t milliseconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* --- what nobody else does --------------------------------------------------------------- */
 
@@ -243,7 +234,7 @@ static bool wait_for_something(struct watch *watch)
 {
 	struct pollfd files[] = {{.fd = watch->signals, .events = POLLIN},
 				 {.fd = watch->inotify, .events = POLLIN}};
-	int64_t now = milliseconds(), until = watch->look_at;
+	int64_t now = clock_ms(), until = watch->look_at;
 	struct signalfd_siginfo signal;
 
 	if (!watch->chores && watch->chores_at < until)
@@ -298,7 +289,7 @@ static int run_watch(struct installer *installer, uint32_t every, struct cni_err
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	result = open_watch(&watch, err);
 	while (!result && !ends) {
-		int64_t now = milliseconds();
+		int64_t now = clock_ms();
 
 		due |= drain(watch.inotify) || now >= watch.look_at;
 		if (due && now >= watch.not_before) {
@@ -324,7 +315,6 @@ int verb_install(const struct options *options, char *const *operands, struct cn
 {
 	cleanup_installer struct installer installer;
 
-	cni_json_begin();
 	if (installer_open(&installer, options, err))
 		return -1;
 	if (options->watch)

@@ -314,25 +314,16 @@ static int remove_from_kernel(const struct installer *installer, const struct op
 	return 0;
 }
 
-static int say_of_portmap(const char *network, const char *id, void *context, struct cni_error *err)
-{
-	char what[PORTMAP_GONE_SIZE];
-
-	portmap_gone_describe(network, id, what);
-	printf("removed %s\n", what);
-	return 0;
-}
-
 /* Rules of portmap for containers that had their DEL by us, or none, would get the packets of those
  * to which portmap gives the ports from now on. */
 static int remove_rules_of_portmap(struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
+	size_t count = 0;
 
-	return host_open(&host, DATAPATH_READ, err) ||
-			       portmap_gone_remove(&host, false, say_of_portmap, NULL, err)
-		       ? -1
-		       : 0;
+	if (host_open(&host, DATAPATH_READ, err))
+		return -1;
+	return portmap_gone_remove(&host, false, &count, err);
 }
 
 /* Last of all the binary. A runtime that had read the list before may have run it until then;

@@ -5,8 +5,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/net_namespace.h>
-#include <linux/rtnetlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,24 +24,6 @@ struct reading {
 	ino_t *seen; /* a container has many processes */
 	size_t seen_count;
 };
-
-static void take_number(struct nlmsghdr *message, void *context)
-{
-	nla_memcpy(context, nlmsg_find_attr(message, sizeof(struct rtgenmsg), NETNSA_NSID),
-		   sizeof(int));
-}
-
-/* -1: no link leads there. */
-static int number_of(struct netlink *socket, int fd)
-{
-	struct rtgenmsg header = {.rtgen_family = AF_UNSPEC};
-	cleanup_request struct nl_msg *request =
-		netlink_begin(RTM_GETNSID, 0, &header, sizeof(header));
-	int number = -1;
-
-	nla_put_u32(request, NETNSA_FD, (uint32_t)fd);
-	return netlink_ask(socket, request, take_number, &number) ? -1 : number;
-}
 
 static bool is_new(struct reading *reading, const char *path)
 {
@@ -69,7 +49,7 @@ static void take(struct reading *reading, const char *path)
 	if (!is_new(reading, path))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	number = fd < 0 ? -1 : number_of(reading->socket, fd);
+	number = fd < 0 ? -1 : netlink_netns_id(reading->socket, fd);
 	if (number < 0) {
 		if (fd >= 0)
 			close(fd);

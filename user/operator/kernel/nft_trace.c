@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "nat/nft_rule.h"
 #include "nat/nft_batch.h"
@@ -183,20 +182,6 @@ static int make_table(const struct nft_trace *trace, uint8_t family, bool with_d
 	return nft_batch_send(&batch, trace->tables);
 }
 
-static bool is_there(const char *path)
-{
-	return !access(path, F_OK);
-}
-
-/* To ask for nf_tables would load it. A kernel that has nf_conntrack built in shows its parameters,
- * and has nf_tables built in, too. */
-static bool is_loaded(void)
-{
-	return !is_there("/sys/module") || is_there("/sys/module/nf_tables") ||
-	       (is_there("/sys/module/nf_conntrack") &&
-		!is_there("/sys/module/nf_conntrack/initstate"));
-}
-
 int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, struct cni_error *err)
 {
 	const struct sockaddr_nl group = {.nl_family = AF_NETLINK,
@@ -204,7 +189,7 @@ int nft_trace_open(struct nft_trace *trace, const struct nft_traced *traced, str
 	int failed;
 
 	*trace = (struct nft_trace){.traced = *traced};
-	if (!is_loaded())
+	if (!netfilter_has("nf_tables"))
 		return 0;
 	trace->tables = netlink_open(NETLINK_NETFILTER, err);
 	trace->events = trace->tables ? netlink_open(NETLINK_NETFILTER, err) : NULL;

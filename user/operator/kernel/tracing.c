@@ -17,6 +17,7 @@
 #include "datapath/load/bpf_error.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 
 #define BUFFER_PAGES 64 /* for each CPU */
 #define MOST_TOLD 65536
@@ -150,12 +151,10 @@ int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint
 		struct cni_error *err)
 {
 	struct trace_settings settings = {.version = TRACE_VERSION, .filter = *filter};
-	struct timespec now;
 	uint32_t only = 0;
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (seconds)
-		settings.until = (uint32_t)now.tv_sec + seconds;
+		settings.until = clock_of_programs() + seconds;
 	if (!bpf_map_update_elem(tracing->settings, &only, &settings, BPF_ANY))
 		return 0;
 	return bpf_error_set(err, errno, "cannot ask the programs to tell what they do");

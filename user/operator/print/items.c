@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "lib/json.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 
@@ -31,7 +30,6 @@ static int begin(struct items *items, struct cni_error *err)
 	char name[HOST_NAME_MAX + 1] = "";
 	cleanup_json json_t *host = NULL;
 
-	cni_json_begin();
 	gethostname(name, sizeof(name) - 1);
 	cni_make_utf8(name);
 	host = or_exit(json_string(name));
@@ -48,21 +46,6 @@ int items_next(struct items *items, struct cni_error *err)
 		return -1;
 	fputs_unlocked(items->count++ ? ",\n" : "\n", items->file);
 	return 0;
-}
-
-int items_refuse_text(struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_IO,
-			     "cannot print as JSON what is not UTF-8: leave out --json");
-}
-
-int items_add(struct items *items, json_t *item, struct cni_error *err)
-{
-	cleanup_json json_t *owned = item;
-
-	if (!owned)
-		return items_refuse_text(err);
-	return items_next(items, err) ? -1 : write_value(items, owned, err);
 }
 
 int items_end(struct items *items, json_t *summary, struct cni_error *err)

@@ -20,12 +20,9 @@ struct items {
 	size_t count;
 };
 
-/* Steals the item; NULL: a text of it was not UTF-8. CNI_ERROR_IO. */
-int items_add(struct items *items, json_t *item, struct cni_error *err);
 /* What the caller writes to the file next is an item. CNI_ERROR_IO. */
 int items_next(struct items *items, struct cni_error *err);
-/* CNI_ERROR_IO: a text was not UTF-8; standard output cannot be written to, as errno says. */
-int items_refuse_text(struct cni_error *err);
+/* CNI_ERROR_IO: standard output cannot be written to, as errno says. */
 int items_refuse_write(struct cni_error *err);
 /* Steals `summary`, the last key; NULL: there is none. Without items the array is empty.
  * CNI_ERROR_IO. */

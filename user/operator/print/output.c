@@ -72,7 +72,8 @@ void output_json(struct output *output, const char *text, json_t *json)
 	if (owned)
 		dumped = json_dumps(owned, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 	else
-		items_refuse_text(&output->failure);
+		cni_error_set(&output->failure, CNI_ERROR_IO,
+			      "cannot print as JSON what is not UTF-8: leave out --json");
 	output_cell(output, text, dumped);
 }
 

@@ -255,7 +255,6 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 	fd = open_output(output, err);
 	if (fd < 0)
 		return -1;
-	cni_json_begin();
 	archive_begin(&archive, fd, name, preface);
 	fill(&archive, self);
 	if (!archive_end(&archive) || close(fd)) {

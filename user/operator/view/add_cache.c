@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "lib/json.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "operator/conflists.h"
@@ -51,10 +50,8 @@ static void read_directory(json_t *all, const char *directory, bool *incomplete)
 
 json_t *add_cache_read(bool *incomplete)
 {
-	json_t *all;
+	json_t *all = or_exit(json_array());
 
-	cni_json_begin();
-	all = or_exit(json_array());
 	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
 		read_directory(all, directories[i], incomplete);
 	return all;

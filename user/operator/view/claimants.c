@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/memory.h"
-#include "net/netlink.h"
 
 void claimants_release(struct claimants *claimants)
 {
@@ -52,14 +51,11 @@ static void find_holders(struct claimants *claimants)
 
 int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
 {
-	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 	struct socket_list *found = &claimants->sockets;
 	size_t kept = 0;
 
-	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || sockets_find(found, socket, protocols[i], SOCKET_BOUND, err))
-			return -1;
+	if (sockets_find_bound(found, err))
+		return -1;
 	for (size_t i = 0; i < found->count; i++)
 		if (socket_is_asked_for(claimants, &found->sockets[i]))
 			found->sockets[kept++] = found->sockets[i];
@@ -68,8 +64,9 @@ int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
 	return 0;
 }
 
-bool claimant_rule_has(const struct claimants *claimants, const struct nat_rule *rule,
-		       const struct portmap_key *key)
+/* Whether the rule may translate what comes to this key, at one of the host's addresses. */
+static bool rule_has(const struct claimants *claimants, const struct nat_rule *rule,
+		     const struct portmap_key *key)
 {
 	const struct address_list *list = claimants->addresses;
 
@@ -90,7 +87,7 @@ static bool rule_is_asked_for(const void *context, const struct nat_rule *rule)
 	const struct claimants *claimants = context;
 
 	for (size_t i = 0; i < claimants->key_count; i++)
-		if (claimant_rule_has(claimants, rule, &claimants->keys[i]))
+		if (rule_has(claimants, rule, &claimants->keys[i]))
 			return true;
 	return false;
 }

@@ -35,9 +35,6 @@ void claimants_release(struct claimants *claimants);
 
 /* Returns whether the socket has the port of this key, at one of its addresses. */
 bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key);
-/* Returns whether the rule may translate what comes to this key, at one of the host's addresses. */
-bool claimant_rule_has(const struct claimants *claimants, const struct nat_rule *rule,
-		       const struct portmap_key *key);
 
 #define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
 

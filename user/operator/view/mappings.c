@@ -83,13 +83,44 @@ void mappings_join_ranges(struct mappings *mappings)
 		return;
 	qsort(list, mappings->count, sizeof(*list), compare_ranges);
 	for (size_t i = 1; i < mappings->count; i++) {
-		if (continues(&list[kept], &list[i]))
-			list[kept].last_port = list[i].last_port;
-		else
+		if (!continues(&list[kept], &list[i])) {
 			list[++kept] = list[i];
+			continue;
+		}
+		list[kept].last_port = list[i].last_port;
+		list[kept].flows += list[i].flows;
+		list[kept].half_open += list[i].half_open;
+		list[kept].portmap.flows += list[i].portmap.flows;
 	}
 	mappings->count = kept + 1;
 	qsort(list, mappings->count, sizeof(*list), compare);
+}
+
+static const char *add_last_port(const struct mapping *mapping, uint16_t first,
+				 char text[RANGE_TEXT_SIZE])
+{
+	unsigned int more = mapping->last_port - mapping->key.host_port;
+	size_t length = strlen(text);
+
+	if (more)
+		snprintf(text + length, RANGE_TEXT_SIZE - length, "-%u", first + more);
+	return text;
+}
+
+const char *mapping_format_host(const struct mapping *mapping, char text[RANGE_TEXT_SIZE])
+{
+	format_host_port(mapping->key.host_address, mapping->key.host_port, text);
+	return add_last_port(mapping, mapping->key.host_port, text);
+}
+
+const char *mapping_format_target(const struct mapping *mapping, char text[RANGE_TEXT_SIZE])
+{
+	const struct portmap *portmap = &mapping->portmap;
+
+	if (!mapping->key.host_port)
+		return cni_address_format(portmap->container_address, text);
+	format_endpoint(portmap->container_address, portmap->container_port, text);
+	return add_last_port(mapping, portmap->container_port, text);
 }
 
 static void add_masqueraded(struct mappings *mappings, const struct endpoint_key *key,

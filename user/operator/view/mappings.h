@@ -31,9 +31,17 @@ int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err);
 /* Counts the connections of each, which reads all of them. CNI_ERROR_KERNEL_REFUSED. */
 int mappings_count_flows(struct mappings *mappings, struct view *view, struct cni_error *err);
-/* Makes one mapping of those that are a range of a container's ports. */
+/* Makes one mapping, with the connections of all, of those that are a range of a container's
+ * ports. */
 void mappings_join_ranges(struct mappings *mappings);
 void mappings_release(struct mappings *mappings);
+
+#define RANGE_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 6)
+
+/* Both return `text`: "*:8080", of a range "*:8000-8099"; and where that leads to,
+ * "10.88.0.2:80-179", or the address alone of a container without a port. */
+const char *mapping_format_host(const struct mapping *mapping, char text[RANGE_TEXT_SIZE]);
+const char *mapping_format_target(const struct mapping *mapping, char text[RANGE_TEXT_SIZE]);
 
 #define SHOWN_PORTS 4
 #define PORTS_TEXT_SIZE (SHOWN_PORTS * (ENDPOINT_TEXT_SIZE + 16) + 32)

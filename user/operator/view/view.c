@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lifetime.h"
@@ -16,6 +15,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
+#include "lib/clock.h"
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/link.h"
@@ -60,10 +60,7 @@ static int check_rights(struct cni_error *err)
 
 static void begin(struct view *view)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	view->now = (uint32_t)now.tv_sec;
+	view->now = clock_of_programs();
 	view->containers = or_exit(calloc(MAX_SLOTS, sizeof(*view->containers)));
 }
 
