@@ -439,10 +439,10 @@ test_protocol_list_beside_del() {
 	container_start web bridge
 	: >/run/trace
 	strace -qq -o /run/trace -P "$entry" -e inject=openat:delay_enter=1000000 \
-		"$cnirun" list /run/conf/bridge.conflist >/run/out 2>&1 &
+		"$cnirun" list /run/conf/bridge.conflist >/run/listed 2>&1 &
 	list=$!
 	wait_until 5 grep -q fstatat /run/trace || fail "it does not look: $(cat /run/trace)"
 	container_remove web bridge
-	wait $list || fail "list: $(cat /run/out)"
-	expect_equal 'CONTAINER INTERFACE NETNS ADDRESSES PORTS' "$(cat /run/out)"
+	wait $list || fail "list: $(cat /run/listed)"
+	expect_equal 'CONTAINER INTERFACE NETNS ADDRESSES PORTS' "$(cat /run/listed)"
 }
