@@ -444,5 +444,5 @@ test_protocol_list_beside_del() {
 	wait_until 5 grep -q fstatat /run/trace || fail "it does not look: $(cat /run/trace)"
 	container_remove web bridge
 	wait $list || fail "list: $(cat /run/listed)"
-	expect_equal 'CONTAINER INTERFACE NETNS ADDRESSES PORTS' "$(cat /run/listed)"
+	expect_equal '[]' "$(cat /run/listed)"
 }
