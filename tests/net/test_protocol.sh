@@ -432,17 +432,22 @@ test_protocol_gc_failures() {
 	expect_equal 2 "$(grep -o 'bridge/[a-z]*/eth0: cannot' <<<"$output" | wc -l)" "reasons in: $output"
 }
 
-# what is deleted while cnirun lists is not in the list, and nothing to warn of
+# an entry that is deleted while cnirun lists, after it was found or asked for, is nothing to warn of
 test_protocol_list_beside_del() {
-	local entry=/var/lib/cni/results/bridge-web-eth0 list
+	local entry=/var/lib/cni/results/bridge-web-eth0 call list
 	command -v strace >/dev/null || skip "there is no strace"
-	container_start web bridge
-	: >/run/trace
-	strace -qq -o /run/trace -P "$entry" -e inject=openat:delay_enter=1000000 \
-		"$cnirun" list /run/conf/bridge.conflist >/run/listed 2>&1 &
-	list=$!
-	wait_until 5 grep -q fstatat /run/trace || fail "it does not look: $(cat /run/trace)"
-	container_remove web bridge
-	wait $list || fail "list: $(cat /run/listed)"
-	expect_equal '[]' "$(cat /run/listed)"
+	for call in newfstatat access; do
+		container_start web bridge
+		: >/run/trace
+		# shellcheck disable=SC2016 # of the shell that becomes cnirun
+		strace -o /run/trace -P "$entry" -e "trace=$call" -e "inject=$call:signal=STOP:when=1" sh -c \
+			'echo $$ >/run/list.pid; exec "$0" list /run/conf/bridge.conflist' "$cnirun" \
+			>/run/listed 2>/run/warned &
+		list=$!
+		wait_until 5 grep -q -e 'stopped by SIGSTOP' -e exited /run/trace || fail "$(cat /run/trace)"
+		container_remove web bridge
+		kill -CONT "$(cat /run/list.pid)" 2>/dev/null || true
+		wait $list || fail "list: $(cat /run/warned)"
+		expect_equal '' "$(cat /run/warned)" "said by list, stopped at $call"
+	done
 }
