@@ -455,6 +455,8 @@ test_ipam_garbled() {
 	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" "with a garbled state"
 	expect_err "$ipam_state cannot be used" pool_request 10.91.0.0/24
 	expect_equal '{"pools": {"x": 7}}' "$(cat "$ipam_state")" "the state"
+	echo '{"pools": {}}' >"$ipam_state"
+	pool_expect "$pool" 10.91.0.0/24
 	rm "$ipam_state"
 	pool_expect "$pool" 10.91.0.0/24
 	chmod 777 /var/lib/cni-ipam
