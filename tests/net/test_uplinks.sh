@@ -267,6 +267,23 @@ test_uplink_exclude_what_is_one() {
 	expect_answer server tcp "$host4" 8080 web
 }
 
+# of an excluded lo, too, no address is mapped, also when a mapped SCTP port has a program there
+test_uplink_exclude_lo() {
+	ip address add 10.99.99.1/32 dev lo
+	conflist exclude bridge "$(with_ours '{"excludeInterfaces": ["lo"]}')"
+	container_start web exclude -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_no_answer client tcp 10.99.99.1 8080
+	container_add sctp exclude -p 9090:90/sctp
+	container_add last exclude -p 8081:80/tcp
+	expect_no_answer client tcp 10.99.99.1 8080
+	container_remove sctp exclude
+	container_remove last exclude
+	container_remove web exclude
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp 10.99.99.1 8080 web "$client4"
+}
+
 # what a conflist excludes is excluded as long as it has a container: afterwards an interface is what
 # the others want, without a command that names it
 test_uplink_excluded_while_it_lives() {
