@@ -299,7 +299,7 @@ static int plan_one(struct plan *plan, const struct look *look,
 {
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
-		if (!interface_is_containers(&interface->entry))
+		if (interface->is_known && !interface_is_containers(&interface->entry))
 			plan_forget(plan, interface, "is gone");
 		return 0;
 	}
