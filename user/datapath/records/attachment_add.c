@@ -352,6 +352,20 @@ static int refuse_if_gone(const struct attachment_claims *claims, struct cni_err
 			     claims->record.ifindex);
 }
 
+int attachment_open_maps(const struct objects *objects, struct cni_error *err)
+{
+	static const enum map_number written[] = {
+		MAP_SLOTS,      MAP_VETHS,           MAP_ATTACHMENTS, MAP_POLICIES,
+		MAP_PORTMAPS,   MAP_PUBLISHED_PORTS, MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
+		MAP_CONTAINERS, MAP_INTERFACES,
+	};
+
+	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+		if (map_fd(objects, written[i]) < 0)
+			return map_refuse_read(written[i], err);
+	return 0;
+}
+
 int attachment_add(const struct objects *objects, const struct attachment_claims *claims,
 		   struct cni_error *err)
 {
