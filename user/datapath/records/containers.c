@@ -63,7 +63,7 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++) {
 		struct home *home = count < MAX_HOMES ? &all.homes[count++]
-				    : i == 0	      ? find_spare(&all)
+				    : i == 0          ? find_spare(&all)
 						      : NULL;
 
 		if (!home)
