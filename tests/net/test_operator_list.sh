@@ -212,9 +212,11 @@ plugin_as() {
 }
 
 # nothing is loaded
-# where nothing was ever added list says so, and is no failure; doctor has no finding
+# where nothing was ever added list says so, and is no failure; doctor has no finding, unless it is asked about a port
 test_operator_list_nothing() {
 	by_hand 0 doctor
+	by_hand 2 doctor 80
+	expect_contains "$(cat /run/out)" 'no container has port 80'
 	by_hand 0 list
 	expect_contains "$(cat /run/err)" 'nothing was ever added on this host'
 	expect_equal '[]' "$(item .items list)"
