@@ -202,3 +202,37 @@ ip link set cni0 address 02:11:22:33:$(printf %02x:%02x $((RANDOM % 256)) $((RAN
 		/run/meanwhile
 	each_step 11 stopped_at ADD port
 }
+
+# limit 120 s
+# a container's veth with "attach": "tcx" goes while repair is stopped, at every place: repair does not
+# fail, and an ADD for which it goes says what has happened
+test_interleave_veth_goes() {
+	tcx_needed
+	local step code=0
+	conflist tcx bridge "$(with_ours '{"attach": "tcx"}')"
+	for ((step = 1; ; step += ${STEP:-5})); do
+		container_add late tcx
+		veth_goes_meanwhile late
+		code=0
+		"$build/tests/traced" stop "$step" /run/meanwhile "$build/bpf-portmap" repair >/run/out 2>&1 || code=$?
+		container_remove late tcx
+		[ "$code" != 99 ] || break
+		expect_equal 0 "$code" "repair, stopped before call $step: $(cat /run/out)"
+	done
+	[ "$step" -gt 20 ] || fail "only $step calls: nothing was tested"
+	for ((step = 1; step < 60; step += ${STEP:-3})); do
+		container_add_plain late
+		veth_goes_meanwhile late
+		plugin_config late '.attach = "tcx"' >/run/config
+		if ! stopped_at "$step" ADD late </run/config >/run/out 2>&1; then
+			! grep -E 'needs Linux|Invalid argument' /run/out || fail "ADD, stopped before call $step"
+		fi
+		plugin_run DEL late </run/config || fail DEL
+		container_remove late plain
+	done
+}
+
+veth_goes_meanwhile() {
+	printf '#!/bin/sh\nexec ip link delete %s\n' "$(host_veth "$1")" >/run/meanwhile
+	chmod +x /run/meanwhile
+}

@@ -628,6 +628,22 @@ test_ownership_no_trace() {
 	done
 }
 
+# an ADD that may open too few files, whatever it has done by then, leaves nothing behind
+test_ownership_few_files() {
+	container_start first bridge -p 8081:80/tcp
+	container_add_plain second
+	plugin_config second >/run/config
+	local files before refused=0
+	before=$(state_show)
+	for files in {8..40}; do
+		if (ulimit -n "$files" && plugin_run ADD second </run/config >/run/out 2>&1); then break; fi
+		refused=$((refused + 1))
+		expect_same_state "$before"
+	done
+	[ "$refused" -gt 5 ] || fail "only $refused ADDs failed: nothing was tested"
+	expect_equal true "$(jq 'has("ips")' /run/out)" "the ADD with enough files: $(cat /run/out)"
+}
+
 # an address that IPAM has given to two containers is the first one's again after the DEL of the second
 test_ownership_address_given_twice() {
 	local ips

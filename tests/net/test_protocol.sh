@@ -375,6 +375,23 @@ test_protocol_no_veth() {
 	expect_same_state "$state_before"
 }
 
+# nothing is loaded
+# a container's veth that leads to another namespace is refused with code 7, also where the host has a
+# pair of veths with the same numbers, one of which would be taken for its other end
+test_protocol_veth_leads_elsewhere() {
+	bad_world
+	namespace_add outer
+	namespace_add inner
+	ip -n outer link add name inner0 index 900 type veth peer name eth0 index 901 netns inner
+	ip link add name pair0 index 900 type veth peer name pair1 index 901
+	cp /run/results/web /run/results/inner
+	state_before=$(state_show)
+	expect_failure plugin_call ADD inner
+	expect_code 7
+	expect_contains "$output" "run it on the host"
+	expect_same_state "$state_before"
+}
+
 # bpftool shows the maps in readable form: named fields, ports as numbers
 test_protocol_maps_read_well() {
 	container_start web bridge -p 8080:80/tcp

@@ -52,6 +52,27 @@ answers_through_firewall() {
 	done
 }
 
+# a port that the first network had goes to the second when the first is disconnected, also where the
+# first had given the container more addresses than the map has room for
+test_two_networks_many_addresses() {
+	container_add_plain web
+	conflist second bridge "$other_network | $only_main"
+	runtime add second web --ifname eth1 >/run/results/web1 || fail "$(cat /run/results/web1)"
+	serve_in web 80
+	loosely
+	plugin_config web '.prevResult.ips += [range(8) | {"address": "fd00:88::a\(.)/64", "interface": 2}]' \
+		>/run/config
+	plugin_config web1 '.name = "other"' >/run/config1
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	IFNAME=eth1 plugin_run ADD web </run/config1 >/run/out || fail "$(cat /run/out)"
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_run DEL web </run/config || fail DEL
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	IFNAME=eth1 plugin_run CHECK web </run/config1 || fail "CHECK of the second network"
+	IFNAME=eth1 plugin_run DEL web </run/config1 || fail "DEL of the second network"
+	expect_equal "0 0" "$(map_count portmaps) $(map_count containers)" "portmaps, containers"
+}
+
 # such a port answers for longer where the network that has the default route is none of ours
 # also with fastPath off
 # also with portmap

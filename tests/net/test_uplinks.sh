@@ -267,6 +267,45 @@ test_uplink_exclude_what_is_one() {
 	expect_answer server tcp "$host4" 8080 web
 }
 
+# an uplink that has the number of a dead container's veth is served like any other, and STATUS does not
+# miss the container's program there; DEL of the dead one leaves it alone
+test_uplink_number_reused() {
+	container_start web bridge -p 8080:80/tcp
+	container_start dead bridge -p 8081:80/tcp
+	local number
+	number=$(<"/sys/class/net/$(host_veth dead)/ifindex")
+	container_die dead
+	namespace_add far
+	ip link add up0 index "$number" type veth peer name eth0 netns far
+	ip address add 203.0.113.1/24 dev up0
+	ip link set up0 up
+	ip -n far address add 203.0.113.10/24 dev eth0
+	ip -n far link set eth0 up
+	status || fail STATUS
+	container_add other bridge -p 8082:80/tcp
+	expect_answer far tcp 203.0.113.1 8080 web 203.0.113.10
+	runtime del bridge dead || fail "DEL of the dead container"
+	container_check other bridge
+	expect_answer far tcp 203.0.113.1 8080 web 203.0.113.10
+}
+
+# of an excluded lo, too, no address is mapped, also when a mapped SCTP port has a program there
+test_uplink_exclude_lo() {
+	ip address add 10.99.99.1/32 dev lo
+	conflist exclude bridge "$(with_ours '{"excludeInterfaces": ["lo"]}')"
+	container_start web exclude -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 web "$client4"
+	expect_no_answer client tcp 10.99.99.1 8080
+	container_add sctp exclude -p 9090:90/sctp
+	container_add last exclude -p 8081:80/tcp
+	expect_no_answer client tcp 10.99.99.1 8080
+	container_remove sctp exclude
+	container_remove last exclude
+	container_remove web exclude
+	container_start web bridge -p 8080:80/tcp
+	expect_answer client tcp 10.99.99.1 8080 web "$client4"
+}
+
 # what a conflist excludes is excluded as long as it has a container: afterwards an interface is what
 # the others want, without a command that names it
 test_uplink_excluded_while_it_lives() {

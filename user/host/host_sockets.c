@@ -58,9 +58,13 @@ static bool reaches_sctp(const struct conf *conf)
  * stays there, like those at sockets. */
 static int attach_loopback(const struct host *host, struct cni_error *err)
 {
-	const struct interface entry = {.role = ROLE_LOOPBACK};
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
+	struct interface entry;
 
+	/* It may be known for its addresses, which may be excluded. */
+	if (!interface_read(&host->datapath.objects, lo.ifindex, &entry))
+		memset(&entry, 0, sizeof(entry));
+	entry.role = ROLE_LOOPBACK;
 	return hooks_settle(&host->datapath, &lo, &entry, err) ||
 	       interface_write(&host->datapath.objects, lo.ifindex, &entry, err);
 }

@@ -16,14 +16,29 @@
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
 #define MANY_INTERFACES 8
 
+/* The kernel takes a veth out of the map veths when it goes. Then its entry is there until its
+ * container is removed, and another interface may have its number. */
+static bool is_entry_of_another(const struct objects *objects, uint32_t ifindex,
+				const struct interface *entry)
+{
+	uint32_t veth;
+
+	return interface_is_containers(entry) &&
+	       (!map_read(objects, MAP_VETHS, &entry->owner.slot, &veth) || veth != ifindex);
+}
+
 static struct interface_look *append_interface(struct host_look *looking, uint32_t ifindex)
 {
+	const struct objects *objects = &looking->host->datapath.objects;
 	struct look *look = &looking->found;
 	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
 
 	*interface = (struct interface_look){.link.ifindex = ifindex};
-	interface->is_known =
-		interface_read(&looking->host->datapath.objects, ifindex, &interface->entry);
+	interface->is_known = interface_read(objects, ifindex, &interface->entry);
+	if (is_entry_of_another(objects, ifindex, &interface->entry)) {
+		interface->is_known = false;
+		interface->entry = (struct interface){0};
+	}
 	return interface;
 }
 

@@ -6,11 +6,13 @@
 #include <limits.h>
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "lib/array.h"
 #include "net/netlink.h"
+#include "net/netns.h"
 
 /* A GRE tunnel with one other end has none; one with many ends writes the outer header as
  * if it were a link header. IFLA_BROADCAST is the other end's address. */
@@ -174,20 +176,32 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	return 0;
 }
 
+/* Whether the other end is in that namespace. One that has no number here is either our own, or
+ * nothing here leads there. */
+static bool leads_into(const struct link *link, int netns)
+{
+	int number = netlink_netns_id(netlink_route(NULL), netns);
+	char path[32];
+
+	if (number >= 0)
+		return link->peer_netns_id == number;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", netns);
+	return link->peer_netns_id < 0 && netns_is_own(path);
+}
+
 int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, struct cni_error *err)
 {
-	struct netlink *socket = netlink_route(NULL);
 	struct link container, *link = &veth->link;
 
 	memset(veth, 0, sizeof(*veth));
 	if (get_container_end(netns, ifname, &container, err) ||
-	    link_get(socket, container.peer, NULL, &veth->link, err))
+	    link_get(netlink_route(NULL), container.peer, NULL, &veth->link, err))
 		return -1;
 	memcpy(veth->container_mac, container.mac, sizeof(veth->container_mac));
 	/* An ifindex counts within its namespace only, so a veth of another container may well
 	 * carry the number; its peer's number and namespace must be right too. */
 	if (!link->ifindex || !link_is_kind(link, "veth") || link->peer != container.ifindex ||
-	    link->peer_netns_id != netlink_netns_id(socket, netns))
+	    !leads_into(link, netns))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the other end of the container's veth %s is not in the network"

@@ -204,6 +204,17 @@ static void plan_leave_alone(struct plan *plan, const struct interface_look *int
 		snprintf(change->what, sizeof(change->what), "excluded");
 }
 
+/* lo, which has a program: it serves nothing but the host's own sockets, whatever is said of it. */
+static int plan_loopback(struct plan *plan, const struct look *look,
+			 const struct interface_look *interface, bool addresses_excluded,
+			 struct cni_error *err)
+{
+	struct interface entry = interface->entry;
+
+	entry.addresses_excluded = addresses_excluded;
+	return change_to(plan, look, interface, &entry, err) || !err->code ? 0 : -1;
+}
+
 /* One of the host's own. */
 static int plan_own(struct plan *plan, const struct look *look,
 		    const struct interface_look *interface, struct cni_error *err)
@@ -216,6 +227,8 @@ static int plan_own(struct plan *plan, const struct look *look,
 	if (interface->addressed)
 		plan->excluded[interface->addressed - look->addresses->interfaces] =
 			verdict.addresses_excluded;
+	if (interface->entry.role == ROLE_LOOPBACK)
+		return plan_loopback(plan, look, interface, verdict.addresses_excluded, err);
 	is_possible = !interface->is_read || uplink_is_possible(interface, why);
 	serves = is_bridge_of_containers(look, interface) || verdict.is_uplink;
 	if (serves && is_possible)
@@ -284,11 +297,9 @@ static int plan_containers(struct plan *plan, const struct look *look,
 static int plan_one(struct plan *plan, const struct look *look,
 		    const struct interface_look *interface, struct cni_error *err)
 {
-	struct interface entry = interface->entry;
-
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
-		if (!interface_is_containers(&interface->entry))
+		if (interface->is_known && !interface_is_containers(&interface->entry))
 			plan_forget(plan, interface, "is gone");
 		return 0;
 	}
@@ -296,8 +307,6 @@ static int plan_one(struct plan *plan, const struct look *look,
 		return 0;
 	if (interface_is_containers(&interface->entry))
 		return plan_containers(plan, look, interface, err);
-	if (entry.role == ROLE_LOOPBACK)
-		return change_to(plan, look, interface, &entry, err) || !err->code ? 0 : -1;
 	return plan_own(plan, look, interface, err);
 }
 

@@ -39,7 +39,8 @@ static int find_and_load(struct add *add, struct cni_error *err)
 	struct container *container = &add->container;
 
 	if (container_find_veth(container, host, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err))
+	    host_make_ready(host, container->conf.flow_entries, err) ||
+	    attachment_open_maps(&host->datapath.objects, err))
 		return -1;
 	container_choose_fast_path(container, &host->datapath.objects);
 	return 0;

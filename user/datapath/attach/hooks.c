@@ -159,8 +159,9 @@ static void look_at_tcx(struct hooks_look *look, uint32_t ifindex, enum hook hoo
 	uint32_t ids[TCX_PROGRAMS];
 	size_t count;
 
-	look->tcx = !tcx_list(ifindex, hook, ids, &count);
-	for (size_t i = 0; look->tcx && i < count; i++) {
+	/* An interface that has gone says nothing of the kernel. */
+	look->tcx = !tcx_list(ifindex, hook, ids, &count) || errno != EINVAL;
+	for (size_t i = 0; i < count; i++) {
 		struct hung *hung = add_hung(&look->hooks[hook], MECHANISM_TCX, ids[i], objects);
 
 		if (hung->program == PROGRAM_COUNT)

@@ -338,6 +338,34 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 	return -1;
 }
 
+/* The container may have been deleted meanwhile, which is then also why the kernel refuses what is
+ * about the veth. */
+static int refuse_if_gone(const struct attachment_claims *claims, struct cni_error *err)
+{
+	char name[IF_NAMESIZE];
+
+	if (link_name(claims->record.ifindex, name))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "the host's end of the container's veth (interface number %u)"
+			     " went away during ADD",
+			     claims->record.ifindex);
+}
+
+int attachment_open_maps(const struct objects *objects, struct cni_error *err)
+{
+	static const enum map_number written[] = {
+		MAP_SLOTS,      MAP_VETHS,           MAP_ATTACHMENTS, MAP_POLICIES,
+		MAP_PORTMAPS,   MAP_PUBLISHED_PORTS, MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
+		MAP_CONTAINERS, MAP_INTERFACES,
+	};
+
+	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
+		if (map_fd(objects, written[i]) < 0)
+			return map_refuse_read(written[i], err);
+	return 0;
+}
+
 int attachment_add(const struct objects *objects, const struct attachment_claims *claims,
 		   struct cni_error *err)
 {
@@ -346,19 +374,16 @@ int attachment_add(const struct objects *objects, const struct attachment_claims
 		.claims = claims,
 	};
 	cleanup_lock int lock = lock_take_claims(err);
-	char name[IF_NAMESIZE];
 	int result;
 
-	if (lock < 0)
+	/* Before it may claim anything. */
+	if (lock < 0 || refuse_if_gone(claims, err))
 		return -1;
-	/* Before it may claim anything: the container may have been deleted meanwhile. */
-	if (!link_name(claims->record.ifindex, name))
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "the host's end of the container's veth (interface number %u)"
-				     " went away during ADD",
-				     claims->record.ifindex);
 	result = replace_locked(&adding, err);
 	release_finish(&adding.release, &lock);
-	return adding.taken ? refuse_taken_port(objects, adding.taken, &adding.taken_by, err)
-			    : result;
+	if (adding.taken)
+		return refuse_taken_port(objects, adding.taken, &adding.taken_by, err);
+	if (result)
+		refuse_if_gone(claims, err);
+	return result;
 }

@@ -15,6 +15,10 @@
 
 #include "datapath/records/claims.h"
 
+/* Opens the maps that the function below writes. Call it before anything is attached: then neither
+ * that function nor what undoes it fails for want of open files. CNI_ERROR_KERNEL_REFUSED. */
+int attachment_open_maps(const struct objects *objects, struct cni_error *err);
+
 /* Claims everything, under the lock, in place of whatever this attachment had before. A port whose
  * owner is gone is taken over, with a warning. All or nothing; what it had before is gone also
  * after a failure. CNI_ERROR_PORT_TAKEN naming the owner, CNI_ERROR_INVALID_CONFIGURATION (the veth

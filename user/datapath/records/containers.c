@@ -41,6 +41,18 @@ static int note_several_networks(const struct objects *objects, struct cni_error
 	return meta_write(objects, &meta, err);
 }
 
+/* Another attachment's home that is not its only one; the last one. NULL: each has one. */
+static struct home *find_spare(struct container_homes *all)
+{
+	for (int i = MAX_HOMES - 1; i > 0; i--)
+		for (int j = 0; j < i; j++)
+			if (all->homes[j].slot == all->homes[i].slot)
+				return &all->homes[i];
+	return NULL;
+}
+
+/* Where there are more addresses than room each attachment has one home at least: without any,
+ * nobody would know of it when the others leave, and their ports would not be handed over. */
 int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
 			const struct slot *slot, uint32_t number, struct cni_error *err)
 {
@@ -49,9 +61,13 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 
 	if (count < 0 || (count && note_several_networks(objects, err)))
 		return -1;
-	for (size_t i = 0; i < claims->endpoint_count && count < MAX_HOMES; i++) {
-		struct home *home = &all.homes[count++];
+	for (size_t i = 0; i < claims->endpoint_count; i++) {
+		struct home *home = count < MAX_HOMES ? &all.homes[count++]
+				    : i == 0          ? find_spare(&all)
+						      : NULL;
 
+		if (!home)
+			break;
 		memcpy(home->address, claims->endpoints[i].key.address, sizeof(home->address));
 		home->slot = number;
 		home->prefix_length = claims->endpoints[i].endpoint.prefix_length;

@@ -8,8 +8,9 @@
 #include "datapath/records/claims.h"
 #include "datapath/records/udp_clients.h"
 
-/* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out.
- * Before its slot, of that number, goes live. CNI_ERROR_KERNEL_REFUSED. */
+/* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out,
+ * but of each of MAX_HOMES attachments there is one. Before its slot, of that number, goes live.
+ * CNI_ERROR_KERNEL_REFUSED. */
 int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
 			const struct slot *slot, uint32_t number, struct cni_error *err);
 
