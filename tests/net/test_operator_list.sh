@@ -212,9 +212,12 @@ plugin_as() {
 }
 
 # nothing is loaded
-# where nothing was ever added list says so, and is no failure; doctor has no finding
+# where nothing was ever added list says so, and is no failure; doctor has no finding, but of a port
+# that is asked about
 test_operator_list_nothing() {
 	by_hand 0 doctor
+	by_hand 2 doctor 8080/tcp
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  owner              no container has port 8080/tcp'
 	by_hand 0 list
 	expect_contains "$(cat /run/err)" 'nothing was ever added on this host'
 	expect_equal '[]' "$(item .items list)"

@@ -4,12 +4,23 @@
 #include <string.h>
 
 #include "conf/port_set.h"
+#include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/print/format.h"
+
+/* Where something is loaded that cannot be read, or would be without a BPF file system, another
+ * check fails. */
+static bool knows_all_ports(const struct doctor *doctor)
+{
+	const struct datapath *datapath = &doctor->host.datapath;
+
+	return datapath_is_usable(datapath) ||
+	       (datapath->state == DATAPATH_ABSENT && bpffs_is_mounted());
+}
 
 void check_owner(struct doctor *doctor)
 {
@@ -22,7 +33,7 @@ void check_owner(struct doctor *doctor)
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: its container is gone, or its ADD did not finish",
 				     subject.port);
-	if (port->port && !doctor->mappings.count)
+	if (port->port && !doctor->mappings.count && knows_all_ports(doctor))
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("bpf-portmap list\n# add the container again with the"
 					" port"),

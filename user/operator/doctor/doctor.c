@@ -44,7 +44,7 @@ const struct check checks[] = {
 	{"socket-programs", GROUP_HOOKS, NEEDS_MAPS,
 	 "programs are at the sockets of the host's processes, for the ports that need them",
 	 .run = check_socket_hooks},
-	{"owner", GROUP_PORT, NEEDS_MAPS, "the port is mapped, and its container lives",
+	{"owner", GROUP_PORT, NEEDS_SIGHT, "the port is mapped, and its container lives",
 	 .run = check_owner},
 	{"host-ip", GROUP_PORT, NEEDS_MAPS, "the host has the address of hostIP",
 	 .of_mapping = check_host_ip},
