@@ -194,6 +194,15 @@ test_installer_refuses() {
 	# A chroot makes none.
 	! has_user_namespaces ||
 		PREFIX='unshare --user --map-root-user' refused 'rootless, in a user namespace'
+	mv "$conf/10-a.conflist" "$conf/"$'10-\033[31m.conflist'
+	echo '{' >"$conf/"$'05-\033[31m.conflist'
+	refused '05-?[31m.conflist is not valid JSON'
+	rm "$conf"/05-*
+	at_node 0 install
+	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has bpf-portmap'
+	at_node 0 uninstall
+	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has portmap again'
+	mv "$conf"/10-* "$conf/10-a.conflist"
 	touch "$conf/.bpf-portmap-new" # of a killed run
 	mkdir "$conf/00-directory.conflist"
 	at_node 0 install

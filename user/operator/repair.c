@@ -102,7 +102,8 @@ static void repair_macs(struct repair *repair)
 		    bridge_entry_is_missing(record->ifindex, record->container_mac) &&
 		    (repair->options->dry_run ||
 		     !bridge_entry_add(record->ifindex, record->container_mac)))
-			say_interface(name, "its MAC address put into the bridge's table", repair);
+			host_report(&repair->host, name,
+				    "its MAC address put into the bridge's table");
 	}
 }
 
