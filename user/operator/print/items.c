@@ -19,6 +19,7 @@ int items_refuse_write(struct cni_error *err)
 
 int items_flush(FILE *file, struct cni_error *err)
 {
+	errno = EIO; /* of an earlier write, at which nobody looked */
 	if (!fflush(file) && !ferror(file))
 		return 0;
 	items_refuse_write(err);
