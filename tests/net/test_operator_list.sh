@@ -241,6 +241,14 @@ test_operator_list_refused() {
 	expect_equal '' "$(cat /run/out)"
 	mv /sys/fs/bpf/elsewhere "$pins/half_open"
 	by_hand 0 list
+	mv "$pins" /sys/fs/bpf/elsewhere
+	for verb in 1:list 1:flows 1:stats 3:who\ 8080 1:upgrade\ --dry-run 1:repair\ --dry-run; do
+		# shellcheck disable=SC2086 # words
+		by_hand "${verb%%:*}" ${verb#*:}
+		expect_contains "$(cat /run/err)" 'maps or programs are missing'
+	done
+	mv /sys/fs/bpf/elsewhere "$pins"
+	by_hand 0 list
 	meta_set 0 63
 	for verb in list gc; do
 		by_hand 1 "$verb"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "conf/port_set.h"
-#include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "net/text_file.h"
@@ -12,14 +11,18 @@
 #include "operator/doctor/remedy_word.h"
 #include "operator/print/format.h"
 
-/* Where something is loaded that cannot be read, or would be without a BPF file system, another
- * check fails. */
+/* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
 {
-	const struct datapath *datapath = &doctor->host.datapath;
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		const struct finding *finding = &doctor->findings[i];
 
-	return datapath_is_usable(datapath) ||
-	       (datapath->state == DATAPATH_ABSENT && bpffs_is_mounted());
+		if (finding->verdict != VERDICT_OK &&
+		    (finding->check->run == check_bpffs || finding->check->run == check_pins))
+			return false;
+	}
+	return datapath_is_usable(&doctor->host.datapath) ||
+	       doctor->host.datapath.state == DATAPATH_ABSENT;
 }
 
 void check_owner(struct doctor *doctor)
