@@ -202,3 +202,22 @@ ip link set cni0 address 02:11:22:33:$(printf %02x:%02x $((RANDOM % 256)) $((RAN
 		/run/meanwhile
 	each_step 11 stopped_at ADD port
 }
+
+# doctor, between whose looks a container ends: that is no finding
+# limit 240 s
+test_interleave_doctor() {
+	local before=late_add afterwards=late_is_not_missed late_veth late_index
+	two_containers
+	meanwhile DEL late
+	touch /run/config.stopped
+	each_step 41 doctor_stopped_at
+}
+
+doctor_stopped_at() {
+	"$build/tests/traced" stop "$1" /run/meanwhile "$build/bpf-portmap" doctor --no-probe
+}
+
+late_is_not_missed() {
+	grep 'failure' /run/out.stopped >/dev/null || fail "$2 does not look at one: $(cat /run/out.stopped)"
+	! grep '9090.* is gone' /run/out.stopped || fail "$2: $(cat /run/out.stopped)"
+}
