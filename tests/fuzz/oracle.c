@@ -854,6 +854,9 @@ static void ask_container(struct question *question)
 	answer(question, ANSWER_PASS, "nothing to translate at the veth");
 	if (visit->wire.kind == WIRE_FRAGMENT) {
 		ask_container_fragment(question, interface);
+		if (question->expected->answer == ANSWER_LIFT && routed &&
+		    leaves_unclassified(question, from, false))
+			answer(question, ANSWER_DROP, "would leave by an unclassified interface");
 		if (question->expected->answer != ANSWER_PASS)
 			return;
 	}

@@ -286,8 +286,8 @@ conflist_edit() {
 	cat /run/edited >/etc/cni/net.d/10-net.conflist
 }
 
-# with 50 containers it takes less than 300 ms; of many findings the first are shown, and how many
-# more there are
+# with 50 containers it computes for less than a second; of many findings the first are shown, and
+# how many more there are
 # limit 180 s
 test_doctor_many() {
 	local number took computed kilobytes
@@ -299,7 +299,7 @@ test_doctor_many() {
 		fail "$(cat /run/out /run/err)"
 	read -r took computed kilobytes < <(tail -n 1 /run/err)
 	echo "note: doctor, 51 containers: $took ms, of which it computed $computed ms; $kilobytes KB"
-	[ "$computed" -le $((300 * SLOWER)) ] || fail "$computed ms"
+	[ "$computed" -le $((1000 * SLOWER)) ] || fail "$computed ms"
 	for number in {1..50}; do processes_end "web$number"; done
 	finds listener 'nobody listens' 2
 	expect_equal '8 92' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
