@@ -478,17 +478,23 @@ $(UNITS) $(RULES) $(HOOKS) $(IPAM_UNITS):
 	sed 's|/opt/cni/bin|$(CNIDIR)|; s|/usr/local/bin|$(PREFIX)/bin|' conf/system/$(@F) >$@
 	@chmod $(MODE) $@
 
+# In one step, as somebody may call it at any moment.
+define install_program
+	install -D -m 0755 $(1) $(DESTDIR)$(2).new
+	mv -f $(DESTDIR)$(2).new $(DESTDIR)$(2)
+endef
+
 install-ipam: all $(IPAM_UNITS)
-	install -D -m 0755 $(BUILD)/cni-ipam $(DESTDIR)$(PREFIX)/bin/cni-ipam
+	$(call install_program,$(BUILD)/cni-ipam,$(PREFIX)/bin/cni-ipam)
 	install -D -m 0644 man/cni-ipam.8 $(DESTDIR)$(PREFIX)/share/man/man8/cni-ipam.8
 
 install: all $(UNITS) $(RULES) $(HOOKS) $(if $(IPAM),install-ipam)
-	install -D -m 0755 $(BUILD)/bpf-portmap $(DESTDIR)$(CNIDIR)/bpf-portmap
-	install -D -m 0755 $(BUILD)/cnirun $(DESTDIR)$(PREFIX)/bin/cnirun
+	$(call install_program,$(BUILD)/bpf-portmap,$(CNIDIR)/bpf-portmap)
+	$(call install_program,$(BUILD)/cnirun,$(PREFIX)/bin/cnirun)
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/bpf-portmap.8
 	install -D -m 0644 $(BUILD)/man/bpf-portmap.conf.5 $(DESTDIR)$(PREFIX)/share/man/man5/bpf-portmap.conf.5
 	install -D -m 0644 man/cnirun.1 $(DESTDIR)$(PREFIX)/share/man/man1/cnirun.1
-	install -D -m 0755 $(BUILD)/netavark-bpf-portmap $(DESTDIR)$(NETAVARKDIR)/bpf-portmap
+	$(call install_program,$(BUILD)/netavark-bpf-portmap,$(NETAVARKDIR)/bpf-portmap)
 	install -D -m 0644 man/netavark-bpf-portmap.8 $(DESTDIR)$(PREFIX)/share/man/man8/netavark-bpf-portmap.8
 	install -D -m 0644 $(BUILD)/completion/bash $(DESTDIR)$(COMPLETION_BASH)
 	install -D -m 0644 $(BUILD)/completion/zsh $(DESTDIR)$(COMPLETION_ZSH)

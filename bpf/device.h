@@ -157,6 +157,29 @@ GLOBAL_FUNCTION bool device_has_sender(struct __sk_buff *skb, const struct packe
 	return false;
 }
 
+/* A bridge whose MAC nobody has set takes the lowest one of its ports', so it gets another one when
+ * a container comes or goes. Frames to the old one are for nobody. */
+GLOBAL_FUNCTION int device_follow_bridge(struct __sk_buff *skb, __u32 veth)
+{
+	struct interface *port = bpf_map_lookup_elem(&interfaces, &veth);
+	__u64 address, mac = 0, known = 0;
+	struct slot *slot;
+	__u32 number;
+
+	if (!port || !device_layout.known)
+		return 0;
+	address = device_read(device_find(skb, port->bridge_ifindex), device_layout.device_address);
+	__builtin_memcpy(&known, port->bridge_mac, ETH_ALEN);
+	if (bpf_probe_read_kernel(&mac, ETH_ALEN, (void *)address) || !mac || mac == known)
+		return 0;
+	__builtin_memcpy(port->bridge_mac, &mac, ETH_ALEN);
+	number = port->owner.slot;
+	slot = bpf_map_lookup_elem(&slots, &number);
+	if (slot && slot->live && slot->generation == port->owner.generation)
+		__builtin_memcpy(slot->gateway_mac, &mac, ETH_ALEN);
+	return 0;
+}
+
 /* Checks a container's veth and its bridge, once a second. */
 GLOBAL_FUNCTION int device_check(struct __sk_buff *skb, __u32 veth)
 {
@@ -170,5 +193,7 @@ GLOBAL_FUNCTION int device_check(struct __sk_buff *skb, __u32 veth)
 	interface->watched = device_host_has_policies(skb) || device_is_watched(skb, veth) ||
 			     (bridge && device_is_watched(skb, bridge)) ||
 			     device_is_cut_off(skb, veth, bridge);
+	if (bridge)
+		device_follow_bridge(skb, veth);
 	return 0;
 }

@@ -257,6 +257,9 @@ INLINE int handle_container(struct flow_context *flow)
 		return shot(no_attachment); /* between our DEL and the veth's end */
 	if (interface->role == ROLE_PORT)
 		arrival->ifindex = interface->bridge_ifindex;
+	if (interface->role == ROLE_PORT && interface->looked_at != clock_second() &&
+	    !packet_is_for_mac(skb, interface->bridge_mac))
+		device_check(skb, veth); /* the bridge may have another MAC by now */
 	if (flow->kind == PACKET_ERROR &&
 	    error_is_foreign(flow->packet, &interface->owner, arrival->ifindex))
 		return shot(foreign_error);

@@ -223,6 +223,9 @@ INLINE int offload_send(struct __sk_buff *skb, const struct packet *packet,
 {
 	if (packet->hop_limit <= 1)
 		return TC_ACT_SHOT; /* a later fragment: no ICMP error (RFC 1122 3.2.2) */
+	/* The stack takes off a priority tag (VID 0); a container must not choose one outside. */
+	if (skb->vlan_present && bpf_skb_vlan_pop(skb))
+		return shot(rewrite_failed);
 	if (rewrite_hop_limit(skb, packet) || rewrite_macs(skb, translation->frame_destination))
 		return shot(rewrite_failed);
 	if (translation->path == PATH_CONTAINER) {

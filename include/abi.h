@@ -190,8 +190,9 @@ struct portmap {
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
  * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
- * gateway where it has another bridge, or that another MAC: a packet that sees half of the new MAC
- * and half of the old one finds it to be nobody's, and takes the long way. */
+ * gateway where it has another bridge, or that another MAC. The programs follow a new MAC, too
+ * (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds it to be
+ * nobody's, and takes the long way. */
 struct slot {
 	__u32 generation;
 	__u32 live;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * device_members.h - where the running kernel keeps what a network device has: qdiscs, filters, its
- * master, IPv6 addresses; and the members of a packet that programs cannot see.
+ * device_members.h - where the running kernel keeps what a network device has: MAC, qdiscs,
+ * filters, its master, IPv6 addresses; and the members of a packet that programs cannot see.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -14,6 +14,7 @@
 	X(skb_device, sk_buff, dev) \
 	X(device_ifindex, net_device, ifindex) \
 	X(device_net, net_device, nd_net) \
+	X(device_address, net_device, dev_addr) \
 	X(device_hash_entry, net_device, index_hlist) \
 	X(device_qdisc, net_device, qdisc) \
 	X(net_hash, net, dev_index_head) \

@@ -291,9 +291,6 @@ sandbox_add_with() {
 
 # As an agent leaves it: portmap in the list, our binary not there, and the bridge made once.
 node_with_portmap() {
-	# uninstall looks for a udev rule.
-	cp -a /etc /run/etc
-	mount --bind /run/etc /etc
 	rm "$CNI_PATH/bpf-portmap"
 	agent_rewrites
 	sandbox_add first 8080:80/tcp

@@ -82,7 +82,8 @@ ipam_crowd() {
 docker_fake() {
 	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); bind($s, pack_sockaddr_un("/run/docker.sock")) or die $!;
 		listen($s, 9); $| = 1; print "listens\n"; while (accept(my $c, $s)) { my ($path) = <$c> =~ m,GET /(\S+),;
-		$path =~ tr,/,-,; open(my $f, "<", "/run/docker-api/$path"); print $c "HTTP/1.0 200 OK\r\n\r\n", <$f>; close $c }' \
+		$path =~ tr,/,-,; my $f; print $c open($f, "<", "/run/docker-api/$path") ? ("HTTP/1.0 200 OK\r\n\r\n", <$f>) :
+		"HTTP/1.0 404 Not Found\r\n\r\n{\"message\":\"network not found\"}"; close $c }' \
 		>/run/results/docker_fake 2>&1 &
 	wait_until 10 grep -q listens /run/results/docker_fake || fail "no socket of Docker"
 }

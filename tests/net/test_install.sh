@@ -104,6 +104,20 @@ test_install_and_uninstall() {
 	expect_equal "" "$(installed)" "files after uninstall"
 }
 
+# while make install puts a newer plugin in its place, a runtime can run it at each moment
+test_install_again() {
+	local caller
+	install_make install
+	while [ ! -e /run/done ]; do
+		CNI_COMMAND=VERSION /run/root/opt/cni/bin/bpf-portmap </dev/null >/dev/null || echo "status $?"
+	done >/run/failures 2>&1 &
+	caller=$!
+	for _ in {1..10}; do install_make install; done
+	touch /run/done
+	wait "$caller"
+	expect_equal '' "$(cat /run/failures)" "calls that failed"
+}
+
 # both programs tell their version and explain themselves on stdout
 test_install_help_on_stdout() {
 	local arguments version

@@ -8,12 +8,8 @@
 
 bin=/run/node/bin conf=/run/node/conf
 
-# node_make: directories of a node, with the reference plugins. uninstall also looks into /etc, which
-# must not be the machine's.
+# node_make: directories of a node, with the reference plugins
 node_make() {
-	cp -a /etc /run/etc
-	mount --bind /run/etc /etc
-	rm -f /etc/udev/rules.d/90-bpf-portmap.rules
 	mkdir -p "$bin" "$conf"
 	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
 }
@@ -682,7 +678,7 @@ snapshot() {
 	tc qdisc show dev eth0
 	tc qdisc show dev eth1
 	find /sys/fs/bpf -mindepth 1 | sort
-	find /run/node /etc/cni /opt/cni /var/lib /etc/udev 2>/dev/null | sort || true
+	find /run/node /etc/cni /opt/cni /var/lib 2>/dev/null | sort || true
 	(cd "$conf" && sha256sum -- *)
 	find /run -maxdepth 1 | grep -v '/run/\(out\|err\|results\|before\|objects\|netns\|containers\)$' | sort
 	sysctl -a 2>/dev/null | grep -E '(all|default|eth0|eth1|ipv4)\.(forwarding|route_localnet|rp_filter|ip_forward) ' | sort || true
@@ -698,9 +694,7 @@ test_installer_uninstall() {
 	list_of_kindnet >"$conf/10-a.conflist"
 	# As the bridge plugin does.
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
-	mkdir -p /etc/udev/rules.d
 	snapshot >/run/before
-	cp "$project/conf/system/90-bpf-portmap.rules" /etc/udev/rules.d/
 	at_node 0 install
 	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp

@@ -455,6 +455,8 @@ test_ipam_garbled() {
 	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" "with a garbled state"
 	expect_err "$ipam_state cannot be used" pool_request 10.91.0.0/24
 	expect_equal '{"pools": {"x": 7}}' "$(cat "$ipam_state")" "the state"
+	echo '{"pools": {}}' >"$ipam_state"
+	pool_expect "$pool" 10.91.0.0/24
 	rm "$ipam_state"
 	pool_expect "$pool" 10.91.0.0/24
 	chmod 777 /var/lib/cni-ipam
@@ -516,6 +518,32 @@ test_ipam_lost() {
 	address=$(given address_request "$small")
 	[ "$address" != 10.92.0.2 ] || fail "the address of a container was given twice"
 	expect_equal 2 "$(ipam_files | grep -c /10.92)" "given of the pool that was full"
+}
+
+# what the state has lost and a container of another pool of the subnet has is not given back; a network that is removed
+# while Docker is asked is no error; what lists no networks is not Docker, and nothing is given back
+test_ipam_lost_beside() {
+	local subnet='"Subnet": "10.91.0.0/24"' given
+	ipam_start
+	pool_expect "$pool" 10.91.0.0/24
+	pool_expect "$pool/10.91.0.64/26" 10.91.0.0/24 10.91.0.64/26
+	given=$(given address_request "$pool" 10.91.0.9) # of nobody
+	given address_request "$pool/10.91.0.64/26" >/dev/null
+	docker_networks "$(docker_network one cni-ipam "{$subnet}")" "$(docker_network gone cni-ipam "{$subnet}")" \
+		"$(docker_network two cni-ipam "{$subnet, \"IPRange\": \"10.91.0.64/26\"}" 10.91.0.64)"
+	rm /run/docker-api/networks-gone
+	jq 'del(.pools[].addresses["10.91.0.64"])' "$ipam_state" >/run/state
+	cp /run/state "$ipam_state"
+	age "$ipam_state"
+	touch -d '-1 hour' /var/lib/cni/networks/docker-local-10.91.0.0_24/10.91.0.64
+	docker_fake
+	mv /run/docker-api/networks /run/networks
+	expect_failure reconcile
+	expect_contains "$output" 'what listens at /run/docker.sock is not Docker' "without a list of networks"
+	expect_equal "10.91.0.64 $given" "$(ipam_files | sed 's,.*/,,' | xargs)" "given, without a list of networks"
+	mv /run/networks /run/docker-api/networks
+	post Plugin.Activate '' >/dev/null
+	wait_until 20 given_are 10.91.0.64 || fail "given are $(ipam_files | xargs): $(cat /run/results/ipam)"
 }
 
 # age FILE: what it has was given an hour before

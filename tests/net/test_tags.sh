@@ -63,3 +63,25 @@ test_tags_from_outside() {
 	expect_counted flow_mapping 1 "flows to the container"
 	expect_counted drop_nested_tags 2 "one tag under another, but for the one for a VLAN"
 }
+
+# priority_ends NAMESPACE NEXT-HOP DESTINATION PORT RECEIVER RECEIVERS-PORT
+priority_ends() {
+	local seen
+	ask "$1" udp "$3" "$4" --source-port 5000 --count 6 >/run/out || fail "$1 asks: $(cat /run/out)"
+	CAPTURE=-e capture_start received "$5" eth0 "udp dst port $6 or vlan"
+	for _ in {1..6}; do tagged_send "$1" "$2" "$3" "$4" 77686f3f0a 57344; done
+	seen=$(capture_stop received)
+	expect_equal 6 "$(grep -c "$6: UDP" <<<"$seen")" "datagrams to $5"
+	case $seen in *802.1Q*) fail "a priority was passed on to $5: $seen" ;; esac
+}
+
+# also with portmap
+# a priority tag ends at this host: what skips the IP stack leaves without it, out and into a
+# container
+test_tags_end_here() {
+	container_start web bridge -p 8080:80/udp
+	serve_in server 9000
+	priority_ends web cni0 "$server4" 9000 server 9000
+	priority_ends client eth0 "$host4" 8080 web 80
+	[ "$plugin" != bpf-portmap ] || [ "$(fast_packets)" -ge 12 ] || fail "few skip the IP stack"
+}

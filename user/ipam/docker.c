@@ -19,7 +19,7 @@
 #define ANSWER_SECONDS 20
 #define END_OF_HEADERS "\r\n\r\n"
 
-/* By HTTP/1.0, whose answers end with the connection. */
+/* By HTTP/1.0, whose answers end with the connection. JSON's null for what Docker does not have. */
 static json_t *get(const char *socket, const char *path, struct cni_error *err)
 {
 	cleanup_free char *request = cni_format("GET %s HTTP/1.0\r\n\r\n", path);
@@ -40,6 +40,8 @@ static json_t *get(const char *socket, const char *path, struct cni_error *err)
 	if (!text)
 		return NULL;
 	body = strstr(text, END_OF_HEADERS);
+	if (!strncmp(text, "HTTP/1.", 7) && !strncmp(text + strcspn(text, " "), " 404", 4))
+		return json_null();
 	if (strncmp(text, "HTTP/1.", 7) || strncmp(text + strcspn(text, " "), " 200", 4) || !body) {
 		cni_error_set(err, CNI_ERROR_IO, "Docker refuses GET %s: \"%.*s\"", path,
 			      (int)strcspn(text, "\r\n"), text);
@@ -121,8 +123,9 @@ static int add_network(json_t *pools, const char *socket, const char *id, struct
 
 	if (!network)
 		return -1;
-	/* A template for networks (--config-only) has no addresses. */
-	if (json_is_true(cni_json_get(network, "ConfigOnly")))
+	/* One that was removed meanwhile, and a template for networks (--config-only), have no
+	 * addresses. */
+	if (json_is_null(network) || json_is_true(cni_json_get(network, "ConfigOnly")))
 		return 0;
 	json_array_foreach (cni_json_get(cni_json_get(network, "IPAM"), "Config"), index, config) {
 		json_array_append_new(pools, read_pool(network, config));
@@ -139,6 +142,12 @@ json_t *docker_pools(const char *socket, const char *driver, struct cni_error *e
 
 	if (!networks)
 		return NULL;
+	/* Without networks all addresses would be given back. */
+	if (!json_is_array(networks)) {
+		cni_error_set(err, CNI_ERROR_DECODE,
+			      "what listens at %s is not Docker: it lists no networks", socket);
+		return NULL;
+	}
 	json_array_foreach (networks, index, network) {
 		const char *own =
 			json_string_value(cni_json_get(cni_json_get(network, "IPAM"), "Driver"));

@@ -49,8 +49,9 @@ static int read_options(const json_t *options, struct wanted *wanted, struct cni
 	return 0;
 }
 
-/* Returns a subnet that the pool overlaps with, borrowed, or NULL. */
-static json_t *overlapping(const json_t *subnets, const struct prefix *pool)
+/* Returns a subnet that the pool overlaps with, borrowed, or NULL. `own`: the pool's own subnet is
+ * no other one. */
+static json_t *overlapping(const json_t *subnets, const struct prefix *pool, bool own)
 {
 	json_t *other;
 	size_t index;
@@ -59,7 +60,7 @@ static json_t *overlapping(const json_t *subnets, const struct prefix *pool)
 		struct prefix prefix;
 
 		if (!prefix_parse(json_string_value(other), &prefix) &&
-		    prefix_overlaps(&prefix, pool))
+		    prefix_overlaps(&prefix, pool) && !(own && prefix_equals(&prefix, pool)))
 			return other;
 	}
 	return NULL;
@@ -67,7 +68,7 @@ static json_t *overlapping(const json_t *subnets, const struct prefix *pool)
 
 static bool may_choose(const json_t *subnets, const struct prefix *pool)
 {
-	return !overlapping(subnets, pool) && !plan_overlaps_conflist(pool);
+	return !overlapping(subnets, pool, false) && !plan_overlaps_conflist(pool);
 }
 
 static bool choose_ipv6(const json_t *subnets, struct prefix *pool)
@@ -166,7 +167,8 @@ static json_t *make_plan(const struct state *state, const struct wanted *wanted,
 {
 	const struct plan_request request = {wanted->pool, wanted->network};
 	cleanup_json json_t *subnets = state_subnets(state->settings, err);
-	const json_t *other = overlapping(subnets, &wanted->pool);
+	/* Its own file may be there without a pool, if somebody has mended it. */
+	const json_t *other = overlapping(subnets, &wanted->pool, true);
 
 	if (!subnets)
 		return NULL;

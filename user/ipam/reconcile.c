@@ -56,6 +56,7 @@ static int count_users(const struct comparison *comparison, const char *pool_id)
 	return count;
 }
 
+/* `pool_id`: NULL for any pool. */
 static bool docker_has(const struct comparison *comparison, const char *pool_id,
 		       const char *address)
 {
@@ -63,7 +64,7 @@ static bool docker_has(const struct comparison *comparison, const char *pool_id,
 	size_t index;
 
 	json_array_foreach (comparison->docker, index, docker) {
-		if (is_of_pool(docker, pool_id) &&
+		if ((!pool_id || is_of_pool(docker, pool_id)) &&
 		    json_object_get(json_object_get(docker, "addresses"), address))
 			return true;
 	}
@@ -335,7 +336,10 @@ static void find_lost(struct comparison *comparison, const char *pool_id, const 
 	json_t *record;
 
 	json_object_foreach (stored, address, record) {
-		address_adopt(&comparison->state, pool_id, address, record);
+		/* What a network of another pool of the subnet has is that pool's. */
+		if (docker_has(comparison, pool_id, address) ||
+		    !docker_has(comparison, NULL, address))
+			address_adopt(&comparison->state, pool_id, address, record);
 	}
 	/* Only host-local's is known. */
 	if (stored && json_object_get(json_object_get(pool, "plan"), "range") &&

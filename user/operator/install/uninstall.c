@@ -4,7 +4,6 @@
  * containers do without; then what is in the kernel; the binary, which lists may not name by then,
  * last. Killed anywhere, the next call completes it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +27,6 @@
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 #include "operator/view/view.h"
-
-#define UDEV_RULE "/etc/udev/rules.d/90-bpf-portmap.rules"
 
 /* --- conflists and binaries -------------------------------------------------------------- */
 
@@ -125,16 +122,6 @@ static int give_back(struct installer *installer, struct cni_error *err)
 		directory_say(&installer->bin, ALIAS, "is the reference plugin again");
 	directory_sweep(&installer->conf);
 	return undone < 0 ? -1 : 0;
-}
-
-static int remove_udev_rule(struct cni_error *err)
-{
-	if (!unlink(UDEV_RULE))
-		puts(UDEV_RULE ": removed");
-	else if (errno != ENOENT && errno != ENOTDIR)
-		return cni_error_set(err, CNI_ERROR_IO, "cannot remove " UDEV_RULE ": %s",
-				     strerror(errno));
-	return 0;
 }
 
 /* Whether a runtime that adds a container now runs the reference plugin. */
@@ -359,7 +346,7 @@ int verb_uninstall(const struct options *options, char *const *operands, struct 
 
 	if (!installer_open(&installer, options, err) && !open_and_lock(&installer, &lock, err) &&
 	    !give_back(&installer, err) && !remove_rules_of_portmap(err) &&
-	    !remove_from_kernel(&installer, options, err) && !remove_udev_rule(err) &&
+	    !remove_from_kernel(&installer, options, err) &&
 	    !remove_binary_and_look(&installer, options, err))
 		result = EXIT_SUCCESS;
 	directory_unlock(&installer.bin, &lock);
