@@ -200,6 +200,38 @@ test_doctor_probe_source_ranges() {
 	says 'dropped by bpf-portmap (from_uplink): source_range' --from "$server4" 8080/tcp
 }
 
+# no packet comes in where excludeCIDRs cover the uplink's address, which is as the conflist says; at
+# another address of it that they leave out one does
+test_doctor_probe_excluded() {
+	healthy_host
+	conflist without bridge "$(with_ours '{excludeCIDRs: ["198.51.100.0/24", "2001:db8:2::/64"]}')"
+	container_start other without -p 9090:80/tcp
+	good 9090
+	good --from "$server4" 9090
+	expect_contains "$(cat /run/out)" \
+		"no packet is sent as from $server4, which comes by eth1: at no address of that is the port mapped"
+	ip address add 203.0.113.1/24 dev eth1
+	ip route add 203.0.114.0/24 via "$server4"
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth1" drop; }; }'
+	says 'dropped by the host: nft inet f, chain c, rule handle' 9090
+	expect_contains "$(head -n 1 /run/out)" '[*:9090/tcp, from'
+}
+
+# an address of lo or a bridge is reached by uplinks; to one that the host does not have nothing is sent
+test_doctor_probe_other_address() {
+	healthy_host
+	ip address add 203.0.113.50/32 dev lo
+	container_start other bridge -p 203.0.113.50:9090:80/tcp -p 203.0.113.77:9091:80/tcp
+	good 9090
+	! grep 'no packet is sent' /run/out || fail "nothing is sent: $(cat /run/out)"
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth0" drop; }; }'
+	says 'dropped by the host: nft inet f, chain c, rule handle' 9090
+	nft delete table inet f
+	by_hand 2 doctor 9091
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  host-ip            203.0.113.77:9091/tcp'
+	expect_contains "$(cat /run/out)" 'no packet is sent to 203.0.113.77:9091/tcp: no uplink has an address at which'
+}
+
 # firewalls that drop others: fail2ban's chain, a set of banned addresses, a rate limit, kube-proxy's
 # rules for what is invalid and for hairpins, one that accepts what it should
 test_doctor_probe_healthy_firewalls() {

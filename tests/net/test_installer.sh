@@ -190,6 +190,15 @@ test_installer_refuses() {
 	# A chroot makes none.
 	! has_user_namespaces ||
 		PREFIX='unshare --user --map-root-user' refused 'rootless, in a user namespace'
+	mv "$conf/10-a.conflist" "$conf/"$'10-\033[31m.conflist'
+	echo '{' >"$conf/"$'05-\033[31m.conflist'
+	refused '05-?[31m.conflist is not valid JSON'
+	rm "$conf"/05-*
+	at_node 0 install
+	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has bpf-portmap'
+	at_node 0 uninstall
+	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has portmap again'
+	mv "$conf"/10-* "$conf/10-a.conflist"
 	touch "$conf/.bpf-portmap-new" # of a killed run
 	mkdir "$conf/00-directory.conflist"
 	at_node 0 install
@@ -613,6 +622,31 @@ test_installer_watch_chores() {
 	# By the look before it installs, and by attach
 	expect_equal 2 "$(grep -c 'warning: .* runs before' /run/watch)" "warnings: $(cat /run/watch)"
 	watch_stop
+}
+
+# it ends at once, while its repair waits for a lock, and that ends with it
+test_installer_watch_ends() {
+	local holder since
+	node_make
+	list_of_kindnet >"$conf/10-a.conflist"
+	container_start web bridge -p 8080:80/tcp
+	"$build/tests/locker" /sys/bus/platform/uevent >/run/held &
+	holder=$!
+	wait_until 5 grep -q ready /run/held || fail "the holder did not start"
+	watch_start --watch=1
+	wait_until 20 repair_waits || fail "repair does not wait: $(cat /run/watch)"
+	since=$SECONDS
+	watch_stop
+	[ $((SECONDS - since)) -lt $((10 * SLOWER)) ] || fail "it ended after $((SECONDS - since)) s"
+	! kill -0 "$repairer" 2>/dev/null || fail "repair goes on: $(ps -ef)"
+	kill "$holder"
+	expect_answer client tcp "$host4" 8080 web
+}
+# $repairer: the process of `repair`, which has slept in one call for a while
+repair_waits() {
+	local before=${repairer:-}
+	sleep 0.2
+	repairer=$(pgrep -P "$watcher") && [ "$repairer" = "$before" ] && grep -q '^State:.S' "/proc/$repairer/status"
 }
 
 no_records() { [ "$(map_count attachments)" = 0 ]; }

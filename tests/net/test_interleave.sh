@@ -236,3 +236,22 @@ veth_goes_meanwhile() {
 	printf '#!/bin/sh\nexec ip link delete %s\n' "$(host_veth "$1")" >/run/meanwhile
 	chmod +x /run/meanwhile
 }
+
+# doctor, between whose looks a container ends: that is no finding
+# limit 240 s
+test_interleave_doctor() {
+	local before=late_add afterwards=late_is_not_missed late_veth late_index
+	two_containers
+	meanwhile DEL late
+	touch /run/config.stopped
+	each_step 41 doctor_stopped_at
+}
+
+doctor_stopped_at() {
+	"$build/tests/traced" stop "$1" /run/meanwhile "$build/bpf-portmap" doctor --no-probe
+}
+
+late_is_not_missed() {
+	grep 'failure' /run/out.stopped >/dev/null || fail "$2 does not look at one: $(cat /run/out.stopped)"
+	! grep '9090.* is gone' /run/out.stopped || fail "$2: $(cat /run/out.stopped)"
+}

@@ -212,11 +212,12 @@ plugin_as() {
 }
 
 # nothing is loaded
-# where nothing was ever added list says so, and is no failure; doctor has no finding, unless it is asked about a port
+# where nothing was ever added list says so, and is no failure; doctor has no finding, but of a port
+# that is asked about
 test_operator_list_nothing() {
 	by_hand 0 doctor
-	by_hand 2 doctor 80
-	expect_contains "$(cat /run/out)" 'no container has port 80'
+	by_hand 2 doctor 8080/tcp
+	expect_contains "$(head -n 1 /run/out)" 'FAIL  owner              no container has port 8080/tcp'
 	by_hand 0 list
 	expect_contains "$(cat /run/err)" 'nothing was ever added on this host'
 	expect_equal '[]' "$(item .items list)"
@@ -239,6 +240,14 @@ test_operator_list_refused() {
 	expect_contains "$(cat /run/err)" 'missing'
 	expect_equal '' "$(cat /run/out)"
 	mv /sys/fs/bpf/elsewhere "$pins/half_open"
+	by_hand 0 list
+	mv "$pins" /sys/fs/bpf/elsewhere
+	for verb in 1:list 1:flows 1:stats 3:who\ 8080 1:upgrade\ --dry-run 1:repair\ --dry-run; do
+		# shellcheck disable=SC2086 # words
+		by_hand "${verb%%:*}" ${verb#*:}
+		expect_contains "$(cat /run/err)" 'maps or programs are missing'
+	done
+	mv /sys/fs/bpf/elsewhere "$pins"
 	by_hand 0 list
 	meta_set 0 63
 	for verb in list gc; do

@@ -559,8 +559,11 @@ test_operator_migrate_nothing() {
 	expect_contains "$(cat /run/err)" '--from-portmap'
 	jq "$as_reference" "$project/conf/bridge.conflist" >/etc/cni/net.d/10-old.conflist
 	cp "$project/conf/bridge.conflist" /etc/cni/net.d/20-new.conflist
-	by_hand 0 migrate --from-portmap
+	mkfifo /etc/cni/net.d/05-pipe.conflist
+	PREFIX='timeout 20' by_hand 0 migrate --from-portmap
 	expect_equal '  /etc/cni/net.d/10-old.conflist' "$(tail -n +3 /run/out)"
+	PREFIX='timeout 20' by_hand 2 doctor
+	expect_contains "$(cat /run/out)" '/etc/cni/net.d/05-pipe.conflist is no conflist'
 	expect_equal '["/etc/cni/net.d/10-old.conflist"]' \
 		"$(jq -c .summary.conflists_with_portmap <<<"$("$build/bpf-portmap" migrate --from-portmap --json)")"
 	cp "$build/bpf-portmap" /run/bpf-portmap

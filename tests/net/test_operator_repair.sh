@@ -69,6 +69,20 @@ test_operator_repair_interfaces() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
+# names of interfaces are printable text only, by whatever changes them
+test_operator_repair_untrusted() {
+	local name=$'e\033[31m\377'
+	web_as_pod -p 8080:80/tcp
+	ip link add "$name" type veth peer name other
+	ip link set "$name" up
+	ip link set other up
+	ip address add 203.0.113.1/24 dev "$name"
+	by_hand 0 repair
+	expect_equal 'e?[31m? attached' "$(grep 31m /run/out | tr -s ' ')"
+	by_hand 0 uninstall --drop-ports
+	expect_equal 'e?[31m?: detached' "$(grep 31m /run/out)"
+}
+
 # what hangs at no interface: programs at the host's sockets, the ports for masquerade, a container's
 # MAC in its bridge: --dry-run says what repair then does, each once
 test_operator_repair_host() {

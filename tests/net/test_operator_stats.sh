@@ -91,8 +91,9 @@ test_operator_stats_promtool() {
 	promtool check metrics </run/out || fail "of damaged maps: $(cat /run/out)"
 }
 
-# a file for a collector is replaced as a whole, or left as it was
+# a file for a collector is replaced as a whole, or left as it was; what is no file, as /dev/null, stays
 test_operator_stats_file() {
+	local name
 	web_as_pod -p 8080:80/tcp
 	mkdir /run/collector
 	echo old >/run/collector/x.prom
@@ -105,5 +106,12 @@ test_operator_stats_file() {
 	expect_contains "$(cat /run/err)" 'cannot write /run/nowhere/x.prom: No such file'
 	mkdir /run/collector/y.prom
 	by_hand 1 stats --prometheus=/run/collector/y.prom
-	expect_equal 'x.prom y.prom' "$(ls /run/collector | xargs)"
+	mknod /run/collector/null c 1 3
+	ln -s x.prom /run/collector/z.prom
+	for name in null z.prom y.prom; do
+		by_hand 1 stats --prometheus="/run/collector/$name"
+		expect_contains "$(cat /run/err)" "/run/collector/$name is no regular file"
+	done
+	expect_equal 'null x.prom y.prom z.prom' "$(ls /run/collector | xargs)"
+	[ -c /run/collector/null ] && [ -L /run/collector/z.prom ] || fail "replaced: $(ls -l /run/collector)"
 }

@@ -68,6 +68,9 @@ test_operator_support_secrets() {
 		"$project/conf/bridge.conflist" >/etc/cni/net.d/10-calico.conflist
 	echo 'password: hunter2' >/etc/cni/net.d/20-broken.conflist
 	echo 'hunter2' >/etc/cni/net.d/calico-kubeconfig
+	cp "$project/conf/bridge.conflist" /etc/cni/net.d/30-the-network-of-the-cluster-in-rack-1.conflist
+	cp "$project/conf/ptp.conflist" /etc/cni/net.d/30-the-network-of-the-cluster-in-rack-2.conflist
+	cp "$project/conf/ptp.conflist" "/etc/cni/net.d/40-"$'\033[31m.conflist'
 	by_hand 0 support /run/out.tar
 	directory=$(unpacked)
 	! grep -rl hunter2 "$directory" || fail 'a secret is in it'
@@ -78,6 +81,8 @@ test_operator_support_secrets() {
 	expect_equal "$(jq '.plugins[1]' "$project/conf/bridge.conflist")" \
 		"$(jq '.plugins[1]' "$directory/conflists/10-calico.conflist")" 'our own entry'
 	expect_in_manifest failed conflists/20-broken.conflist
+	expect_equal 2 "$(find "$directory/conflists" -name '30-*.conflist' | wc -l)" 'lists with long names'
+	! grep $'\033' "$directory/MANIFEST" || fail 'a name is not printable'
 	expect_equal shop/web-0 "$(jq -r '.items[0].container.name' "$directory/bpf-portmap/list.json")"
 }
 

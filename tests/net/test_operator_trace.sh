@@ -226,4 +226,6 @@ test_operator_trace_refused() {
 	refused 64 'invalid --port "80x": must be a port' --port 80x
 	refused 64 'invalid --count "0"' --count 0
 	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied'
+	PREFIX="setpriv --bounding-set -sys_admin --inh-caps -all" \
+		refused 1 'cannot open the maps of the programs that run: Operation not permitted'
 }

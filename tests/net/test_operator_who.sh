@@ -410,6 +410,19 @@ test_operator_who_blind() {
 	by_hand 1 who 8080
 }
 
+# what cannot be printed is an error that is told, where it is one line, too; a port that is free does not
+# seem to be taken
+test_operator_who_unprinted() {
+	local words code
+	for words in 3:who\ 9 1:flows\ --count 1:upgrade 1:doctor\ --no-probe 1:--help 1:help\ list; do
+		code=0
+		# shellcheck disable=SC2086 # words
+		"$build/bpf-portmap" ${words#*:} >/dev/full 2>/run/err || code=$?
+		expect_equal "${words%%:*}" "$code" "the exit status of ${words#*:}"
+		expect_contains "$(cat /run/err)" 'cannot write to standard output: No space left on device'
+	done
+}
+
 # names of processes and comments of rules are printable text only; damaged maps do no harm
 test_operator_who_untrusted() {
 	local seed binary=$build/sanitized/bpf-portmap code

@@ -15,14 +15,19 @@
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
 #include "host/own_hooks.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
 #include "lib/warning.h"
 #include "net/netlink.h"
 #include "net/port_ranges.h"
 
 void host_report(const struct host *host, const char *interface, const char *what)
 {
+	cleanup_free char *name = cni_format("%s", interface);
+
+	cni_printable(name, "");
 	if (host->report)
-		host->report(interface, what, host->report_context);
+		host->report(name, what, host->report_context);
 }
 
 static void host_begin(struct host *host)

@@ -55,6 +55,7 @@ int host_recover_any(struct host *host, struct cni_error *err);
  * neither loads nor pins anything. Usable afterwards where there are all, of our layout. */
 void host_find_maps(struct host *host);
 
+/* Calls host->report, with a name that is printable. */
 void host_report(const struct host *host, const char *interface, const char *what);
 
 /* Returns whether ports are mapped at this address: not at a broadcast address, nor at one of an

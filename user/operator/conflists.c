@@ -2,10 +2,12 @@
 /* conflists.c - the files that runtimes take for conflists. */
 #include "operator/conflists.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
 #include "lib/json.h"
 
 static const struct {
@@ -45,6 +47,14 @@ void conflists_visit(conflist_take *take, void *context)
 		}
 		free(entries);
 	}
+}
+
+json_t *conflist_load(const char *path)
+{
+	/* O_NONBLOCK, as opening a pipe waits for its writer. */
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
 }
 
 const char *plugin_type(const json_t *plugin)

@@ -20,6 +20,9 @@ typedef void conflist_take(void *context, const struct conflist_file *file);
 /* Calls `take` for each, directory by directory, in the order in which runtimes read them. */
 void conflists_visit(conflist_take *take, void *context);
 
+/* Returns the file's JSON; NULL: it cannot be read, or is none. */
+json_t *conflist_load(const char *path);
+
 /* Selects, for scandir(), the files of a directory that runtimes read. containerd, CRI-O and
  * kubelet take the first of them by the bytes of its name. */
 int conflist_is_read(const struct dirent *entry);

@@ -102,7 +102,8 @@ static void repair_macs(struct repair *repair)
 		    bridge_entry_is_missing(record->ifindex, record->container_mac) &&
 		    (repair->options->dry_run ||
 		     !bridge_entry_add(record->ifindex, record->container_mac)))
-			say_interface(name, "its MAC address put into the bridge's table", repair);
+			host_report(&repair->host, name,
+				    "its MAC address put into the bridge's table");
 	}
 }
 
@@ -157,8 +158,8 @@ static int settle_all(struct repair *repair, char *const *names, struct cni_erro
 	for (size_t i = 0; i < plan.count; i++) {
 		const struct change *change = &plan.changes[i];
 
-		say_interface(*change->at.name ? change->at.name : "(gone)",
-			      *change->what ? change->what : "noted anew", repair);
+		host_report(&repair->host, *change->at.name ? change->at.name : "(gone)",
+			    *change->what ? change->what : "noted anew");
 	}
 	plan_warn(&plan);
 	return 0;
@@ -232,8 +233,8 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	    (!repair->options->dry_run && host_recover(&repair->host, err)))
 		return -1;
 	/* What is not found again by the programs that run is loaded by the next ADD. */
-	if (repair->options->dry_run && datapath->state == DATAPATH_DAMAGED)
-		return view_refuse_damaged(datapath, err);
+	if (repair->options->dry_run)
+		return view_check(datapath, err);
 	return datapath->state == DATAPATH_FOREIGN ? datapath_refuse_foreign(datapath, err) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "host/host.h"
 #include "net/link.h"
 #include "operator/verbs.h"
+#include "operator/view/view.h"
 
 /* One run. */
 struct upgrade {
@@ -62,6 +63,8 @@ static int look(struct upgrade *upgrade, struct cni_error *err)
 		return datapath_refuse_foreign(datapath, err);
 	memcpy(upgrade->from, datapath->maker, sizeof(upgrade->from));
 	upgrade->needed = datapath->state != DATAPATH_ABSENT;
+	if (!upgrade->needed)
+		return view_check(datapath, err);
 	if (datapath->state != DATAPATH_READY || strcmp(datapath->maker, PROGRAM_VERSION) != 0)
 		return 0;
 	if (find_older(datapath, &upgrade->needed, err))

@@ -8,6 +8,9 @@
 #include <sysexits.h>
 
 #include "cni/version.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/print/items.h"
 
 const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",
@@ -106,10 +109,29 @@ void operator_print_help(FILE *file)
 	      file);
 }
 
+/* Names of files and interfaces are anybody's. */
+static int fail(struct cni_error *err, int status)
+{
+	const char *details = cni_error_details(err);
+	cleanup_free char *text =
+		cni_format("%s%s%s", cni_error_message(err), *details ? "; " : "", details);
+
+	cni_printable(text, "\n");
+	fflush(stdout);
+	fprintf(stderr, "bpf-portmap: %s\n", text);
+	cni_error_release(err);
+	return status;
+}
+
 /* Output counts only if it arrives. */
 static int finish(int status)
 {
-	return fflush(stdout) ? EXIT_FAILURE : status;
+	struct cni_error err = {0};
+
+	if (!items_flush(stdout, &err))
+		return status;
+	/* A status that says more stays. */
+	return fail(&err, status ? status : EXIT_FAILURE);
 }
 
 static int explain(const struct verb *verb)
@@ -122,17 +144,6 @@ static int explain(const struct verb *verb)
 	if (verb->options)
 		command_line_print_help(&line, stdout);
 	return finish(EXIT_SUCCESS);
-}
-
-static int fail(struct cni_error *err, int status)
-{
-	const char *details = cni_error_details(err);
-
-	fflush(stdout);
-	fprintf(stderr, "bpf-portmap: %s%s%s\n", cni_error_message(err), *details ? "; " : "",
-		details);
-	cni_error_release(err);
-	return status;
 }
 
 /* Words that are no option, or no command. */

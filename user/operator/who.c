@@ -83,10 +83,8 @@ static int read_mappings(struct who *who, struct cni_error *err)
 {
 	struct datapath *datapath = &who->host.datapath;
 
-	if (datapath->state == DATAPATH_FOREIGN)
-		return datapath_refuse_foreign(datapath, err);
-	if (datapath->state == DATAPATH_DAMAGED)
-		return view_refuse_damaged(datapath, err);
+	if (view_check(datapath, err))
+		return -1;
 	if (!datapath_is_usable(datapath))
 		return 0;
 	view_of_host(&who->view, &who->host);

@@ -21,7 +21,7 @@ static void take_conflist(void *context, const struct conflist_file *file)
 	struct conflist *added = ARRAY_ADD(doctor->conflists, doctor->conflist_count);
 
 	*added = (struct conflist){.path = cni_format("%s", file->path),
-				   .json = json_load_file(file->path, 0, NULL),
+				   .json = conflist_load(file->path),
 				   .is_first = file->is_first};
 }
 

@@ -5,7 +5,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "datapath/attach/hooks.h"
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/bpffs.h"
@@ -40,18 +39,6 @@ void check_bpffs(struct doctor *doctor)
 			     cni_error_message(&err));
 }
 
-/* Programs hold the maps, which no file names any more. */
-static bool runs_without_pins(const struct doctor *doctor, uint32_t ifindex)
-{
-	struct objects objects;
-	bool found;
-
-	objects_clear(&objects);
-	found = hooks_find_maps(ifindex, doctor->host.datapath.netns_cookie, objects.maps);
-	objects_close(&objects);
-	return found;
-}
-
 void check_pins(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
@@ -60,17 +47,12 @@ void check_pins(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "maps or programs are missing in %s", datapath->directory);
 	/* Without the file system nobody knows. */
-	if (datapath->state != DATAPATH_ABSENT || !bpffs_is_mounted())
-		return;
-	for (size_t i = 0; i < doctor->host.addresses.count; i++) {
-		if (!runs_without_pins(doctor, doctor->host.addresses.interfaces[i].ifindex))
-			continue;
+	if (datapath->state == DATAPATH_ABSENT && bpffs_is_mounted() &&
+	    view_runs_without_pins(datapath))
 		doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 			     "programs run at interfaces, and the pins of their maps are gone from"
 			     " %s",
 			     datapath->directory);
-		return;
-	}
 }
 
 void check_version(struct doctor *doctor)

@@ -2,27 +2,69 @@
 /* check_port.c - checks of mapped ports: whose they are, and at which addresses. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conf/port_set.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/attachments.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/print/format.h"
 
+#define LOOKS 10 /* an ADD takes a few milliseconds for what is looked at */
+#define LOOK_PAUSE_US 20000
+
+/* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
+static bool knows_all_ports(const struct doctor *doctor)
+{
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		const struct finding *finding = &doctor->findings[i];
+
+		if (finding->verdict != VERDICT_OK &&
+		    (finding->check->run == check_bpffs || finding->check->run == check_pins))
+			return false;
+	}
+	return datapath_is_usable(&doctor->host.datapath) ||
+	       doctor->host.datapath.state == DATAPATH_ABSENT;
+}
+
+/* Not where DEL has come since the maps were read. ADD and DEL that are under way are waited for,
+ * while there are any looks left. */
+static bool stays_dead(const struct doctor *doctor, const struct subject *subject, int *looks)
+{
+	const struct objects *objects = &doctor->host.datapath.objects;
+	const struct mapping *mapping = subject->mapping;
+	const struct container_info *container = subject->container;
+	bool was_ready = container && container->has_record && container->live;
+	struct portmap portmap;
+	struct slot slot;
+
+	for (;; (*looks)--) {
+		if (!portmap_read(objects, &mapping->key, &portmap) ||
+		    !owner_is(portmap.owner, mapping->portmap.owner) ||
+		    (!was_ready && owner_is_live_with_veth(objects, portmap.owner, &slot)))
+			return false;
+		if (!*looks)
+			return true;
+		usleep(LOOK_PAUSE_US);
+	}
+}
+
 void check_owner(struct doctor *doctor)
 {
 	const struct port_option *port = &doctor->options->port;
 	char word[PROTOCOL_WORD_SIZE];
 	struct subject subject;
+	int looks = LOOKS;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!doctor_subject(doctor, i, &subject))
+		if (!doctor_subject(doctor, i, &subject) && stays_dead(doctor, &subject, &looks))
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: its container is gone, or its ADD did not finish",
 				     subject.port);
-	if (port->port && !doctor->mappings.count)
+	if (port->port && !doctor->mappings.count && knows_all_ports(doctor))
 		doctor_found(doctor, VERDICT_FAIL,
 			     cni_format("bpf-portmap list\n# add the container again with the"
 					" port"),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conf/addresses.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
@@ -17,8 +18,10 @@
 struct probing {
 	struct doctor *doctor;
 	const struct subject *subject;
+	struct policy policy; /* no ranges where it cannot be read */
 	size_t sent;
-	bool is_closed; /* sourceRanges let nobody of this family in */
+	bool has_destination; /* an uplink has an address at which the port is mapped */
+	bool is_closed;       /* sourceRanges let nobody of this family in */
 };
 
 /* Whether answers to this address leave by the interface, to somebody who is there as far as the
@@ -50,13 +53,9 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 			  uint8_t client[CNI_ADDRESS_SIZE])
 {
 	bool ipv4 = probing->subject->ipv4, limited = false, closed = true;
-	struct policy policy;
 
-	if (!policy_read(&probing->doctor->host.datapath.objects,
-			 probing->subject->mapping->portmap.owner, &policy))
-		policy.source_range_count = 0;
-	for (size_t i = 0; i < policy.source_range_count && i < POLICY_RANGES; i++) {
-		const struct address_range *range = &policy.source_ranges[i];
+	for (size_t i = 0; i < probing->policy.source_range_count; i++) {
+		const struct address_range *range = &probing->policy.source_ranges[i];
 
 		limited |= !range->exception;
 		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
@@ -73,22 +72,35 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 			 client);
 }
 
-/* Where it is mapped at any address: the uplink's own one. */
+static bool is_mapped_at(const struct probing *probing, const struct local_address *address)
+{
+	const struct policy *policy = &probing->policy;
+
+	return cni_address_is_ipv4(address->address) == probing->subject->ipv4 &&
+	       host_maps_ports_at(&probing->doctor->host, address) &&
+	       !conf_ranges_hold(policy->excluded, policy->excluded_count, address->address);
+}
+
+/* Where it is mapped at any address: one of the uplink's own. */
 static bool choose_destination(const struct probing *probing, const struct interface_look *uplink,
 			       uint8_t destination[CNI_ADDRESS_SIZE])
 {
-	static const uint8_t none[CNI_ADDRESS_SIZE];
+	const struct address_list *list = &probing->doctor->host.addresses;
 	const uint8_t *mapped = probing->subject->mapping->key.host_address;
-	const struct addressed_interface *addressed = uplink->addressed;
 
 	memcpy(destination, mapped, CNI_ADDRESS_SIZE);
+	/* Of one that the host does not have another check tells. */
 	if (!cni_address_is_any(mapped))
-		return true;
-	if (!addressed || uplink->entry.addresses_excluded)
-		return false;
-	memcpy(destination, probing->subject->ipv4 ? addressed->address4 : addressed->address6,
-	       CNI_ADDRESS_SIZE);
-	return memcmp(destination, none, sizeof(none)) != 0;
+		return local_address_exists(probing->doctor->host.socket, mapped);
+	for (size_t i = 0; i < list->address_count; i++) {
+		const struct local_address *address = &list->addresses[i];
+
+		memcpy(destination, address->address, CNI_ADDRESS_SIZE);
+		if (list->interfaces[address->interface].ifindex == uplink->link.ifindex &&
+		    is_mapped_at(probing, address))
+			return true;
+	}
+	return false;
 }
 
 static void send_probe(struct probing *probing, const struct interface_look *uplink,
@@ -132,8 +144,10 @@ static void probe_by(struct probing *probing, const struct interface_look *uplin
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
 	uint8_t client[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
 
-	if (choose_destination(probing, uplink, destination) &&
-	    is_open(probing, uplink, !strcmp(uplink->link.name, usual)) &&
+	if (!choose_destination(probing, uplink, destination))
+		return;
+	probing->has_destination = true;
+	if (is_open(probing, uplink, !strcmp(uplink->link.name, usual)) &&
 	    choose_client(probing, &uplink->link, client))
 		send_probe(probing, uplink, client, destination);
 }
@@ -161,25 +175,41 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 			     text, name, probing->subject->port);
 		return;
 	}
-	if (is_open(probing, uplink, true) && choose_destination(probing, uplink, destination))
+	if (!is_open(probing, uplink, true))
+		return;
+	if (choose_destination(probing, uplink, destination))
 		send_probe(probing, uplink, client, destination);
+	else
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "no packet is sent as from %s, which comes by %s: at no address of"
+			     " that is the port mapped [%s]",
+			     text, uplink->link.name, probing->subject->port);
 }
 
-/* The interface that has this address of the host; 0: none has, or each does. */
-static uint32_t interface_of(const struct address_list *addresses, const uint8_t *address)
+/* The uplink that has this address of the host. NULL: none has, or each does; clients reach an
+ * address of lo or a bridge by any. */
+static const struct interface_look *uplink_of(const struct doctor *doctor, const uint8_t *address)
 {
-	for (size_t i = 0; i < addresses->address_count; i++)
-		if (!memcmp(addresses->addresses[i].address, address, CNI_ADDRESS_SIZE))
-			return addresses->interfaces[addresses->addresses[i].interface].ifindex;
-	return 0;
+	const struct address_list *list = &doctor->host.addresses;
+	const struct interface_look *interface;
+
+	for (size_t i = 0; i < list->address_count; i++) {
+		if (memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE) != 0)
+			continue;
+		interface = doctor_interface(
+			doctor, list->interfaces[list->addresses[i].interface].ifindex);
+		if (interface && interface_has_role(interface, ROLE_UPLINK))
+			return interface;
+	}
+	return NULL;
 }
 
 static void probe_mapping(struct probing *probing)
 {
 	struct doctor *doctor = probing->doctor;
 	const struct range_option *from = &doctor->options->from;
-	uint32_t only =
-		interface_of(&doctor->host.addresses, probing->subject->mapping->key.host_address);
+	const struct interface_look *only =
+		uplink_of(doctor, probing->subject->mapping->key.host_address);
 
 	if (from->is_set) {
 		if (cni_address_is_ipv4(from->address) == probing->subject->ipv4)
@@ -189,8 +219,7 @@ static void probe_mapping(struct probing *probing)
 	for (size_t i = 0; i < doctor->look.found.count; i++) {
 		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
 
-		if (interface_has_role(uplink, ROLE_UPLINK) &&
-		    (!only || only == uplink->link.ifindex))
+		if (interface_has_role(uplink, ROLE_UPLINK) && (!only || only == uplink))
 			probe_by(probing, uplink);
 	}
 }
@@ -215,6 +244,15 @@ static void note(struct doctor *doctor, const struct subject *subject, const cha
 		     subject->port, why);
 }
 
+static const char *why_nothing(const struct probing *probing)
+{
+	if (!probing->has_destination)
+		return "no uplink has an address at which it is mapped";
+	return probing->is_closed ? "sourceRanges let no client of its family in"
+				  : "no neighbour and no route is known by which a client could"
+				    " come";
+}
+
 /* False: nothing can be sent, which is a finding. */
 static bool begins(struct doctor *doctor)
 {
@@ -231,22 +269,21 @@ static void probe_mappings(struct doctor *doctor)
 	struct subject subject;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct probing probing = {doctor, &subject, 0, false};
+		struct probing probing = {.doctor = doctor, .subject = &subject};
 		size_t before = doctor->finding_count;
 
 		if (!doctor_subject(doctor, i, &subject) ||
 		    why_not(doctor, &doctor->mappings.list[i]))
 			continue;
+		if (!policy_read(&doctor->host.datapath.objects, subject.mapping->portmap.owner,
+				 &probing.policy))
+			probing.policy = (struct policy){0};
 		probe_mapping(&probing);
 		doctor->was_probed[i] = probing.sent || doctor->finding_count > before;
 		doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= doctor->was_probed[i];
 		if (!doctor->was_probed[i] && doctor->options->port.port &&
 		    !doctor->options->from.is_set)
-			note(doctor, &subject,
-			     probing.is_closed
-				     ? "sourceRanges let no client of its family in"
-				     : "no neighbour and no route is known by which a client could"
-				       " come");
+			note(doctor, &subject, why_nothing(&probing));
 	}
 }
 

@@ -44,7 +44,7 @@ const struct check checks[] = {
 	{"socket-programs", GROUP_HOOKS, NEEDS_MAPS,
 	 "programs are at the sockets of the host's processes, for the ports that need them",
 	 .run = check_socket_hooks},
-	{"owner", GROUP_PORT, NEEDS_MAPS, "the port is mapped, and its container lives",
+	{"owner", GROUP_PORT, NEEDS_SIGHT, "the port is mapped, and its container lives",
 	 .run = check_owner},
 	{"host-ip", GROUP_PORT, NEEDS_MAPS, "the host has the address of hostIP",
 	 .of_mapping = check_host_ip},
@@ -123,18 +123,6 @@ static void run_check(struct doctor *doctor, const struct check *check)
 			check->of_endpoint(doctor, &subject);
 }
 
-static bool can_run(const struct doctor *doctor, const struct check *check)
-{
-	const struct datapath *datapath = &doctor->host.datapath;
-
-	if (check->needs == NEEDS_NOTHING || doctor->blind)
-		return check->needs == NEEDS_NOTHING;
-	/* Where nothing was ever added nobody has the port that is asked about. */
-	return check->needs == NEEDS_SIGHT || datapath_is_usable(datapath) ||
-	       (datapath->state == DATAPATH_ABSENT && check->run == check_owner &&
-		doctor->options->port.port);
-}
-
 static void run_checks(struct doctor *doctor)
 {
 	for (size_t i = 0; i < check_count; i++) {
@@ -142,7 +130,8 @@ static void run_checks(struct doctor *doctor)
 
 		doctor->check = &checks[i];
 		if ((doctor->options->quick && !is_quick(&checks[i])) ||
-		    !can_run(doctor, &checks[i]))
+		    (checks[i].needs != NEEDS_NOTHING && doctor->blind) ||
+		    (checks[i].needs == NEEDS_MAPS && !datapath_is_usable(&doctor->host.datapath)))
 			continue;
 		run_check(doctor, &checks[i]);
 		if (doctor->finding_count == before)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -13,6 +14,7 @@
 #include "datapath/load/lock.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
+#include "lib/text.h"
 
 #define NEW_NAME ".bpf-portmap-new"
 #define LOCK_NAME ".bpf-portmap-lock"
@@ -47,6 +49,19 @@ void directory_path(const struct directory *directory, const char *name, char pa
 {
 	if (snprintf(path, PATH_MAX, "%s/%s", directory->path, name) >= PATH_MAX)
 		path[PATH_MAX - 1] = '\0';
+}
+
+void directory_say(const struct directory *directory, const char *name, const char *format, ...)
+{
+	cleanup_free char *text = NULL, *line = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	text = cni_format_list(format, arguments);
+	va_end(arguments);
+	line = cni_format("%s/%s: %s", directory->path, name, text);
+	cni_printable(line, "");
+	puts(line);
 }
 
 static bool is_inode(const struct directory *directory, const char *name, int fd)

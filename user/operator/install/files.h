@@ -32,6 +32,9 @@ struct directory {
 
 /* Opens it. CNI_ERROR_IO. */
 int directory_open(struct directory *directory, const char *path, struct cni_error *err);
+/* Prints a line about a file of the directory. */
+void directory_say(const struct directory *directory, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void directory_close(struct directory *directory);
 
 /* Writes "DIRECTORY/NAME" */

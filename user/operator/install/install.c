@@ -300,8 +300,9 @@ static int run_watch(struct installer *installer, uint32_t every, struct cni_err
 		start_chores(&watch, now);
 		ends = wait_for_something(&watch);
 	}
-	/* Nothing of this process goes on behind it, and has the lock, for example. */
-	if (watch.chores)
+	/* Nothing of this process goes on behind it, and has the lock, for example, or waits for
+	 * one longer than whoever ends this does. What it has begun the next one completes. */
+	if (watch.chores && !kill(watch.chores, SIGTERM))
 		waitpid(watch.chores, NULL, 0);
 	cleanup_close_pointer(&watch.inotify);
 	cleanup_close_pointer(&watch.signals);

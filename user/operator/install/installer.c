@@ -138,7 +138,7 @@ static int check(const struct installer *installer, const char *name, const stru
 static void say(struct installer *installer, const struct directory *directory, const char *name,
 		const char *what)
 {
-	printf("%s/%s: %s\n", directory->path, name, what);
+	directory_say(directory, name, "%s", what);
 	installer->changes++;
 }
 

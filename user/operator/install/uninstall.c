@@ -83,13 +83,14 @@ static int give_back_list(const struct directory *directory, const char *name, v
 	if (verdict == LIST_HAS_OURS) {
 		if (list_change(directory, name, &file, false, err))
 			return -1;
-		printf("%s/%s: has " REFERENCE_TYPE " again\n", directory->path, name);
+		directory_say(directory, name, "has " REFERENCE_TYPE " again");
 	}
 	if (file.fd >= 0 && verdict != LIST_IS_NO_JSON && verdict != LIST_IS_REFUSED)
 		return list_forget(directory, name, err);
 	if (list_was_changed(directory, name))
-		printf("%s/%s: what it was before `install` stays in %s/%s" KEPT_END ", as %s\n",
-		       directory->path, name, directory->path, name, cni_error_message(&why));
+		directory_say(directory, name,
+			      "what it was before `install` stays in %s/%s" KEPT_END ", as %s",
+			      directory->path, name, cni_error_message(&why));
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static int give_back(struct installer *installer, struct cni_error *err)
 		return -1;
 	undone = alias_undo(&installer->bin, err);
 	if (undone > 0)
-		printf("%s/" ALIAS ": is the reference plugin again\n", installer->bin.path);
+		directory_say(&installer->bin, ALIAS, "is the reference plugin again");
 	directory_sweep(&installer->conf);
 	return undone < 0 ? -1 : 0;
 }
@@ -327,7 +328,7 @@ static int remove_binary_and_look(struct installer *installer, const struct opti
 		return -1;
 	if (!remove_from_kernel(installer, options, err)) {
 		if (removed)
-			printf("%s/" OUR_BINARY ": removed\n", installer->bin.path);
+			directory_say(&installer->bin, OUR_BINARY, "removed");
 		return 0;
 	}
 	if (!removed)

@@ -70,26 +70,29 @@ static bool is_map(int fd, const char *name, size_t value_size)
 	       !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1);
 }
 
-static bool find_maps(struct tracing *tracing, int program)
+static int find_maps(struct tracing *tracing, int program, struct cni_error *err)
 {
 	uint32_t ids[MOST_MAPS], size;
 	struct bpf_prog_info info = {.nr_map_ids = MOST_MAPS, .map_ids = (uint64_t)(uintptr_t)ids};
 
 	size = sizeof(info);
 	if (bpf_obj_get_info_by_fd(program, &info, &size))
-		return false;
+		return bpf_error_set(err, errno, "cannot look at the programs that run");
 	for (uint32_t i = 0; i < info.nr_map_ids && i < MOST_MAPS; i++) {
 		int fd = bpf_map_get_fd_by_id(ids[i]);
 
+		if (fd < 0)
+			return bpf_error_set(err, errno,
+					     "cannot open the maps of the programs that run");
 		if (tracing->settings < 0 &&
 		    is_map(fd, TRACE_SETTINGS, sizeof(struct trace_settings)))
 			tracing->settings = fd;
 		else if (tracing->events < 0 && is_map(fd, TRACE_EVENTS, sizeof(uint32_t)))
 			tracing->events = fd;
-		else if (fd >= 0)
+		else
 			close(fd);
 	}
-	return tracing->settings >= 0 && tracing->events >= 0;
+	return 0;
 }
 
 static bool read_settings(const struct tracing *tracing, struct trace_settings *settings)
@@ -127,7 +130,9 @@ int tracing_open(struct tracing *tracing, const struct objects *objects, struct 
 	struct trace_settings settings;
 
 	tracing->program = program_id_of(PROGRAM_FROM_UPLINK, program);
-	if (!find_maps(tracing, program) || !read_settings(tracing, &settings))
+	if (find_maps(tracing, program, err))
+		return -1;
+	if (tracing->settings < 0 || tracing->events < 0 || !read_settings(tracing, &settings))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the programs that run here cannot be traced by this"
 				     " bpf-portmap: they are of another version, until the next ADD"

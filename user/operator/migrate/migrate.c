@@ -85,7 +85,7 @@ static void add_row(struct output *output, const struct migrating *container,
 /* A .conf has one plugin alone. */
 static bool names_portmap(const char *path)
 {
-	cleanup_json json_t *list = json_load_file(path, 0, NULL);
+	cleanup_json json_t *list = conflist_load(path);
 
 	return conflist_plugin(list, REFERENCE_TYPE) || !strcmp(plugin_type(list), REFERENCE_TYPE);
 }

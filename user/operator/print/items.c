@@ -17,6 +17,17 @@ int items_refuse_write(struct cni_error *err)
 			     strerror(errno));
 }
 
+int items_flush(FILE *file, struct cni_error *err)
+{
+	errno = EIO; /* of an earlier write, at which nobody looked */
+	if (!fflush(file) && !ferror(file))
+		return 0;
+	items_refuse_write(err);
+	/* Whoever asks next, at the end of the program, need not tell it again. */
+	clearerr(file);
+	return -1;
+}
+
 static int write_value(struct items *items, const json_t *value, struct cni_error *err)
 {
 	/* In ASCII, control characters are \uNNNN, which a terminal does not obey. */
@@ -61,5 +72,5 @@ int items_end(struct items *items, json_t *summary, struct cni_error *err)
 			return -1;
 	}
 	fputs("}\n", items->file);
-	return fflush(items->file) ? items_refuse_write(err) : 0;
+	return items_flush(items->file, err);
 }

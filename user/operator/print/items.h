@@ -24,6 +24,8 @@ struct items {
 int items_next(struct items *items, struct cni_error *err);
 /* CNI_ERROR_IO: standard output cannot be written to, as errno says. */
 int items_refuse_write(struct cni_error *err);
+/* Whether all that was written has arrived. CNI_ERROR_IO. */
+int items_flush(FILE *file, struct cni_error *err);
 /* Steals `summary`, the last key; NULL: there is none. Without items the array is empty.
  * CNI_ERROR_IO. */
 int items_end(struct items *items, json_t *summary, struct cni_error *err);

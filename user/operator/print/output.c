@@ -15,10 +15,9 @@
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count)
 {
 	struct table *table = &output->table;
-	cleanup_error struct cni_error seen_at_the_end = {0};
 
 	if (table->file && !output->options->json) {
-		table_end(table, &seen_at_the_end);
+		table_end(table);
 		putchar('\n');
 	}
 	table_release(table);
@@ -167,7 +166,9 @@ int output_end(struct output *output, json_t *summary, struct cni_error *err)
 		output->failure = (struct cni_error){0};
 		return -1;
 	}
-	return output->table.file ? table_end(&output->table, err) : 0;
+	if (output->table.file)
+		table_end(&output->table);
+	return items_flush(stdout, err);
 }
 
 void output_release(struct output *output)

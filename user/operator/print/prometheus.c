@@ -206,15 +206,30 @@ static int refuse_file(const char *path, struct cni_error *err)
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
+/* A file would take the place of /dev/null, of /dev/stdout, or of a link. */
+static bool is_replaceable(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) || S_ISREG(status.st_mode);
+}
+
 int prometheus_replace(const char *path, const struct statistics *statistics, struct view *view,
 		       const struct mappings *mappings, struct cni_error *err)
 {
 	/* The collector reads files that end with .prom. */
 	cleanup_free char *temporary = cni_format("%s.XXXXXX", path);
-	int fd = temporary ? mkstemp(temporary) : -1;
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	FILE *file;
 	bool failed;
+	int fd;
 
+	if (!is_replaceable(path))
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "%s is no regular file, and is not replaced: without =FILE"
+				     " the metrics are printed",
+				     path);
+	fd = mkstemp(temporary);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!file)
 		return refuse_file(path, err);
 	prometheus_write(file, statistics, view, mappings);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/memory.h"
-#include "operator/print/items.h"
 
 #define FIRST_CAPACITY 4096
 #define GAP 2    /* blanks between columns */
@@ -272,16 +271,13 @@ void table_cell(struct table *table, const char *text)
 		end_row(table);
 }
 
-int table_end(struct table *table, struct cni_error *err)
+void table_end(struct table *table)
 {
 	if (table->rows < TABLE_SAMPLE) {
 		write_titles(table);
 		write_rows(table);
 	}
 	write_left_out(table);
-	if (!fflush(table->file) && !ferror(table->file))
-		return 0;
-	return items_refuse_write(err);
 }
 
 void table_release(struct table *table)

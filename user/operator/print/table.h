@@ -54,6 +54,6 @@ void table_begin(struct table *table, FILE *file, const struct table_column *col
 /* Adds the next cell. After the last one of a row the next row begins. Untrusted text must have
  * been made printable. */
 void table_cell(struct table *table, const char *text);
-/* Prints the rest, and the titles also where there is no row. CNI_ERROR_IO. */
-int table_end(struct table *table, struct cni_error *err);
+/* Writes the rest, and the titles also where there is no row. */
+void table_end(struct table *table);
 void table_release(struct table *table);

@@ -46,7 +46,7 @@ static void fill_checksum(struct header *header)
 	snprintf(header->checksum, sizeof(header->checksum), "%06o", sum & 0777777);
 }
 
-/* With mode 0600; its whole name has at most 99 bytes. */
+/* With mode 0600. The directory's name and its own are cut to what a header holds. */
 static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
 {
 	static const char zeros[BLOCK];
@@ -57,7 +57,8 @@ static void add_file(struct archive *archive, const char *name, const char *text
 				.magic = "ustar",
 				.version = {'0', '0'}};
 
-	snprintf(header.name, sizeof(header.name), "%.49s/%.49s", archive->directory, name);
+	snprintf(header.prefix, sizeof(header.prefix), "%s", archive->directory);
+	snprintf(header.name, sizeof(header.name), "%s", name);
 	snprintf(header.size, sizeof(header.size), "%011llo", (unsigned long long)size);
 	snprintf(header.modified, sizeof(header.modified), "%011llo",
 		 (unsigned long long)time(NULL) & 077777777777);

@@ -142,6 +142,7 @@ static bool add_filters_of(struct archive *archive, const char *interface)
 
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(name, sizeof(name), "tc/%.15s-%s", interface, hooks[i]);
+		cni_printable(name, "");
 		if (!archive_run(archive, name,
 				 (const char *[]){"tc", "-s", "filter", "show", "dev", interface,
 						  hooks[i], NULL},
@@ -169,7 +170,7 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	cleanup_error struct cni_error err = {0};
-	cleanup_free char *text = NULL, *redacted = NULL;
+	cleanup_free char *text = NULL, *redacted = NULL, *from = cni_format("%s", path);
 	cleanup_json json_t *list = NULL;
 	size_t length;
 
@@ -181,18 +182,18 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 		redact_conflist(list);
 		redacted = json_dumps(list, JSON_INDENT(2));
 	}
+	cni_printable(from, "");
 	if (redacted)
-		archive_add(archive, name, path, redacted, strlen(redacted));
+		archive_add(archive, name, from, redacted, strlen(redacted));
 	else
-		archive_note_failure(archive, name, path,
+		archive_note_failure(archive, name, from,
 				     fd < 0 ? strerror(errno) : cni_error_message(&err));
 }
 
 static void take_conflist(void *context, const struct conflist_file *file)
 {
-	char name[64];
+	cleanup_free char *name = cni_format("conflists%s/%s", file->engine, file->name);
 
-	snprintf(name, sizeof(name), "conflists%s/%.34s", file->engine, file->name);
 	cni_printable(name, "");
 	add_conflist(context, file->path, name);
 }

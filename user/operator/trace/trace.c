@@ -313,9 +313,7 @@ static int show_all(struct live *live, struct cni_error *err)
 		result = told->event.hook == TRACE_KERNEL ? show_drop(live, told, err)
 							  : show_event(live, told, err);
 	}
-	if (fflush(stdout))
-		return items_refuse_write(err);
-	return result;
+	return items_flush(stdout, err) ? -1 : result;
 }
 
 static int loop(struct live *live, struct cni_error *err)

@@ -11,20 +11,45 @@
 
 #include "lifetime.h"
 
+#include "datapath/attach/hooks.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
+#include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/memory.h"
 #include "lib/text.h"
+#include "net/address_list.h"
 #include "net/link.h"
 #include "net/netlink.h"
 
 #define MIN_ID_CHARACTERS 4
 
-int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
+bool view_runs_without_pins(const struct datapath *datapath)
 {
+	cleanup_error struct cni_error ignored = {0};
+	struct address_list addresses = {0};
+	struct objects objects;
+	bool found = false;
+
+	objects_clear(&objects);
+	address_list_read(&addresses, &ignored);
+	for (size_t i = 0; i < addresses.count && !found; i++)
+		found = hooks_find_maps(addresses.interfaces[i].ifindex, datapath->netns_cookie,
+					objects.maps);
+	address_list_release(&addresses);
+	objects_close(&objects);
+	return found;
+}
+
+int view_check(const struct datapath *datapath, struct cni_error *err)
+{
+	if (datapath->state == DATAPATH_FOREIGN)
+		return datapath_refuse_foreign(datapath, err);
+	if (datapath->state != DATAPATH_DAMAGED &&
+	    (datapath->state != DATAPATH_ABSENT || !view_runs_without_pins(datapath)))
+		return 0;
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "maps or programs are missing in %s: `bpf-portmap repair` puts them"
 			     " back where programs still run; the next ADD loads them anew, and"
@@ -34,19 +59,12 @@ int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err)
 
 static int judge(struct view *view, struct cni_error *err)
 {
-	switch (view->datapath.state) {
-	case DATAPATH_ABSENT:
-		view->is_empty = true;
-		if (!view->is_quiet)
-			fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
-		return 0;
-	case DATAPATH_DAMAGED:
-		return view_refuse_damaged(&view->datapath, err);
-	case DATAPATH_FOREIGN:
-		return datapath_refuse_foreign(&view->datapath, err);
-	default:
-		return 0;
-	}
+	if (view_check(&view->datapath, err))
+		return -1;
+	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
+	if (view->is_empty && !view->is_quiet)
+		fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
+	return 0;
 }
 
 /* Without rights the pins would seem to be absent. */

@@ -55,8 +55,12 @@ void view_close(struct view *view);
 
 #define cleanup_view __attribute__((cleanup(view_close)))
 
-/* Sets CNI_ERROR_KERNEL_REFUSED: maps or programs are missing. -1. */
-int view_refuse_damaged(const struct datapath *datapath, struct cni_error *err);
+/* Whether our programs run at this host's interfaces on maps that have no name any more. */
+bool view_runs_without_pins(const struct datapath *datapath);
+
+/* CNI_ERROR_KERNEL_REFUSED: the maps are of another layout, or some or all are missing where there
+ * were any. DATAPATH_ABSENT is none: nothing was ever added. */
+int view_check(const struct datapath *datapath, struct cni_error *err);
 
 /* Returns the owner's container; NULL: the owner has gone. */
 struct container_info *view_container(struct view *view, struct owner owner);
