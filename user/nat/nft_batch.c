@@ -27,9 +27,9 @@ bool netfilter_has(const char *module)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/sys/module/%s", module);
-	return !is_there("/sys/module") || is_there(path) ||
-	       (is_there("/sys/module/nf_conntrack") &&
-		!is_there("/sys/module/nf_conntrack/initstate"));
+	return is_there(path) ||
+	       (!is_there("/sys/module/nf_conntrack/initstate") &&
+		(is_there("/sys/module/nf_conntrack") || !is_there("/sys/module")));
 }
 
 struct nl_msg *nft_request_begin(int type, uint8_t family, int flags)
