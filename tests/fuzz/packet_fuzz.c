@@ -98,8 +98,23 @@ static const char *step(struct visit *visit, struct expectation *expected, struc
 	return judge(visit, expected, outcome, before);
 }
 
+/* Why packets were dropped: the program alone knows. */
+static void report_counted(const struct counters *before)
+{
+	struct counters now;
+
+	machine_counts(&now);
+	printf("counted in this sequence:");
+#define PRINT_CHANGE(name, meaning) \
+	if (now.name != before->name) \
+		printf(" %s %llu", #name, (unsigned long long)(now.name - before->name));
+	COUNTERS(PRINT_CHANGE)
+	printf("\n");
+}
+
 static int run_sequence(uint64_t seed, uint64_t sequence)
 {
+	static struct counters counted;
 	static struct world before;
 	static struct visit visit;
 	static struct expectation expected;
@@ -110,6 +125,7 @@ static int run_sequence(uint64_t seed, uint64_t sequence)
 	random_seed(seed * 0x100000001b3 + sequence);
 	generator_world(&world);
 	machine_write(&world);
+	machine_counts(&counted);
 	history.count = 0;
 	steps = 1 + random_below(24);
 	for (; number < steps && !wrong; number++) {
@@ -126,6 +142,7 @@ static int run_sequence(uint64_t seed, uint64_t sequence)
 	report_world(&before);
 	report_packet(&visit, &expected, &outcome);
 	report_changes(&before, &world);
+	report_counted(&counted);
 	return -1;
 }
 
