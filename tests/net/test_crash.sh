@@ -3,7 +3,6 @@
 #
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
-# limit 120 s
 # parallel_add NUMBER: newer versions of the bridge plugin fail where somebody else changes an
 # interface while they list addresses; runtimes repeat such an ADD.
 parallel_add() {
@@ -15,6 +14,7 @@ parallel_add() {
 	return 1
 }
 
+# limit 120 s
 # 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
 # [T31][s60]
 test_crash_parallel_own_ports() {

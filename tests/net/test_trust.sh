@@ -205,7 +205,11 @@ test_trust_route_to_new_interface() {
 	ip route replace "$far4" via 192.0.3.10
 	ip -6 route replace "$far6" via 2001:db8:3::10
 	sleep 1.2 # the second for which something may be believed is over
-	# The route may change while a packet is between the program, which asks for it, and the stack.
+	if [ "$plugin" != bpf-portmap ]; then
+		expect_captured_nothing leak
+		return
+	fi
+	# The route may change while a packet is between our program, which asks for it, and the stack.
 	leaked=$(capture_stop leak)
 	[ "$(grep -c . <<<"$leaked")" -le 2 ] || fail "more than a packet of each flow: $leaked"
 }
