@@ -62,10 +62,12 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 	if (count < 0 || (count && note_several_networks(objects, err)))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++) {
-		struct home *home = count < MAX_HOMES ? &all.homes[count++]
-				    : i == 0          ? find_spare(&all)
-						      : NULL;
+		struct home *home = NULL;
 
+		if (count < MAX_HOMES)
+			home = &all.homes[count++];
+		else if (i == 0)
+			home = find_spare(&all);
 		if (!home)
 			break;
 		memcpy(home->address, claims->endpoints[i].key.address, sizeof(home->address));
