@@ -48,16 +48,35 @@ test_trust_neighbour_sets_marks() {
 	container_add stranger foreign
 	container_start web bridge -p 8080:80/tcp
 	capture_start out server eth0 "udp port 5001"
-	marks_set evil 6204 # TC_INDEX_SENT
-	forge evil cni0 udp "$(address4 web)" 5000 "$server4" 5001
-	forge evil cni0 udp "$(address6 web)" 5000 "$server6" 5001
 	for mark in 6201 6204 6205; do
+		marks_set evil "$mark"
+		forge_web evil cni0
 		marks_set stranger "$mark"
-		forge stranger cni1 udp "$(address4 web)" 5000 "$server4" 5001
-		forge stranger cni1 udp "$(address6 web)" 5000 "$server6" 5001
+		forge_web stranger cni1
 	done
 	expect_captured_nothing out
-	expect_counted drop_forged_source 8 drop_forged_source
+	expect_counted drop_forged_source 12 drop_forged_source
+}
+
+# forge_web CONTAINER BRIDGE: it sends in web's name
+forge_web() {
+	forge "$1" "$2" udp "$(address4 web)" 5000 "$server4" 5001
+	forge "$1" "$2" udp "$(address6 web)" 5000 "$server6" 5001
+}
+
+# nor where the veth of the container has a filter of somebody else's
+test_trust_neighbour_of_watched() {
+	loose
+	conflist plain bridge "$only_main"
+	container_add evil plain
+	container_start web bridge -p 8080:80/tcp
+	tc qdisc add dev "$(host_veth web)" clsact 2>/dev/null || true
+	tc filter add dev "$(host_veth web)" ingress prio 100 protocol all u32 match u32 0 0 flowid 1:1
+	"$build/bpf-portmap" attach >/dev/null
+	capture_start out server eth0 "udp port 5001"
+	forge_web evil cni0
+	expect_captured_nothing out
+	expect_counted drop_forged_source 2 drop_forged_source
 }
 
 # IPv6 packets with the host's own address as their source, which the host forwards, neither take a
