@@ -5,6 +5,7 @@
 
 #include "apply.h"
 #include "host.h"
+#include "seal.h"
 
 /* Returns whether this packet would be masqueraded if it began a connection. */
 GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
@@ -123,37 +124,11 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	return connection_use(found, packet, skb->len);
 }
 
-/* Returns whether the packet has come by a network of this container, so that the mark is
- * from_container's: root of a container elsewhere can set it, too. */
-INLINE bool entered_by_network_of(struct __sk_buff *skb, const struct owner *owner)
+/* Returns whether a packet with a container's address is from that container. What the host makes
+ * in its name has no ingress interface; nor has a fragment that ip6_fragment() has made again. */
+INLINE bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet)
 {
-	__u32 bridge = interface_bridge_behind(skb->ingress_ifindex);
-
-	return owner_has_gateway(owner, bridge ?: skb->ingress_ifindex);
-}
-
-/* Returns whether a packet with a container's address is from that container. A filter of somebody
- * else's at its veth or bridge may have overwritten the mark (a verdict's class goes into
- * tc_index): there the way that the packet has come must do. */
-GLOBAL_FUNCTION bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet,
-					const struct endpoint *endpoint)
-{
-	const struct interface *interface;
-	const struct slot *slot;
-	__u32 veth;
-
-	if (!packet || !endpoint)
-		return false;
-	if (!skb->ingress_ifindex || (tc_index_has(packet->told, TC_INDEX_VERIFIED) &&
-				      entered_by_network_of(skb, &endpoint->owner)))
-		return true;
-	slot = owner_slot(&endpoint->owner);
-	if (!slot || skb->ingress_ifindex != slot->gateway)
-		return false;
-	veth = slot->ifindex;
-	device_check(skb, veth);
-	interface = bpf_map_lookup_elem(&interfaces, &veth);
-	return interface && (interface->watched || interface->without_fast_path);
+	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet);
 }
 
 /* Begins a connection whose source is translated, if one of the two containers wants that. A packet
@@ -177,7 +152,7 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 	hairpin = is_hairpin(packet, sender);
 	if (!hairpin && !masquerade_wanted(packet, sender))
 		return VERDICT_PASS;
-	if (!sender_is_verified(flow->skb, packet, sender))
+	if (!sender_is_verified(flow->skb, packet))
 		return masquerade_wanted(packet, sender) && slot_has_veth(sender->owner.slot)
 			       ? drop(forged_source)
 			       : VERDICT_PASS;
@@ -283,9 +258,10 @@ INLINE int leave_forwarded(struct flow_context *flow, bool uplink)
 	enum verdict verdict = decide_outwards(flow);
 
 	if (verdict == VERDICT_PASS && flow->kind == PACKET_TRANSLATABLE) {
-		if (tc_index_has(packet->told, TC_INDEX_CONFIRM))
+		if (tc_index_has(packet->told, TC_INDEX_CONFIRM) &&
+		    (entered_by_uplink(skb) || sender_is_verified(skb, packet)))
 			offload_saw_leaving(packet, skb->ingress_ifindex);
-		if (uplink && sender && sender->strict && sender_is_verified(skb, packet, sender))
+		if (uplink && sender && sender->strict && sender_is_verified(skb, packet))
 			direct_remember_strict(packet, sender);
 	}
 	verdict = fragment_verdict(packet, flow->translation, verdict);
@@ -313,7 +289,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	__builtin_memset(translation, 0, sizeof(*translation));
 	packet.leaving = true;
 	packet.told = index;
+	packet.seal = skb->hash;
 	flow.sender = endpoint_find(packet.sender);
+	if (flow.sender)
+		seal_take_away(skb);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
 	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&

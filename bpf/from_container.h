@@ -15,6 +15,7 @@
 
 #include "checksum.h"
 #include "ingress.h"
+#include "seal.h"
 
 INLINE bool sender_is_another(const struct endpoint *endpoint, const struct owner *own)
 {
@@ -63,8 +64,8 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	       (known && result == BPF_FIB_LKUP_RET_FWD_DISABLED);
 }
 
-/* Marks a packet from a container with its own address, on this network or another one; or else
- * counts a forged one. ifindex: the veth where the packet arrived. */
+/* Counts a forged packet. Seals one with an address that another container on this network has,
+ * too. ifindex: the veth where the packet arrived. */
 GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex)
 {
@@ -83,8 +84,9 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 		count(drop_forged_source);
 		return true;
 	}
-	if (endpoint)
-		tc_index_set(skb, TC_INDEX_VERIFIED);
+	if (endpoint && sender_asks_stack(skb, interface) &&
+	    owner_gateway(&endpoint->owner) == owner_gateway(&interface->owner))
+		seal_set(skb, packet, packet->tuple.source_port);
 	return false;
 }
 
@@ -100,7 +102,10 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 		connection_use(&flow->found, packet, flow->skb->len);
 	if (apply_to_held(flow, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
 		return TC_ACT_SHOT;
-	return lifted ? lift(flow->skb, port) : TC_ACT_UNSPEC;
+	if (!lifted)
+		return TC_ACT_UNSPEC;
+	seal_set(flow->skb, packet, packet->tuple.source_port);
+	return lift(flow->skb, port);
 }
 
 /* Sends a packet past the stack if its connection has a path. VERDICT_PASS: it goes through the
@@ -203,6 +208,10 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	    (translated || masquerade_wanted(packet, flow->sender)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);
+	if (flow->arrival.routed)
+		seal_set(flow->skb, packet,
+			 verdict == VERDICT_TRANSLATE ? flow->translation->peer_port
+						      : packet->tuple.source_port);
 	return apply_inwards(flow, verdict);
 }
 
@@ -238,7 +247,7 @@ INLINE bool handle_known(struct flow_context *flow, int *action)
 	if (connection_is_translated(connection) &&
 	    leaves_unclassified(flow->skb, packet, slot->gateway))
 		return false;
-	tc_index_set(flow->skb, TC_INDEX_VERIFIED);
+	seal_set(flow->skb, packet, packet->tuple.source_port);
 	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
 	return true;
 }
@@ -267,7 +276,6 @@ INLINE int handle_container(struct flow_context *flow)
 	/* On two networks a container may use both addresses at both veths. */
 	if (!flow->sender || !owners_are_of_one_container(&flow->sender->owner, &interface->owner))
 		return sender_is_forged(skb, flow->packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-	tc_index_set(skb, TC_INDEX_VERIFIED);
 	arrival->routed = sender_asks_stack(skb, interface);
 	arrival->may_offload = arrival->routed;
 	if (arrival->routed)

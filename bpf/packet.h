@@ -75,6 +75,7 @@ struct packet {
 	__u8 hop_limit;       /* or time to live */
 	__u8 type_of_service; /* IPv4 */
 	__u16 told;           /* at egress: by the hooks before (tc_index.h) */
+	__u32 seal;           /* at egress: seal.h */
 } __attribute__((aligned(8)));
 
 INLINE bool packet_load(struct __sk_buff *skb, __u32 offset, void *to, __u32 size)

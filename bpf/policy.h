@@ -112,31 +112,6 @@ GLOBAL_FUNCTION bool container_is_near(const struct owner *owner, const struct a
 	return false;
 }
 
-/* Returns whether the owner's container has a network whose packets enter the IP stack at this
- * interface. */
-GLOBAL_FUNCTION bool owner_has_gateway(const struct owner *owner, __u32 gateway)
-{
-	const struct container_homes *container;
-	const struct slot *slot;
-	__u32 number;
-	__u64 key;
-
-	if (!owner || !gateway)
-		return false;
-	slot = owner_slot(owner);
-	if (!slot || slot->gateway == gateway)
-		return slot;
-	key = slot->container;
-	container = bpf_map_lookup_elem(&containers, &key);
-	for (int i = 0; container && i < MAX_HOMES; i++) {
-		number = container->homes[i].slot;
-		slot = number ? bpf_map_lookup_elem(&slots, &number) : NULL;
-		if (slot && slot->live && slot->container == key && slot->gateway == gateway)
-			return true;
-	}
-	return false;
-}
-
 /* Returns whether this client of the owner's mapped ports is masqueraded: by masqAll, or because it
  * is near. As in portmap, snat: false disables it. */
 INLINE bool policy_masquerades_client(const struct owner *owner, const __u8 *client)

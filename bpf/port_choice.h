@@ -11,6 +11,7 @@
 
 #include "policy.h"
 #include "scratch.h"
+#include "siphash.h"
 
 struct port_set {
 	struct port_range ranges[MASQUERADE_RANGES];
@@ -93,54 +94,19 @@ GLOBAL_FUNCTION __u16 port_set_nth(const struct port_set *set, __u32 nth)
 	return 0;
 }
 
-struct sip_state {
-	__u64 a, b, c, d;
-};
-
-INLINE __u64 rotate_left(__u64 word, int bits)
-{
-	return word << bits | word >> (64 - bits);
-}
-
-INLINE void sip_round(struct sip_state *state)
-{
-	state->a += state->b;
-	state->b = rotate_left(state->b, 13) ^ state->a;
-	state->a = rotate_left(state->a, 32);
-	state->c += state->d;
-	state->d = rotate_left(state->d, 16) ^ state->c;
-	state->a += state->d;
-	state->d = rotate_left(state->d, 21) ^ state->a;
-	state->c += state->b;
-	state->b = rotate_left(state->b, 17) ^ state->c;
-	state->c = rotate_left(state->c, 32);
-}
-
-INLINE void sip_take(struct sip_state *state, __u64 word)
-{
-	state->d ^= word;
-	sip_round(state);
-	state->a ^= word;
-}
-
-/* SipHash-1-3 of the source and the owner, with the host's secret as the key. */
+/* A hash of the source and the owner, with the host's secret as the key. */
 GLOBAL_FUNCTION __u64 port_order_start(const struct connection_key *key, const struct owner *owner)
 {
-	__u64 secret = SINGLE(meta)->port_seed;
 	struct sip_state state;
 
 	if (!key || !owner)
 		return 0;
-	state = (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
-				   secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
+	state = sip_begin(SINGLE(meta)->port_seed);
 	for (int i = 0; i < 2; i++)
 		sip_take(&state, address_halves(key->inside)[i]);
 	sip_take(&state, (__u64)key->inside_port << 32 | key->protocol);
 	sip_take(&state, (__u64)owner->generation << 32 | owner->slot);
-	state.c ^= 0xff;
-	for (int i = 0; i < 3; i++)
-		sip_round(&state);
-	return state.a ^ state.b ^ state.c ^ state.d;
+	return sip_end(&state);
 }
 
 INLINE bool port_is_privileged(__u16 port, const struct owner *owner)

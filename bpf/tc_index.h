@@ -5,8 +5,8 @@
  * skb->tc_index stays with a packet from hook to hook, through bridge, IP stack and fragmentation.
  * A container's own programs can set it, so from_container clears it. Where a packet may have come
  * by an interface without that program, a flag counts only if the packet came by an interface
- * where the program that sets this flag has seen it: entered_by_veth(), entered_by_uplink(),
- * owner_has_gateway().
+ * where the program that sets this flag has seen it (entered_by_veth(), entered_by_uplink()), or
+ * has its sender's seal (seal.h).
  */
 #pragma once
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #define TC_INDEX_OURS 0x6200     /* the upper byte of every value that is ours */
-#define TC_INDEX_VERIFIED 1      /* from_container: the sender has the source address */
 #define TC_INDEX_CONFIRM 2       /* the hook behind the stack shall confirm it */
 #define TC_INDEX_SENT 4          /* sent by the fast path: to_uplink has nothing to do */
 #define TC_INDEX_ENTERED_AGAIN 8 /* translated by from_bridge already (apply.h) */

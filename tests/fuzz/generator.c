@@ -298,7 +298,7 @@ void generator_visit(const struct world *world, const struct history *history, s
 	choose_tuple(world, history, &craft, visit);
 	craft.tcp_flags = random_flags();
 	choose_hook(visit, &craft);
-	if (visit->came_in_by && (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER))
+	if (visit->hook == TO_UPLINK || visit->hook == TO_CONTAINER)
 		visit->verified = !random_one_in(visit->came_in_by == UPLINK ? 2 : 12);
 	craft_frame(&visit->frame, &craft);
 	wire_read(&visit->frame, &visit->wire);

@@ -7,14 +7,15 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
 #include "../packet/marked.h"
+#include "../packet/seal.h"
 #include "device_members.h"
 #include "records.h"
-#include "tc_index_values.h"
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
 
@@ -26,7 +27,7 @@
 struct machine {
 	struct portmap_bpf *skeleton;
 	int programs[HOOKS];
-	struct marked verified[HOOKS]; /* the same, of verified packets */
+	struct marked marked[HOOKS]; /* the same, of packets with a seal */
 	int connections;
 	int aliases;
 	void *half_open;
@@ -110,9 +111,8 @@ static void load(const struct world_size *size)
 	for (enum hook hook = 0; hook < HOOKS; hook++) {
 		machine->programs[hook] = bpf_program__fd(
 			bpf_object__find_program_by_name(skeleton->obj, machine_hook_name(hook)));
-		if (marked_load(&machine->verified[hook], machine->programs[hook],
-				TC_INDEX_OURS | TC_INDEX_VERIFIED))
-			err(1, "loading a program that sets tc_index");
+		if (marked_load(&machine->marked[hook], machine->programs[hook]))
+			err(1, "loading a program that marks packets");
 	}
 	write_host_addresses(skeleton);
 	machine->connections = bpf_map__fd(skeleton->maps.connections);
@@ -331,7 +331,10 @@ int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verif
 {
 	static uint8_t out[FRAME_SIZE];
 	struct __sk_buff context = {.ifindex = device, .ingress_ifindex = came_in_by};
-	int program = verified ? machine->verified[hook].program : machine->programs[hook];
+	struct told told = {.hash = seal_of(machine->written.port_seed, frame->bytes, frame->length,
+					    ETH_HLEN)};
+	int program = verified ? marked_program(&machine->marked[hook], told)
+			       : machine->programs[hook];
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
 			    .data_size_in = (uint32_t)frame->length, .data_out = out,
 			    .data_size_out = sizeof(out), .ctx_in = &context,

@@ -21,7 +21,7 @@ void machine_write(const struct world *world);
 /* Runs a program on a frame; *frame becomes the output. Returns the verdict, TC_ACT_*, or
  * MACHINE_REFUSED if the kernel does not accept such a frame. */
 #define MACHINE_REFUSED (-1000)
-/* verified: from_container has said so of it */
+/* verified: it has from_container's seal */
 int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verified,
 		struct frame *frame);
 

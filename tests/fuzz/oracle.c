@@ -406,11 +406,9 @@ static bool is_hairpin(const struct world *world, const struct endpoint *from,
 	       !(policy && policy->keep_hairpin_source);
 }
 
-bool oracle_is_unverified(const struct world *world, const struct visit *visit,
-			  const struct endpoint *from)
+bool oracle_is_unverified(const struct visit *visit)
 {
-	return visit->came_in_by && !(visit->verified && world_owner_live(world, &from->owner) &&
-				      world->slots[from->owner.slot].gateway == visit->came_in_by);
+	return (visit->came_in_by || visit->wire.first_fragment) && !visit->verified;
 }
 
 /* A packet of no connection. */
@@ -420,7 +418,7 @@ static void ask_out_of_container(struct question *question, const struct endpoin
 	const struct world *world = question->world;
 	const struct endpoint *to = world_endpoint(world, visit->wire.outer.destination);
 
-	if (oracle_is_unverified(world, visit, from))
+	if (oracle_is_unverified(visit))
 		answer(question,
 		       wants_masquerade(world, visit, from) && !world->veth_gone[from->owner.slot]
 			       ? ANSWER_DROP
@@ -588,7 +586,7 @@ static void ask_leave(struct question *question)
 		ask_foreign(question);
 	} else {
 		ask_out(question);
-		if (from && !oracle_is_unverified(question->world, visit, from) &&
+		if (from && !oracle_is_unverified(visit) &&
 		    question->expected->answer == ANSWER_PASS && !question->expected->takes)
 			remember_strict(question, from);
 		if (from)

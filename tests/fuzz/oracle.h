@@ -17,7 +17,7 @@ struct visit {
 	enum hook hook;
 	uint32_t device;
 	uint32_t came_in_by; /* at egress; 0: a packet of the host itself */
-	bool verified;       /* at egress: from_container has said that the sender is */
+	bool verified;       /* at egress: it has from_container's seal */
 	struct frame frame;
 	struct wire wire;
 };
@@ -93,10 +93,8 @@ bool oracle_ring_is_shut(const struct world *world, const struct expectation *ex
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
 		    const struct world_connection *record);
 
-/* Whether it leaves in this endpoint's name, and from_container has not seen it, or it came in by
- * another network than the endpoint's. */
-bool oracle_is_unverified(const struct world *world, const struct visit *visit,
-			  const struct endpoint *from);
+/* Whether it leaves, and neither the host has made it nor from_container has seen it. */
+bool oracle_is_unverified(const struct visit *visit);
 
 /* Computes the expected output. */
 void oracle_translate(const struct visit *visit, const struct expectation *expected,

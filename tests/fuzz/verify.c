@@ -193,7 +193,7 @@ static const char *verify_leak(const struct world *world, const struct visit *vi
 	if (!from || !from->masquerade ||
 	    world_same_subnet(source, destination, from->prefix_length))
 		return NULL;
-	if (world->veth_gone[from->owner.slot] && oracle_is_unverified(world, visit, from))
+	if (world->veth_gone[from->owner.slot] && oracle_is_unverified(visit))
 		return NULL; /* nobody's, and not to be masqueraded by the record of one that has
 				gone */
 	if (policy &&

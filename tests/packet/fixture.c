@@ -6,6 +6,7 @@
 #include <err.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #include "keys.h"
 #include "records.h"
 #include "row.h"
+#include "seal.h"
 
 #define MARK 0x5a5a /* as another program may have set it */
 
@@ -94,18 +96,24 @@ static int program_fd(enum hook hook)
 	}
 }
 
-static int program_of(enum hook hook, enum device came_in_by)
+/* The program for a packet with the mark. */
+static int program_of(enum hook hook, enum device came_in_by, const struct frame *frame)
 {
-	static struct marked verified[TO_UPLINK_RAW + 1], done[TO_UPLINK_RAW + 1];
-	struct marked *marked = next_mark == MARK_DONE ? &done[hook] : &verified[hook];
-	uint16_t flag = next_mark == MARK_DONE ? TC_INDEX_DONE : TC_INDEX_VERIFIED;
+	static struct marked all[TO_UPLINK_RAW + 1];
+	struct marked *marked = &all[hook];
+	struct told told = {0};
+	bool raw = hook == FROM_UPLINK_RAW || hook == TO_UPLINK_RAW;
 	bool leaves = hook == TO_UPLINK || hook == TO_CONTAINER || hook == TO_UPLINK_RAW;
 
 	if (next_mark == MARK_NONE || (next_mark == MARK_USUAL && (!leaves || !came_in_by)))
 		return program_fd(hook);
-	if (!marked->program && marked_load(marked, program_fd(hook), TC_INDEX_OURS | flag))
-		err(1, "loading a program that sets tc_index");
-	return marked->program;
+	if (!marked->program && marked_load(marked, program_fd(hook)))
+		err(1, "loading a program that marks packets");
+	if (next_mark == MARK_DONE)
+		told.tc_index = TC_INDEX_OURS | TC_INDEX_DONE;
+	else
+		told.hash = seal_of(PORT_SEED, frame->bytes, frame->length, raw ? 0 : ETH_HLEN);
+	return marked_program(marked, told);
 }
 
 void fixture_set_mark(enum mark wanted)
@@ -128,7 +136,7 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 			    .ctx_size_in = sizeof(context), .ctx_out = &context_out,
 			    .ctx_size_out = sizeof(context_out), .repeat = 1, .flags = run_flags, );
 
-	if (bpf_prog_test_run_opts(program_of(hook, came_in_by), &options))
+	if (bpf_prog_test_run_opts(program_of(hook, came_in_by, frame), &options))
 		return errno == EBADMSG ? FIXTURE_BAD_SUM : FIXTURE_REFUSED - errno;
 	memcpy(frame->bytes, out, options.data_size_out);
 	frame->length = options.data_size_out;

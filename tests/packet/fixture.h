@@ -26,10 +26,9 @@ enum container { NOBODY = 0, ONE = 1, TWO = 2, QUIET = 3, ROUTED = 4 };
 
 /* What from_container or from_uplink tells the later hooks of a packet. */
 enum mark {
-	MARK_USUAL, /* at egress that it has verified the sender, which counts only of a container's
-		     * address; at ingress nothing */
+	MARK_USUAL, /* at egress the seal of its sender; at ingress nothing */
 	MARK_NONE,
-	MARK_VERIFIED,
+	MARK_SEAL,
 	MARK_DONE, /* from_uplink: to_container has nothing to do */
 };
 

@@ -34,7 +34,7 @@ struct row {
 	enum device device;
 	/* At an egress hook: a packet of the host itself, without an ingress interface */
 	bool of_the_host;
-	enum mark mark; /* of from_container, in tc_index */
+	enum mark mark;
 	struct packet in;
 
 	enum verdict verdict;
