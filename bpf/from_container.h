@@ -84,9 +84,8 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 		count(drop_forged_source);
 		return true;
 	}
-	if (endpoint && sender_asks_stack(skb, interface) &&
-	    owner_gateway(&endpoint->owner) == owner_gateway(&interface->owner))
-		seal_set(skb, packet, packet->tuple.source_port);
+	if (endpoint && owner_gateway(&endpoint->owner) == owner_gateway(&interface->owner))
+		seal_set(skb, packet, NULL, sender_asks_stack(skb, interface));
 	return false;
 }
 
@@ -104,7 +103,7 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 		return TC_ACT_SHOT;
 	if (!lifted)
 		return TC_ACT_UNSPEC;
-	seal_set(flow->skb, packet, packet->tuple.source_port);
+	seal_set(flow->skb, packet, NULL, true);
 	return lift(flow->skb, port);
 }
 
@@ -208,10 +207,8 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	    (translated || masquerade_wanted(packet, flow->sender)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);
-	if (flow->arrival.routed)
-		seal_set(flow->skb, packet,
-			 verdict == VERDICT_TRANSLATE ? flow->translation->peer_port
-						      : packet->tuple.source_port);
+	seal_set(flow->skb, packet, verdict == VERDICT_TRANSLATE ? flow->translation : NULL,
+		 flow->arrival.routed);
 	return apply_inwards(flow, verdict);
 }
 
@@ -247,7 +244,7 @@ INLINE bool handle_known(struct flow_context *flow, int *action)
 	if (connection_is_translated(connection) &&
 	    leaves_unclassified(flow->skb, packet, slot->gateway))
 		return false;
-	seal_set(flow->skb, packet, packet->tuple.source_port);
+	seal_set(flow->skb, packet, NULL, true);
 	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
 	return true;
 }

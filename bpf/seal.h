@@ -9,38 +9,55 @@
  * reassembly and fragmentation, and when a destination is translated. What the kernel distributes
  * by skb->hash (RPS, ECMP) still has one value for each socket of a container.
  *
- * No other container may see a seal: only what goes into the IP stack gets one, and to_uplink and
- * to_container take it away.
+ * No other container may see such a seal: to_uplink and to_container take it away. A frame that the
+ * bridge may switch to another port gets one that is good for the same destination only. So does
+ * what goes to a gateway behind a port, or to the MAC that the bridge had before.
  */
 #pragma once
 
-#include "siphash.h"
 #include "packet.h"
+#include "siphash.h"
 
 #define SEAL_DOMAIN 0x7365616cULL /* other hashes with this secret are not seals */
 
-GLOBAL_FUNCTION __u32 seal_of(const struct packet *packet, __u16 source_port)
+/* translation: inwards, or NULL. enters_stack: good for any destination. */
+GLOBAL_FUNCTION __u32 seal_of(const struct packet *packet, const struct translation *translation,
+			      bool enters_stack)
 {
 	struct sip_state state;
+	__u64 ports, low, high;
 
 	if (!packet)
 		return 0;
+	ports = (__u64)packet->tuple.destination_port << 16 | packet->tuple.source_port;
+	low = address_halves(packet->tuple.destination)[0];
+	high = address_halves(packet->tuple.destination)[1];
+	if (translation) {
+		ports = (__u64)translation->port << 16 | translation->peer_port;
+		low = address_halves(translation->address)[0];
+		high = address_halves(translation->address)[1];
+	}
 	state = sip_begin(SINGLE(meta)->port_seed ^ SEAL_DOMAIN);
 	for (int i = 0; i < 2; i++)
 		sip_take(&state, address_halves(packet->sender)[i]);
-	sip_take(&state, (__u64)source_port << 32 | packet->tuple.protocol);
+	sip_take(&state, (enters_stack ? (__u16)ports : ports) << 32 | packet->tuple.protocol);
+	if (!enters_stack) {
+		sip_take(&state, low);
+		sip_take(&state, high);
+	}
 	return sip_end(&state);
 }
 
-/* source_port: with which it enters the IP stack. */
-INLINE void seal_set(struct __sk_buff *skb, const struct packet *packet, __u16 source_port)
+INLINE void seal_set(struct __sk_buff *skb, const struct packet *packet,
+		     const struct translation *translation, bool enters_stack)
 {
-	bpf_set_hash(skb, seal_of(packet, source_port));
+	bpf_set_hash(skb, seal_of(packet, translation, enters_stack));
 }
 
 INLINE bool seal_is_right(const struct packet *packet)
 {
-	return packet->seal == seal_of(packet, packet->tuple.source_port);
+	return packet->seal == seal_of(packet, NULL, true) ||
+	       packet->seal == seal_of(packet, NULL, false);
 }
 
 /* Keeps a value for each flow in its place: network devices choose a queue by it. */

@@ -3,18 +3,19 @@
  * reveal it. */
 #pragma once
 
-#include "maps.h"
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
 
 struct sip_state {
 	__u64 a, b, c, d;
 };
 
-INLINE __u64 rotate_left(__u64 word, int bits)
+static __always_inline __u64 rotate_left(__u64 word, int bits)
 {
 	return word << bits | word >> (64 - bits);
 }
 
-INLINE void sip_round(struct sip_state *state)
+static __always_inline void sip_round(struct sip_state *state)
 {
 	state->a += state->b;
 	state->b = rotate_left(state->b, 13) ^ state->a;
@@ -28,21 +29,21 @@ INLINE void sip_round(struct sip_state *state)
 	state->c = rotate_left(state->c, 32);
 }
 
-INLINE void sip_take(struct sip_state *state, __u64 word)
+static __always_inline void sip_take(struct sip_state *state, __u64 word)
 {
 	state->d ^= word;
 	sip_round(state);
 	state->a ^= word;
 }
 
-INLINE struct sip_state sip_begin(__u64 secret)
+static __always_inline struct sip_state sip_begin(__u64 secret)
 {
 	return (struct sip_state){
 		secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
 		secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
 }
 
-INLINE __u64 sip_end(struct sip_state *state)
+static __always_inline __u64 sip_end(struct sip_state *state)
 {
 	state->c ^= 0xff;
 	for (int i = 0; i < 3; i++)

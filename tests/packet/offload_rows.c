@@ -321,6 +321,7 @@ static const struct row rows_of_the_host[] = {
 	 .flows = {BEGUN(IPPROTO_TCP, PATH_STACK)}},
 	{.says = "by a fragment that the stack has made again: not decided yet",
 	 .of_the_host = true,
+	 .mark = MARK_SEAL,
 	 LEAVES(UDP(v6_container_one, 25000, v6_server, 53, FIRST_PIECE)),
 	 .out = UDP(v6_host, 25000, v6_server, 53, FIRST_PIECE),
 	 .flows = {BEGUN(IPPROTO_UDP, PATH_UNDECIDED)}},

@@ -10,6 +10,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "../../../bpf/siphash.h"
 #include "programs.h"
 
 struct {
@@ -104,8 +105,10 @@ static __always_inline void pass_on(struct __sk_buff *skb)
 
 	if (!entry || !port)
 		return;
-	if (traffic.passes_on)
+	if (traffic.passes_on) {
 		entry->tc_index = skb->tc_index;
+		entry->hash = skb->hash;
+	}
 	if (traffic.passed_port_offset)
 		entry->source_port = *port;
 }
@@ -117,10 +120,22 @@ static __always_inline void go_on(struct __sk_buff *skb, __u32 flow)
 
 	if (!entry || !port)
 		return;
-	if (traffic.goes_on)
+	if (traffic.goes_on) {
 		skb->tc_index = entry->tc_index;
+		bpf_set_hash(skb, entry->hash);
+	}
 	if (traffic.own_port_offset)
 		*port = entry->source_port;
+}
+
+static __always_inline void seal(struct __sk_buff *skb, __u32 flow)
+{
+	struct sip_state state = sip_begin(traffic.seal_key);
+
+	sip_take(&state, traffic.sender[0]);
+	sip_take(&state, traffic.sender[1]);
+	sip_take(&state, (__u64)OWN_PORT(flow) << 32 | traffic.protocol);
+	bpf_set_hash(skb, sip_end(&state));
 }
 
 SEC("tc")
@@ -137,7 +152,9 @@ int next_packet(struct __sk_buff *skb)
 	__builtin_memcpy(__builtin_assume_aligned(data, 8), traffic.headers, HEADERS_SIZE);
 	if (!write_peer(skb, flow))
 		return -1;
-	skb->tc_index = traffic.tc_index;
+	skb->tc_index = 0;
+	if (traffic.protocol)
+		seal(skb, flow);
 	if (traffic.goes_on || traffic.own_port_offset)
 		go_on(skb, flow);
 	/* Reading the clock waits for earlier instructions. Otherwise the CPU would overlap the

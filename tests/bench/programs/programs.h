@@ -15,6 +15,7 @@
 
 /* What the next hook on the way needs of a packet after a program. */
 struct passed {
+	__u32 hash;
 	__u16 tc_index;
 	__be16 source_port;
 };
@@ -30,9 +31,11 @@ struct traffic {
 	__u32 flows;
 	__u32 passed_first; /* in the map `passed`, flow 0 */
 	__u32 program;      /* its index in the map `measured` */
-	__u32 goes_on;      /* 1: a packet has the tc_index of the last hook */
+	__u32 goes_on;      /* 1: a packet has tc_index and hash of the last hook */
 	__u32 passes_on;    /* 1: keep it for the next one */
 	__u32 in_order;     /* 1: one flow after the other; 0: random */
-	__u32 tc_index;     /* of each packet that does not go on */
 	__u32 few_servers;  /* 1: SERVER_ADDRESS and, at port_offset, OWN_PORT */
+	__u32 protocol;     /* of a packet that has the container's seal (bpf/seal.h); 0: it has none */
+	__u64 sender[2];    /* of such a packet */
+	__u64 seal_key;
 };

@@ -5,7 +5,7 @@
  * Flows are opened by packets: a request through from_uplink and to_container, an answer through
  * from_container and to_uplink, and so on; for a masqueraded flow the other way round.
  * programs.bpf.c keeps for each flow what the IP stack would carry from the first hook to the
- * second (tc_index), and the port that a request got. So this does not depend on how the programs
+ * second (tc_index, hash), and the port that a request got. So this does not depend on how the programs
  * store flows.
  */
 #include "traffic.h"
@@ -23,7 +23,6 @@
 #include "packet/frame.h"
 #include "operations.h"
 #include "programs.h"
-#include "tc_index_values.h"
 #include "tests/programs.skel.h"
 
 #define TC_ACT_REDIRECT 7
@@ -311,6 +310,23 @@ uint32_t traffic_measure(const struct subject *subject, const struct world *worl
 	return run(&frame, hop, between(20000, 2 * world->flows, 100000), verdict);
 }
 
+/* In the map meta the secret is 0. */
+static void set_seal(struct traffic *traffic, const struct frame *frame)
+{
+	const uint8_t *ip = frame->bytes + frame->network;
+	uint8_t *sender = (uint8_t *)traffic->sender;
+
+	traffic->seal_key = 0x7365616c; /* SEAL_DOMAIN */
+	traffic->protocol = (uint32_t)frame->protocol;
+	if (frame->ipv4) {
+		memset(sender, 0, 10);
+		memset(sender + 10, 0xff, 2);
+		memcpy(sender + 12, ip + 12, 4);
+	} else {
+		memcpy(sender, ip + 8, sizeof(traffic->sender));
+	}
+}
+
 uint32_t traffic_measure_new(struct subject *subject, const struct world *world,
 			     const struct hop *hop, const char *program, int *verdict)
 {
@@ -327,7 +343,7 @@ uint32_t traffic_measure_new(struct subject *subject, const struct world *world,
 		traffic->port_offset = (uint32_t)frame.transport;
 	}
 	if (is_outward(hop))
-		traffic->tc_index = TC_INDEX_OURS | TC_INDEX_VERIFIED;
+		set_seal(traffic, &frame);
 	if (program)
 		subject->fresh += world->flows;
 	return run(&frame, hop, world->flows, verdict);
