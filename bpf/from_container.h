@@ -207,8 +207,10 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	    (translated || masquerade_wanted(packet, flow->sender)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);
-	seal_set(flow->skb, packet, verdict == VERDICT_TRANSLATE ? flow->translation : NULL,
-		 flow->arrival.routed);
+	if (verdict != VERDICT_TRANSLATE)
+		seal_set(flow->skb, packet, NULL, flow->arrival.routed);
+	else if (!flow->translation->path) /* or it would go to another container with the seal */
+		seal_set(flow->skb, packet, flow->translation, flow->arrival.routed);
 	return apply_inwards(flow, verdict);
 }
 

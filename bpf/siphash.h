@@ -38,9 +38,8 @@ static __always_inline void sip_take(struct sip_state *state, __u64 word)
 
 static __always_inline struct sip_state sip_begin(__u64 secret)
 {
-	return (struct sip_state){
-		secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
-		secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
+	return (struct sip_state){secret ^ 0x736f6d6570736575ULL, ~secret ^ 0x646f72616e646f6dULL,
+				  secret ^ 0x6c7967656e657261ULL, ~secret ^ 0x7465646279746573ULL};
 }
 
 static __always_inline __u64 sip_end(struct sip_state *state)

@@ -331,10 +331,10 @@ int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verif
 {
 	static uint8_t out[FRAME_SIZE];
 	struct __sk_buff context = {.ifindex = device, .ingress_ifindex = came_in_by};
-	struct told told = {.hash = seal_of(machine->written.port_seed, frame->bytes, frame->length,
-					    ETH_HLEN)};
-	int program = verified ? marked_program(&machine->marked[hook], told)
-			       : machine->programs[hook];
+	struct told told = {
+		.hash = seal_of(machine->written.port_seed, frame->bytes, frame->length, ETH_HLEN)};
+	int program =
+		verified ? marked_program(&machine->marked[hook], told) : machine->programs[hook];
 	DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame->bytes,
 			    .data_size_in = (uint32_t)frame->length, .data_out = out,
 			    .data_size_out = sizeof(out), .ctx_in = &context,

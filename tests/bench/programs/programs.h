@@ -35,7 +35,7 @@ struct traffic {
 	__u32 passes_on;    /* 1: keep it for the next one */
 	__u32 in_order;     /* 1: one flow after the other; 0: random */
 	__u32 few_servers;  /* 1: SERVER_ADDRESS and, at port_offset, OWN_PORT */
-	__u32 protocol;     /* of a packet that has the container's seal (bpf/seal.h); 0: it has none */
-	__u64 sender[2];    /* of such a packet */
+	__u32 protocol; /* of a packet that has the container's seal (bpf/seal.h); 0: it has none */
+	__u64 sender[2]; /* of such a packet */
 	__u64 seal_key;
 };

@@ -5,8 +5,8 @@
  * Flows are opened by packets: a request through from_uplink and to_container, an answer through
  * from_container and to_uplink, and so on; for a masqueraded flow the other way round.
  * programs.bpf.c keeps for each flow what the IP stack would carry from the first hook to the
- * second (tc_index, hash), and the port that a request got. So this does not depend on how the programs
- * store flows.
+ * second (tc_index, hash), and the port that a request got. So this does not depend on how the
+ * programs store flows.
  */
 #include "traffic.h"
 
