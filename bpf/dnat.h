@@ -8,7 +8,7 @@
 /* Returns false where no alias has this destination. Echo identifiers are not marked. */
 INLINE bool alias_is_likely(const struct tuple *tuple)
 {
-	return !packet_protocol_has_ports(tuple->protocol) ||
+	return packet_protocol_is_icmp(tuple->protocol) ||
 	       noticed_external(tuple->destination, tuple->destination_port);
 }
 

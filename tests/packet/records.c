@@ -33,6 +33,13 @@ struct client_share {
 	uint32_t unused;
 };
 
+/* host_tunnel.h */
+struct tunnel_note {
+	uint64_t hash;
+	uint32_t seen;
+	uint32_t refused;
+};
+
 /* Arrays that are mapped: writing all of one costs no system call. */
 #define TABLES(X) \
 	X(struct half_open, half_open) \
@@ -40,7 +47,8 @@ struct client_share {
 	X(struct share, shares) \
 	X(struct usage, usage) \
 	X(struct client_share, client_shares) \
-	X(struct port_share, port_shares)
+	X(struct port_share, port_shares) \
+	X(struct tunnel_note, tunnel_notes)
 #define BITS(X) \
 	X(struct noticed, noticed) \
 	X(__u64, published_ports) \
