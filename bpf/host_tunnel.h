@@ -26,7 +26,7 @@ struct tunnel_note {
 	__u32 refused; /* by an error of the host */
 };
 
-ARRAY_OF(tunnel_notes, BPF_MAP_TYPE_ARRAY, struct tunnel_note, TUNNEL_PLACES);
+MAP_OF(tunnel_notes, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct tunnel_note, TUNNEL_PLACES);
 
 /* Returns the place of a packet's note, and whose it should be. key: inside: the host's address. */
 INLINE struct tunnel_note *tunnel_place(const struct connection_key *key, __u64 *whose)

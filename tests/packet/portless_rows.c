@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* portless_rows.c - protocols of which only the addresses are translated: GRE, ESP, IP in IP, ... */
+/* portless_rows.c - protocols of which only the addresses are translated: GRE, ESP, IP in IP, ...
+ */
 #include "row.h"
 
 #define IP_IN_IP 4
@@ -136,11 +137,18 @@ static const struct row direct_row_list[] = {
 	{.says = "a client's tunnel to a container's own address",
 	 ARRIVES(PORTLESS(GRE, v4_client, v4_container_one)),
 	 .flows = {THIS_UNCONFIRMED}},
-	{.then = "reaches it", DELIVERED(PORTLESS(GRE, v4_client, v4_container_one)),
+	{.then = "reaches it",
+	 DELIVERED(PORTLESS(GRE, v4_client, v4_container_one)),
 	 .flows = {THIS_DIRECT(NEW)}},
 	{.then = "and what the container answers is not masqueraded",
 	 LEAVES(PORTLESS(GRE, v4_container_one, v4_client)),
 	 .flows_unchecked = true},
+	{.says = "the container has begun a masqueraded one to the same client",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_client)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_client))},
+	{.then = "whose answers could not be told from those to the client's",
+	 ARRIVES(PORTLESS(GRE, v4_client, v4_container_one)),
+	 DROPPED_AS("drop_no_tuple")},
 };
 
 void portless_rows(void)

@@ -33,13 +33,6 @@ struct client_share {
 	uint32_t unused;
 };
 
-/* host_tunnel.h */
-struct tunnel_note {
-	uint64_t hash;
-	uint32_t seen;
-	uint32_t refused;
-};
-
 /* Arrays that are mapped: writing all of one costs no system call. */
 #define TABLES(X) \
 	X(struct half_open, half_open) \
