@@ -10,7 +10,8 @@
 
 const char tool_usage[] =
 	"portless serve PROTOCOL --background       answers each packet: its size and its source\n"
-	"portless ask PROTOCOL ADDRESS [SIZE]       sends one, prints the answer, refused or timeout\n"
+	"portless ask PROTOCOL ADDRESS [SIZE]       sends one, prints the answer, refused or "
+	"timeout\n"
 	"PROTOCOL: its number\n";
 
 static int open_socket(int family, int protocol)
