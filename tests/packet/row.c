@@ -179,12 +179,27 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 		frame_strip_ethernet(frame);
 }
 
+static struct packet expected_packet(const struct row *row)
+{
+	struct packet packet = row->out.protocol ? row->out : row->in;
+
+	if (row->new_source.address)
+		packet.from = row->new_source.address;
+	if (row->new_source.port)
+		packet.from_port = row->new_source.port;
+	if (row->new_destination.address)
+		packet.to = row->new_destination.address;
+	if (row->new_destination.port)
+		packet.to_port = row->new_destination.port;
+	return packet;
+}
+
 /* If the row expects a port of the program's choice, reads it from the packet. */
 static void learn_choice(const struct row *row, const struct run *run)
 {
 	bool echo = row->in.protocol == IPPROTO_ICMP || row->in.protocol == IPPROTO_ICMPV6;
 
-	if (row->out.from_port != CHOSEN || row->in.from_port == CHOSEN)
+	if (expected_packet(row).from_port != CHOSEN || row->in.from_port == CHOSEN)
 		return;
 	chosen = frame_source_port(&run->got);
 	if (chosen == row->in.from_port)
@@ -213,11 +228,9 @@ static void check_context(const struct row *row)
 static void check_packet(struct run *run)
 {
 	const struct row *row = run->row;
+	const struct packet expected = expected_packet(row);
 
-	if (row->out.protocol)
-		row_build(&run->expected, &row->out, row->hook, row->device);
-	else
-		run->expected = run->in;
+	row_build(&run->expected, &expected, row->hook, row->device);
 	if (row->verdict == DROPPED || frame_equal(&run->expected, &run->got))
 		return;
 	row_fail("the packet differs:");
@@ -295,7 +308,7 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
  * the program. The peer is where it goes to, or where it comes from. */
 static struct entry of_this_packet(const struct row *row, const struct entry *entry)
 {
-	const struct packet *in = &row->in, *out = row->out.protocol ? &row->out : in;
+	const struct packet *in = &row->in, expected = expected_packet(row), *out = &expected;
 	bool arrives = row->hook == FROM_UPLINK || row->hook == FROM_UPLINK_RAW ||
 		       row->hook == TO_CONTAINER;
 	bool echo = in->protocol == IPPROTO_ICMP || in->protocol == IPPROTO_ICMPV6;

@@ -13,6 +13,13 @@ enum verdict { PASSES, DROPPED, REDIRECTED };
 #define ROW_HOLDS 2
 #define ROW_COUNTERS 4
 
+/* Of a packet. No address: that of the input; no port: likewise. Of an echo the source's port is
+ * the identifier. */
+struct end {
+	const char *address;
+	int port;
+};
+
 struct row {
 	const char *says;
 	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
@@ -38,9 +45,10 @@ struct row {
 	struct packet in;
 
 	enum verdict verdict;
-	enum flow_path by;     /* if REDIRECTED: how it skips the IP stack */
-	unsigned int priority; /* of IPv4 packets that skip it */
-	struct packet out;     /* none: the input, byte for byte */
+	enum flow_path by;                      /* if REDIRECTED: how it skips the IP stack */
+	unsigned int priority;                  /* of IPv4 packets that skip it */
+	struct packet out;                      /* none: the input, byte for byte, */
+	struct end new_source, new_destination; /* but with these: AS(), TO() */
 	/* All records; if none is given: those that there were before the packet. */
 	struct entry flows[ROW_ENTRIES];
 	bool flows_unchecked;
@@ -71,9 +79,13 @@ struct row {
 
 /* Dropped, and these counters say so. */
 #define DROPPED_AS(...) .verdict = DROPPED, .counts = {__VA_ARGS__}
-/* The packet that goes on, and that it has begun the only flow. */
-#define MAPPED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MAPPED(NEW)}
-#define MASQUERADED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MASQUERADED(NEW)}
+
+/* The packet, as ARRIVES() and the like say it, goes on with another source or destination. */
+#define AS(address_, port_, ...) __VA_ARGS__, .new_source = {address_, port_}
+#define TO(address_, port_, ...) __VA_ARGS__, .new_destination = {address_, port_}
+/* And it has begun the only flow. */
+#define MASQUERADED_AS(...) AS(__VA_ARGS__), .flows = {THIS_MASQUERADED(NEW)}
+#define MAPPED_TO(...) TO(__VA_ARGS__), .flows = {THIS_MAPPED(NEW)}
 
 #define TCP(source, source_port, destination, destination_port, flags, ...) \
 	{ \
