@@ -7,14 +7,12 @@
 #include "lib/cleanup.h"
 #include "conf/request.h"
 
-struct option_row {
+static const struct {
 	const char *name;
 	const char *json;
 	int code;
 	const char *message; /* a part of the error, or of the one warning; NULL: no warning */
-};
-
-static const struct option_row option_rows[] = {
+} option_rows[] = {
 	{"nothing at all", "{}", 0, NULL},
 	{"[s36] unknown keys are ignored, with a warning", "{'type':'x','args':5,'mtu':1500}", 0,
 	 "unknown key \"mtu\" is ignored"},
@@ -90,9 +88,8 @@ static const struct option_row option_rows[] = {
 	 "runtimeConfig.bandwidth: \"egressRate\" must be an integer, found the string \"1M\""},
 };
 
-static void judges_options(void **state)
+ROWS(option_rows, judges_options)
 {
-	const struct option_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct conf conf = {0};
 
@@ -108,14 +105,12 @@ static void judges_options(void **state)
 	assert_null(conf.warnings);
 }
 
-struct masquerade_row {
+static const struct {
 	const char *name;
 	const char *json;
 	bool ipv4;
 	bool ipv6;
-};
-
-static const struct masquerade_row masquerade_rows[] = {
+} masquerade_rows[] = {
 	{"[s93] no ipMasq", "{}", false, false},
 	{"[s93] ipMasq is for both families", "{'ipMasq':true}", true, true},
 	{"ipMasq6 off", "{'ipMasq':true,'ipMasq6':false}", true, false},
@@ -127,9 +122,8 @@ static const struct masquerade_row masquerade_rows[] = {
 	{"[s23] IPMASQ in another case", "{'IPMASQ':true}", true, true},
 };
 
-static void masquerades_by_family(void **state)
+ROWS(masquerade_rows, masquerades_by_family)
 {
-	const struct masquerade_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct conf conf = {0};
 
@@ -139,14 +133,12 @@ static void masquerades_by_family(void **state)
 	conf_release(&conf);
 }
 
-struct number_row {
+static const struct {
 	const char *name;
 	const char *json;
 	uint32_t flow_entries;
 	enum attach_mode attach;
-};
-
-static const struct number_row number_rows[] = {
+} number_rows[] = {
 	{"flowEntries not given", "{}", 0, ATTACH_AUTO},
 	{"flowEntries the least", "{'flowEntries':16384}", 16384, ATTACH_AUTO},
 	{"flowEntries rounded up", "{'flowEntries':16385}", 32768, ATTACH_AUTO},
@@ -160,13 +152,11 @@ static const struct number_row number_rows[] = {
 	{"attach tcx", "{'attach':'tcx'}", 0, ATTACH_TCX},
 };
 
-struct fast_path_row {
+static const struct {
 	const char *name;
 	const char *json;
 	enum fast_path fast_path;
-};
-
-static const struct fast_path_row fast_path_rows[] = {
+} fast_path_rows[] = {
 	{"fastPath not given", "{}", FAST_PATH_ESTABLISHED},
 	{"fastPath null", "{'fastPath':null}", FAST_PATH_ESTABLISHED},
 	{"fastPath \"off\"", "{'fastPath':'off'}", FAST_PATH_OFF},
@@ -174,9 +164,8 @@ static const struct fast_path_row fast_path_rows[] = {
 	{"fastPath \"always\"", "{'fastPath':'always'}", FAST_PATH_ALWAYS},
 };
 
-static void chooses_fast_path(void **state)
+ROWS(fast_path_rows, chooses_fast_path)
 {
-	const struct fast_path_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct conf conf = {0};
 
@@ -185,9 +174,8 @@ static void chooses_fast_path(void **state)
 	conf_release(&conf);
 }
 
-static void reads_values(void **state)
+ROWS(number_rows, reads_values)
 {
-	const struct number_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct conf conf = {0};
 
@@ -197,15 +185,13 @@ static void reads_values(void **state)
 	conf_release(&conf);
 }
 
-struct bandwidth_row {
+static const struct {
 	const char *name;
 	const char *json;
 	const char *args;
 	bool may_limit;
 	bool egress_limited;
-};
-
-static const struct bandwidth_row bandwidth_rows[] = {
+} bandwidth_rows[] = {
 	{"[s105] no bandwidth", "{}", "", false, false},
 	{"[s105] the capability is declared", "{'capabilities':{'bandwidth':true}}", "", false,
 	 false},
@@ -229,9 +215,8 @@ static const struct bandwidth_row bandwidth_rows[] = {
 	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false},
 };
 
-static void knows_of_bandwidth(void **state)
+ROWS(bandwidth_rows, knows_of_bandwidth)
 {
-	const struct bandwidth_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct conf conf = {0};
 
@@ -241,7 +226,7 @@ static void knows_of_bandwidth(void **state)
 	conf_release(&conf);
 }
 
-static void status_does_not_look_at_runtime_config(void **state)
+TEST(status_does_not_look_at_runtime_config, "[s59] STATUS does not look at runtimeConfig")
 {
 	cleanup_json json_t *json = json_of("{'runtimeConfig':7,'ipMasq':true}");
 	struct conf conf = {0};
@@ -251,7 +236,7 @@ static void status_does_not_look_at_runtime_config(void **state)
 	conf_release(&conf);
 }
 
-static void all_warnings_are_kept(void **state)
+TEST(all_warnings_are_kept, "all warnings are kept, one line each")
 {
 	cleanup_json json_t *json =
 		json_of("{'markMasqBit':13,'externalSetMarkChain':'X','backend':'nftables'}");
@@ -262,19 +247,4 @@ static void all_warnings_are_kept(void **state)
 	for (size_t i = 0; i < json_array_size(conf.warnings); i++)
 		assert_null(strchr(json_string_value(json_array_get(conf.warnings, i)), '\n'));
 	conf_release(&conf);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, option_rows, judges_options);
-	ADD_ROWS(&list, masquerade_rows, masquerades_by_family);
-	ADD_ROWS(&list, number_rows, reads_values);
-	ADD_ROWS(&list, fast_path_rows, chooses_fast_path);
-	ADD_ROWS(&list, bandwidth_rows, knows_of_bandwidth);
-	ADD_TEST(&list, "[s59] STATUS does not look at runtimeConfig",
-		 status_does_not_look_at_runtime_config);
-	ADD_TEST(&list, "all warnings are kept, one line each", all_warnings_are_kept);
-	return test_list_run(&list, "conf");
 }
