@@ -164,12 +164,11 @@ static const struct row masqueraded_rows[] = {
 	{.then = "[T17] in its later fragments only the address is translated",
 	 AS(v6_host, 40000, LEAVES(UDP(v6_container_one, 40000, v6_server, 53, MIDDLE())))},
 	{.says = "[T17] fragmented again by the stack: no ingress interface",
-	 .of_the_host = true,
 	 MASQUERADED_AS(v6_host, 25000,
-			LEAVES(UDP(v6_container_one, 25000, v6_server, 53, FIRST())))},
+			OF_THE_HOST(LEAVES(UDP(v6_container_one, 25000, v6_server, 53, FIRST()))))},
 	{.then = "[T17] its later one",
-	 .of_the_host = true,
-	 AS(v6_host, 25000, LEAVES(UDP(v6_container_one, 25000, v6_server, 53, LAST())))},
+	 AS(v6_host, 25000,
+	    OF_THE_HOST(LEAVES(UDP(v6_container_one, 25000, v6_server, 53, LAST()))))},
 	{.says = "[T17] a ping larger than the MTU",
 	 MASQUERADED_AS(v4_host, 9, LEAVES(PING4(v4_container_one, v4_server, 9, FIRST())))},
 	{.then = "[T17] its last fragment",
@@ -257,13 +256,13 @@ static const struct row masqueraded_rows[] = {
 	 ARRIVES(UDP(v6_client, 8080, v6_container_one, 80, FIRST())),
 	 .flows = {THIS_UNCONFIRMED}},
 	{.then = "fragmented again by the stack, without an ingress interface: confirmed",
-	 .of_the_host = true,
-	 DELIVERED(UDP(v6_client, 8080, v6_container_one, 80, FIRST(.identification = 77))),
+	 OF_THE_HOST(DELIVERED(
+		 UDP(v6_client, 8080, v6_container_one, 80, FIRST(.identification = 77)))),
 	 .flows = {THIS_DIRECT(NEW)},
 	 .counts = {"flow_direct"}},
 	{.then = "its later one",
-	 .of_the_host = true,
-	 DELIVERED(UDP(v6_client, 8080, v6_container_one, 80, LAST(.identification = 77)))},
+	 OF_THE_HOST(DELIVERED(
+		 UDP(v6_client, 8080, v6_container_one, 80, LAST(.identification = 77))))},
 };
 
 static const struct row neighbour_rows_in_fragments[] = {
@@ -317,12 +316,10 @@ static const struct row neighbour_rows_in_fragments[] = {
 
 static const struct row host_rows_in_fragments[] = {
 	{.says = "[i08] the host's own fragments leave untouched",
-	 .of_the_host = true,
-	 LEAVES(UDP(v4_host, 5050, v4_server, 53, LAST()))},
+	 OF_THE_HOST(LEAVES(UDP(v4_host, 5050, v4_server, 53, LAST())))},
 	{.says = "[i08] the first one from a published port is remembered",
 	 SOCKET(UDP, v4_host, 8080),
-	 .of_the_host = true,
-	 LEAVES(UDP(v4_host, 8080, v4_server, 53, FIRST())),
+	 OF_THE_HOST(LEAVES(UDP(v4_host, 8080, v4_server, 53, FIRST()))),
 	 .flows = {THIS_OF_HOST(NEW)},
 	 .counts = {"flow_host"}},
 	{.then = "[i08] the host gets the answer in fragments",

@@ -147,8 +147,7 @@ static const struct row alias_rows[] = {
 	 SOCKET(UDP, v4_host, 8080),
 	 .holds = {HOSTS},
 	 .loses_alias = true,
-	 .of_the_host = true,
-	 LEAVES(UDP(v4_host, 8080, v4_server, 53))},
+	 OF_THE_HOST(LEAVES(UDP(v4_host, 8080, v4_server, 53)))},
 	{.says = "[i10] if another connection has the tuple by now, the connection ends, and a new"
 		 " one gets another port",
 	 .holds = {MASQUERADED_ONE, MASQUERADED_TWO},

@@ -98,9 +98,9 @@ static const struct row other_uplink_rows[] = {
 	 MAPPED_TO(v4_container_one, 80,
 		   ARRIVES_BY(SECOND_UPLINK, TCP(v4_client, 40000, v4_second_uplink, 8080, SYN)))},
 	{.then = "an RST of the stack itself is not redirected: it has no ingress interface",
-	 .of_the_host = true,
 	 AS(v4_second_uplink, 8080,
-	    LEAVES_BY(SECOND_UPLINK, TCP(v4_container_one, 80, v4_client, 40000, RST))),
+	    OF_THE_HOST(
+		    LEAVES_BY(SECOND_UPLINK, TCP(v4_container_one, 80, v4_client, 40000, RST)))),
 	 .flows_unchecked = true},
 	{.then = "a reply at the uplink of the client's route is not redirected after that RST",
 	 AS(v4_second_uplink, 8080,
@@ -198,16 +198,12 @@ static void given_excluded_address(void)
 
 static const struct row excluded_rows[] = {
 	{.says = "[T02] the address of an excluded interface is not mapped",
-	 .given = given_excluded_address,
 	 ARRIVES(TCP(v4_client, 40000, v4_host_other, 8080, SYN))},
 	{.says = "[T02] not even by a mapping of that address",
-	 .given = given_excluded_address,
 	 ARRIVES(UDP(v4_client, 5000, v4_host_other, 9090))},
 	{.says = "[T02] nor for a container on the bridge, IPv6",
-	 .given = given_excluded_address,
 	 SENT_BY(VETH_TWO, UDP(v6_container_two, 5000, v6_host, 8080))},
 	{.says = "[T02] the host's other addresses are mapped",
-	 .given = given_excluded_address,
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},
 };
 
@@ -276,7 +272,7 @@ void mapping_rows(void)
 	ROWS_RUN(other_uplink_rows);
 	ROWS_RUN(udp_rows);
 	ROWS_RUN(choice_rows);
-	ROWS_RUN(excluded_rows);
+	ROWS_RUN_GIVEN(given_excluded_address, excluded_rows);
 	ROWS_RUN(route_rows);
 	ROWS_RUN(late_rows);
 }

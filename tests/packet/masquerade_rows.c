@@ -462,8 +462,8 @@ static const struct row drop_rows[] = {
 	 LEAVES(UDP(v6_container_one, 25000, "::ffff:8.8.8.8", 53)),
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i04] a fragment of the stack itself, which has no ingress interface",
-	 .of_the_host = true,
-	 LEAVES(UDP(v6_container_one, 25000, v6_server, 53, .fragment = LATER_FRAGMENT)),
+	 OF_THE_HOST(
+		 LEAVES(UDP(v6_container_one, 25000, v6_server, 53, .fragment = LATER_FRAGMENT))),
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i04] an information request",
 	 LEAVES(ICMP(IPPROTO_ICMP, 15, 0, v4_container_one, v4_server, 5)),

@@ -12,6 +12,7 @@
 
 static int number;
 static int failures;
+static void (*usual_given)(void);
 static int chosen;
 static char complaints[8192];
 static const char *current;
@@ -486,6 +487,8 @@ static void prepare(const struct row *row)
 		fixture_set_fast_path(row->offloads, FAST_PATH_ESTABLISHED);
 	if (row->given)
 		row->given();
+	else if (usual_given && !row->then)
+		usual_given();
 	if (row->after)
 		row->after(row->container);
 }
@@ -548,8 +551,9 @@ static void run_row(const struct row *row)
 		frame_print_difference(&run.expected, &run.got);
 }
 
-void row_run_all(const struct row *rows, size_t count)
+void row_run_all(const struct row *rows, size_t count, void (*given)(void))
 {
+	usual_given = given;
 	for (size_t i = 0; i < count; i++)
 		run_row(&rows[i]);
 }

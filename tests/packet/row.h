@@ -83,6 +83,7 @@ struct row {
 /* The packet, as ARRIVES() and the like say it, goes on with another source or destination. */
 #define AS(address_, port_, ...) __VA_ARGS__, .new_source = {address_, port_}
 #define TO(address_, port_, ...) __VA_ARGS__, .new_destination = {address_, port_}
+#define OF_THE_HOST(...) __VA_ARGS__, .of_the_host = true
 /* And it has begun the only flow. */
 #define MASQUERADED_AS(...) AS(__VA_ARGS__), .flows = {THIS_MASQUERADED(NEW)}
 #define MAPPED_TO(...) TO(__VA_ARGS__), .flows = {THIS_MAPPED(NEW)}
@@ -186,9 +187,10 @@ struct row {
 #define THIS_OF_HOST(stage_) THIS(stage_, FLOW_HOST, .begun_inside = true)
 #define THIS_FOREIGN(stage_) THIS(stage_, FLOW_FOREIGN, .begun_inside = true)
 
-/* Runs rows in their order, a TAP line each. */
-void row_run_all(const struct row *rows, size_t count);
-#define ROWS_RUN(rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]))
+/* Runs rows in their order, a TAP line each. given: of rows that have none and continue none. */
+void row_run_all(const struct row *rows, size_t count, void (*given)(void));
+#define ROWS_RUN_GIVEN(given, rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]), given)
+#define ROWS_RUN(rows) ROWS_RUN_GIVEN(NULL, rows)
 
 /* Rows that loop over many packets count as one line. */
 void row_begin(const char *says);

@@ -388,4 +388,3 @@ TEST(test_veth_without_tcx, "veth without tcx")
 	assert_non_null(strstr(cni_error_message(&fault), "needs Linux 6.6"));
 	cni_error_release(&fault);
 }
-
