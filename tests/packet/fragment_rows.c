@@ -14,22 +14,15 @@
 #define LAST(...) PIECE(LATER_FRAGMENT, 1600, 208, ##__VA_ARGS__)
 
 #define REQUEST(piece, ...) UDP(v4_client, 5000, v4_host, 8080, piece(__VA_ARGS__))
-#define REQUEST_IN(piece, ...) UDP(v4_client, 5000, v4_container_one, 80, piece(__VA_ARGS__))
 #define ANSWER(piece, ...) UDP(v4_container_one, 80, v4_client, 5000, piece(__VA_ARGS__))
-#define ANSWER_OUT(piece, ...) UDP(v4_host, 8080, v4_client, 5000, piece(__VA_ARGS__))
 #define REQUEST6(piece, ...) UDP(v6_client, 5000, v6_host, 8080, piece(__VA_ARGS__))
-#define REQUEST6_IN(piece, ...) UDP(v6_client, 5000, v6_container_one, 80, piece(__VA_ARGS__))
 #define ANSWER6(piece, ...) UDP(v6_container_one, 80, v6_client, 5000, piece(__VA_ARGS__))
-#define ANSWER6_OUT(piece, ...) UDP(v6_host, 8080, v6_client, 5000, piece(__VA_ARGS__))
 #define QUERY(piece, ...) UDP(v4_container_one, 25000, v4_server, 53, piece(__VA_ARGS__))
-#define QUERY_OUT(piece, ...) UDP(v4_host, 25000, v4_server, 53, piece(__VA_ARGS__))
 
 #define MAPPED_FLOW(table) \
 	MAPPED(table, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80, 5000)
 #define MAPPED_FLOW6(table) \
 	MAPPED(table, IPPROTO_UDP, v6_client, 5000, v6_host, 8080, v6_container_one, 80, 5000)
-#define MASQUERADED_FLOW(table) \
-	MASQUERADED(table, IPPROTO_UDP, v4_container_one, 25000, v4_server, 53, v4_host, 25000)
 
 static void given_three_seconds(void)
 {
@@ -43,17 +36,13 @@ static void given_six_seconds(void)
 
 static const struct row owner_rows[] = {
 	{.says = "a first fragment to a mapped port",
-	 ARRIVES(REQUEST(FIRST)),
-	 .out = REQUEST_IN(FIRST),
-	 .flows = {MAPPED_FLOW(NEW)}},
+	 MAPPED_TO(v4_container_one, 80, ARRIVES(REQUEST(FIRST)))},
 	{.then = "after DEL a later one does not reach the address's next owner",
 	 AFTER(fixture_add_again, ONE),
 	 ARRIVES(REQUEST(MIDDLE)),
 	 .counts = {"fragment_not_held"}},
 	{.says = "a masqueraded first fragment",
-	 LEAVES(QUERY(FIRST)),
-	 .out = QUERY_OUT(FIRST),
-	 .flows = {MASQUERADED_FLOW(NEW)}},
+	 MASQUERADED_AS(v4_host, 25000, LEAVES(QUERY(FIRST)))},
 	{.then = "and the next owner's later one is not of its datagram",
 	 AFTER(fixture_add_again, ONE),
 	 LEAVES(QUERY(LAST)),
@@ -62,14 +51,11 @@ static const struct row owner_rows[] = {
 
 static const struct row mapped_rows[] = {
 	{.says = "[T17] the first fragment to a mapped port makes the flow",
-	 ARRIVES(REQUEST(FIRST)),
-	 .out = REQUEST_IN(FIRST),
-	 .flows = {MAPPED_FLOW(NEW)},
+	 MAPPED_TO(v4_container_one, 80, ARRIVES(REQUEST(FIRST))),
 	 .counts = {"flow_mapping"}},
 	{.then = "[T17] a later one is translated likewise",
-	 ARRIVES(REQUEST(MIDDLE)),
-	 .out = REQUEST_IN(MIDDLE)},
-	{.then = "[T17] the last one too", ARRIVES(REQUEST(LAST)), .out = REQUEST_IN(LAST)},
+	 TO(v4_container_one, 80, ARRIVES(REQUEST(MIDDLE)))},
+	{.then = "[T17] the last one too", TO(v4_container_one, 80, ARRIVES(REQUEST(LAST)))},
 	{.then = "one that comes in by another interface is held: it is of another datagram",
 	 ARRIVES_BY(SECOND_UPLINK, REQUEST(LAST)),
 	 DROPPED_AS("fragment_held")},
@@ -77,14 +63,12 @@ static const struct row mapped_rows[] = {
 	 CROSSES_BRIDGE(REQUEST(MIDDLE)),
 	 DROPPED_AS("fragment_held")},
 	{.then = "a repeated first one releases neither",
-	 ARRIVES(REQUEST(FIRST)),
-	 .out = REQUEST_IN(FIRST)},
+	 TO(v4_container_one, 80, ARRIVES(REQUEST(FIRST)))},
 	{.then = "[T17] the answer's first one",
 	 .within_a_second = true,
-	 LEAVES(ANSWER(FIRST)),
-	 .out = ANSWER_OUT(FIRST),
+	 AS(v4_host, 8080, LEAVES(ANSWER(FIRST))),
 	 .flows = {MAPPED_FLOW(NEW)}},
-	{.then = "[T17] the answer's later one", LEAVES(ANSWER(LAST)), .out = ANSWER_OUT(LAST)},
+	{.then = "[T17] the answer's later one", AS(v4_host, 8080, LEAVES(ANSWER(LAST)))},
 	{.then = "[i04] a later one of another datagram is dropped",
 	 LEAVES(ANSWER(LAST, .identification = 7)),
 	 DROPPED_AS("drop_untranslatable")},
@@ -93,44 +77,34 @@ static const struct row mapped_rows[] = {
 	 DROPPED_AS("drop_untranslatable")},
 	{.then = "[T17] a late one keeps the record alive",
 	 .given = given_three_seconds,
-	 LEAVES(ANSWER(MIDDLE)),
-	 .out = ANSWER_OUT(MIDDLE)},
+	 AS(v4_host, 8080, LEAVES(ANSWER(MIDDLE)))},
 	{.then = "[T17] and another late one",
 	 .given = given_three_seconds,
-	 LEAVES(ANSWER(LAST)),
-	 .out = ANSWER_OUT(LAST)},
+	 AS(v4_host, 8080, LEAVES(ANSWER(LAST)))},
 	{.then = "[i04] one that is six seconds late is dropped",
 	 .given = given_six_seconds,
 	 LEAVES(ANSWER(LAST)),
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[T17] a first fragment to a mapped port, IPv6",
-	 ARRIVES(REQUEST6(FIRST)),
-	 .out = REQUEST6_IN(FIRST),
-	 .flows = {MAPPED_FLOW6(NEW)}},
-	{.then = "[T17] a later one, IPv6", ARRIVES(REQUEST6(MIDDLE)), .out = REQUEST6_IN(MIDDLE)},
+	 MAPPED_TO(v6_container_one, 80, ARRIVES(REQUEST6(FIRST)))},
+	{.then = "[T17] a later one, IPv6", TO(v6_container_one, 80, ARRIVES(REQUEST6(MIDDLE)))},
 	{.then = "[T17] the answer's first one, IPv6",
 	 .within_a_second = true,
-	 LEAVES(ANSWER6(FIRST)),
-	 .out = ANSWER6_OUT(FIRST)},
+	 AS(v6_host, 8080, LEAVES(ANSWER6(FIRST)))},
 	{.then = "[T17] the answer's last one, behind other headers, IPv6",
-	 LEAVES(ANSWER6(LAST, .extensions = "hd")),
-	 .out = ANSWER6_OUT(LAST, .extensions = "hd")},
+	 AS(v6_host, 8080, LEAVES(ANSWER6(LAST, .extensions = "hd")))},
 	{.says = "[T17] headers behind the fragment header are in the first one only, IPv6",
-	 ARRIVES(REQUEST6(FIRST, .extensions = "fd")),
-	 .out = REQUEST6_IN(FIRST, .extensions = "fd"),
-	 .flows = {MAPPED_FLOW6(NEW)}},
+	 MAPPED_TO(v6_container_one, 80, ARRIVES(REQUEST6(FIRST, .extensions = "fd")))},
 	{.then = "[T17] the later one names the first of these headers, not UDP",
-	 ARRIVES(REQUEST6(MIDDLE, .extensions = "fd")),
-	 .out = REQUEST6_IN(MIDDLE, .extensions = "fd")},
+	 TO(v6_container_one, 80, ARRIVES(REQUEST6(MIDDLE, .extensions = "fd")))},
 	{.then = "[T17] over IPv6 the identification counts, whatever a later one names",
 	 TO(v6_container_one, 8080, ARRIVES(TCP(v6_client, 5000, v6_host, 8080, ACK, LAST())))},
 	{.says = "[i13] two fragment headers",
 	 ARRIVES(UDP(v6_client, 5000, v6_host, 8080, .fragment = ATOMIC_FRAGMENT,
 		     .extensions = "ff"))},
 	{.says = "[T17] without a checksum",
-	 ARRIVES(REQUEST(FIRST, .without_checksum = true, .ipv4_options = 4)),
-	 .out = REQUEST_IN(FIRST, .without_checksum = true, .ipv4_options = 4),
-	 .flows = {MAPPED_FLOW(NEW)}},
+	 MAPPED_TO(v4_container_one, 80,
+		   ARRIVES(REQUEST(FIRST, .without_checksum = true, .ipv4_options = 4)))},
 	{.says = "[T17] TCP in fragments",
 	 MAPPED_TO(v4_container_one, 80,
 		   ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN, FIRST())))},
@@ -148,11 +122,9 @@ static const struct row mapped_rows[] = {
 
 static const struct row masqueraded_rows[] = {
 	{.says = "[T17] a masqueraded datagram's first fragment",
-	 LEAVES(QUERY(FIRST)),
-	 .out = QUERY_OUT(FIRST),
-	 .flows = {MASQUERADED_FLOW(NEW)},
+	 MASQUERADED_AS(v4_host, 25000, LEAVES(QUERY(FIRST))),
 	 .counts = {"flow_masquerade"}},
-	{.then = "[T17] its last one", LEAVES(QUERY(LAST)), .out = QUERY_OUT(LAST)},
+	{.then = "[T17] its last one", AS(v4_host, 25000, LEAVES(QUERY(LAST)))},
 	{.then = "[T17] the answer's first one, with the same identification",
 	 .within_a_second = true,
 	 TO(v4_container_one, 25000, ARRIVES(UDP(v4_server, 53, v4_host, 25000, FIRST())))},
