@@ -93,6 +93,16 @@ void row_expect_verdict(int got, int expected, const char *whose)
 		row_fail("%s: verdict is %d, expected %d", whose, got, expected);
 }
 
+void row_expect_passed(int got, const char *whose)
+{
+	row_expect_verdict(got, TC_ACT_UNSPEC, whose);
+}
+
+void row_expect_dropped(int got, const char *whose)
+{
+	row_expect_verdict(got, TC_ACT_SHOT, whose);
+}
+
 int row_finish(void)
 {
 	printf("1..%d\n", number);

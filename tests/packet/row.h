@@ -205,6 +205,8 @@ long row_counted(size_t counter);
 
 void row_expect_number(long got, long expected, const char *what);
 void row_expect_verdict(int got, int expected, const char *whose);
+void row_expect_passed(int got, const char *whose);
+void row_expect_dropped(int got, const char *whose);
 
 /* The port that the program chose last for CHOSEN. */
 int row_chosen(void);
@@ -216,6 +218,9 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 /* A packet before the row's own: returns TC_ACT_*. */
 int row_send(enum hook hook, enum device device, const struct packet *packet);
 int row_send_of_host(enum hook hook, enum device device, const struct packet *packet);
+/* The same, for a packet that is written out. */
+#define ARRIVE(...) row_send(FROM_UPLINK, UPLINK, &(const struct packet)__VA_ARGS__)
+#define LEAVE(...) row_send(TO_UPLINK, UPLINK, &(const struct packet)__VA_ARGS__)
 
 /* Prints the plan. Returns the number of rows that failed. */
 int row_finish(void);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tcp_state_rows.c - the states of a TCP flow: FIN, valid and forged RST, a reused tuple. */
-#include <linux/pkt_cls.h>
 
 #include "row.h"
 
@@ -22,24 +21,19 @@ static void no_flow(void)
 
 static void begun(void)
 {
-	row_send(FROM_UPLINK, UPLINK,
-		 &(const struct packet)TO_HOST(SYN, NUMBERS(CLIENT_FIRST, 0, 0)));
+	ARRIVE(TO_HOST(SYN, NUMBERS(CLIENT_FIRST, 0, 0)));
 }
 
 static void half_open(void)
 {
 	begun();
-	row_send(TO_UPLINK, UPLINK,
-		 &(const struct packet)BY_ONE(SYN | ACK,
-					      NUMBERS(SERVER_FIRST, CLIENT_FIRST + 1, 0)));
+	LEAVE(BY_ONE(SYN | ACK, NUMBERS(SERVER_FIRST, CLIENT_FIRST + 1, 0)));
 }
 
 static void connected(void)
 {
 	half_open();
-	row_send(
-		FROM_UPLINK, UPLINK,
-		&(const struct packet)TO_HOST(ACK, NUMBERS(CLIENT_FIRST + 1, SERVER_FIRST + 1, 0)));
+	ARRIVE(TO_HOST(ACK, NUMBERS(CLIENT_FIRST + 1, SERVER_FIRST + 1, 0)));
 }
 
 static const struct entry record = MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 40000, v4_host, 8080,
@@ -54,19 +48,14 @@ static void rebuilt(void)
 static void closed(void)
 {
 	connected();
-	row_send(FROM_UPLINK, UPLINK,
-		 &(const struct packet)TO_HOST(FIN | ACK,
-					       NUMBERS(CLIENT_FIRST + 1, SERVER_FIRST + 1, 0)));
-	row_send(TO_UPLINK, UPLINK,
-		 &(const struct packet)BY_ONE(FIN | ACK,
-					      NUMBERS(SERVER_FIRST + 1, CLIENT_FIRST + 2, 0)));
+	ARRIVE(TO_HOST(FIN | ACK, NUMBERS(CLIENT_FIRST + 1, SERVER_FIRST + 1, 0)));
+	LEAVE(BY_ONE(FIN | ACK, NUMBERS(SERVER_FIRST + 1, CLIENT_FIRST + 2, 0)));
 }
 
 static void reset(void)
 {
 	connected();
-	row_send(FROM_UPLINK, UPLINK,
-		 &(const struct packet)TO_HOST(RST, NUMBERS(CLIENT_FIRST + 1, 0, 0)));
+	ARRIVE(TO_HOST(RST, NUMBERS(CLIENT_FIRST + 1, 0, 0)));
 }
 
 static void given_of_host(void)
@@ -350,15 +339,14 @@ static const struct exchange refused_rows[] = {
 /* An RST after the SYN-ACK: late segments of the other side are translated for ten seconds. */
 static void aborted_row(void)
 {
-	const struct packet again = BY_ONE(SYN | ACK, NUMBERS(SERVER_FIRST, CLIENT_FIRST + 1, 0)),
-			    reset = TO_HOST(RST, NUMBERS(CLIENT_FIRST + 1, 0, 0)),
+	const struct packet reset = TO_HOST(RST, NUMBERS(CLIENT_FIRST + 1, 0, 0)),
 			    begin = TO_HOST(SYN, NUMBERS(CLIENT_FIRST, 0, 0));
 
 	fixture_reset();
 	row_begin_counting("a half-open flow that its client resets lives for ten seconds");
 	half_open();
 	row_send(FROM_UPLINK, UPLINK, &reset);
-	row_send(TO_UPLINK, UPLINK, &again);
+	LEAVE(BY_ONE(SYN | ACK, NUMBERS(SERVER_FIRST, CLIENT_FIRST + 1, 0)));
 	row_expect_number(COUNTED(rewritten_source), 2, "rewritten_source");
 	row_expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
 	fixture_age_flows(11);
@@ -373,17 +361,13 @@ static void aborted_row(void)
 /* Whether an ACK with this number, in the last minute of a closed flow, keeps it for others */
 static void check_kept(const char *says, uint32_t sequence, bool kept)
 {
-	const struct packet late = TO_HOST(ACK,
-					   NUMBERS(CLIENT_FIRST + sequence, SERVER_FIRST + 2, 0)),
-			    begin = TO_HOST(SYN, NUMBERS(CLIENT_FIRST, 0, 0));
-
 	fixture_reset();
 	row_begin_counting(says);
 	closed();
 	fixture_age_flows(200);
-	row_send(FROM_UPLINK, UPLINK, &late);
+	ARRIVE(TO_HOST(ACK, NUMBERS(CLIENT_FIRST + sequence, SERVER_FIRST + 2, 0)));
 	fixture_age_flows(60);
-	row_send(FROM_UPLINK, UPLINK, &begin);
+	ARRIVE(TO_HOST(SYN, NUMBERS(CLIENT_FIRST, 0, 0)));
 	row_expect_number(COUNTED(flow_mapping), kept ? 1 : 2, "flow_mapping");
 	row_end_checked();
 }
@@ -394,10 +378,8 @@ static void check_kept(const char *says, uint32_t sequence, bool kept)
 static void refuse(int first)
 {
 	for (int port = first; port < first + FEW_PORTS; port++) {
-		const struct packet answer = TCP(v4_server, 443, v4_host, port, RST | ACK,
-						 NUMBERS(0, CLIENT_FIRST + 1, 0));
-
-		row_send(FROM_UPLINK, UPLINK, &answer);
+		ARRIVE(TCP(v4_server, 443, v4_host, port, RST | ACK,
+			   NUMBERS(0, CLIENT_FIRST + 1, 0)));
 	}
 }
 
@@ -407,10 +389,9 @@ static void refused_ports_row(void)
 	fixture_set_masquerade_ports(20000, 20000 + FEW_PORTS - 1);
 	row_begin_counting("refused connections give their ports back");
 	for (int i = 0; i < 10 * FEW_PORTS; i++) {
-		const struct packet begin = TCP(v4_container_one, 30000 + i, v4_server, 443, SYN,
-						NUMBERS(CLIENT_FIRST, 0, 0));
-
-		row_expect_verdict(row_send(TO_UPLINK, UPLINK, &begin), TC_ACT_UNSPEC, "a SYN");
+		row_expect_passed(LEAVE(TCP(v4_container_one, 30000 + i, v4_server, 443, SYN,
+					    NUMBERS(CLIENT_FIRST, 0, 0))),
+				  "a SYN");
 		refuse(20000);
 	}
 	row_expect_number(COUNTED(flow_masquerade), 10 * FEW_PORTS, "flow_masquerade");
