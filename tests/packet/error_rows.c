@@ -579,18 +579,6 @@ static const struct row rejected_rows[] = {
 	 OF_THE_HOST(DELIVERED(TCP(v6_server, 443, v6_container_one, 25000, RST | ACK)))},
 };
 
-#define NEIGHBOURS4 \
-	MAPPED(NEW, IPPROTO_UDP, v4_container_two, 5000, v4_host, 8080, v4_container_one, 80, 5000)
-#define NEIGHBOURS6 \
-	MAPPED(NEW, IPPROTO_UDP, v6_container_two, 5000, v6_host, 8080, v6_container_one, 80, 5000)
-#define HAIRPIN \
-	MAPPED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_host, 8080, v4_container_one, 80, \
-	       25000)
-#define MASQUERADED_THERE \
-	MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50, \
-		    "10.20.0.1", 25000)
-#define TO_ROUTED DIRECT(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_routed, 50)
-
 static void given_routed_masqueraded(void)
 {
 	static const struct known_flow left = {
@@ -603,8 +591,8 @@ static void given_routed_masqueraded(void)
 
 static const struct row neighbour_error_rows[] = {
 	{.says = "another container on the bridge connects to a mapped port where nobody listens",
-	 TO(v4_container_one, 80, SENT_BY(VETH_TWO, UDP(v4_container_two, 5000, v4_host, 8080))),
-	 .flows = {NEIGHBOURS4}},
+	 MAPPED_TO(v4_container_one, 80,
+		   SENT_BY(VETH_TWO, UDP(v4_container_two, 5000, v4_host, 8080)))},
 	{.then = "the switched error is lifted into the IP stack",
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_container_two,
 				  UDP(v4_container_two, 5000, v4_container_one, 80),
@@ -624,8 +612,8 @@ static const struct row neighbour_error_rows[] = {
 		       UDP(v4_container_one, 80, v4_container_two, 5000)),
 	 .counts = {"rewritten_error"}},
 	{.says = "another container on the bridge over IPv6",
-	 TO(v6_container_one, 80, SENT_BY(VETH_TWO, UDP(v6_container_two, 5000, v6_host, 8080))),
-	 .flows = {NEIGHBOURS6}},
+	 MAPPED_TO(v6_container_one, 80,
+		   SENT_BY(VETH_TWO, UDP(v6_container_two, 5000, v6_host, 8080)))},
 	{.then = "the error over IPv6 is lifted",
 	 SENT_BY(VETH_ONE, ERROR6(1, 4, v6_container_one, v6_container_two,
 				  UDP(v6_container_two, 5000, v6_container_one, 80),
@@ -643,21 +631,18 @@ static const struct row neighbour_error_rows[] = {
 				  UDP(v4_container_two, 5000, v4_container_one, 80),
 				  .to_mac = MAC_CONTAINER_TWO))},
 	{.says = "a container that this plugin did not set up connects to a mapped port",
-	 TO(v4_container_one, 80, CROSSES_BRIDGE(UDP(v4_stranger, 5000, v4_host, 8080))),
-	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_stranger, 5000, v4_host, 8080, v4_container_one, 80,
-			  5000)}},
+	 MAPPED_TO(v4_container_one, 80, CROSSES_BRIDGE(UDP(v4_stranger, 5000, v4_host, 8080)))},
 	{.then = "its error about the reply, at the bridge",
 	 CROSSES_BRIDGE(ERROR4(3, 3, v4_stranger, v4_host, UDP(v4_host, 8080, v4_stranger, 5000))),
 	 .out = ERROR4(3, 3, v4_stranger, v4_container_one,
 		       UDP(v4_container_one, 80, v4_stranger, 5000)),
 	 .counts = {"rewritten_error"}},
 	{.says = "[B17] hairpin to a mapped port where nobody listens",
-	 TO(v4_container_one, 80, SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_host, 8080))),
-	 .flows = {HAIRPIN}},
+	 MAPPED_TO(v4_container_one, 80,
+		   SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_host, 8080)))},
 	{.then = "[B17] gets the bridge's address",
 	 AS(v4_bridge, 25000, DELIVERED(UDP(v4_container_one, 25000, v4_container_one, 80))),
-	 .flows = {HAIRPIN, MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 25000, v4_container_one,
-					80, v4_bridge, 25000)}},
+	 .adds = THIS_MASQUERADED(NEW)},
 	{.then = "[B17] its error to the bridge, at its veth",
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_bridge,
 				  UDP(v4_bridge, 25000, v4_container_one, 80))),
@@ -672,11 +657,11 @@ static const struct row neighbour_error_rows[] = {
 	 .counts = {"rewritten_error"}},
 	{.says = "a container connects to one of another network directly",
 	 SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_container_routed, 50)),
-	 .flows = {TO_ROUTED}},
+	 .flows = {THIS_DIRECT(NEW)}},
 	{.then = "and is masqueraded there",
 	 AS("10.20.0.1", 25000,
 	    DELIVERED_BY(VETH_ROUTED, UDP(v4_container_one, 25000, v4_container_routed, 50))),
-	 .flows = {TO_ROUTED, MASQUERADED_THERE}},
+	 .adds = THIS_MASQUERADED(NEW)},
 	{.then = "that one's error is translated at its veth",
 	 SENT_BY(VETH_ROUTED, ERROR4(3, 3, v4_container_routed, "10.20.0.1",
 				     UDP("10.20.0.1", 25000, v4_container_routed, 50))),
@@ -691,10 +676,8 @@ static const struct row neighbour_error_rows[] = {
 	 DELIVERED(ERROR4(3, 3, v4_container_routed, v4_container_one,
 			  UDP(v4_container_one, 25000, v4_container_routed, 50)))},
 	{.says = "a container of another network connects to a mapped port",
-	 TO(v4_container_one, 80,
-	    SENT_BY(VETH_ROUTED, UDP(v4_container_routed, 5000, v4_host, 8080))),
-	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_container_routed, 5000, v4_host, 8080,
-			  v4_container_one, 80, 5000)}},
+	 MAPPED_TO(v4_container_one, 80,
+		   SENT_BY(VETH_ROUTED, UDP(v4_container_routed, 5000, v4_host, 8080)))},
 	{.then = "its error about the answer is rewritten at its veth",
 	 SENT_BY(VETH_ROUTED, ERROR4(3, 3, v4_container_routed, v4_host,
 				     UDP(v4_host, 8080, v4_container_routed, 5000))),

@@ -19,11 +19,6 @@
 #define ANSWER6(piece, ...) UDP(v6_container_one, 80, v6_client, 5000, piece(__VA_ARGS__))
 #define QUERY(piece, ...) UDP(v4_container_one, 25000, v4_server, 53, piece(__VA_ARGS__))
 
-#define MAPPED_FLOW(table) \
-	MAPPED(table, IPPROTO_UDP, v4_client, 5000, v4_host, 8080, v4_container_one, 80, 5000)
-#define MAPPED_FLOW6(table) \
-	MAPPED(table, IPPROTO_UDP, v6_client, 5000, v6_host, 8080, v6_container_one, 80, 5000)
-
 static void given_three_seconds(void)
 {
 	fixture_age_fragments(3);
@@ -67,7 +62,7 @@ static const struct row mapped_rows[] = {
 	{.then = "[T17] the answer's first one",
 	 .within_a_second = true,
 	 AS(v4_host, 8080, LEAVES(ANSWER(FIRST))),
-	 .flows = {MAPPED_FLOW(NEW)}},
+	 .flows = {THIS_MAPPED(NEW)}},
 	{.then = "[T17] the answer's later one", AS(v4_host, 8080, LEAVES(ANSWER(LAST)))},
 	{.then = "[i04] a later one of another datagram is dropped",
 	 LEAVES(ANSWER(LAST, .identification = 7)),
@@ -111,9 +106,8 @@ static const struct row mapped_rows[] = {
 	{.then = "[T17] TCP's later ones",
 	 TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN, MIDDLE())))},
 	{.says = "an IPv6 fragment header on an unfragmented packet",
-	 TO(v6_container_one, 80,
-	    ARRIVES(UDP(v6_client, 5000, v6_host, 8080, .fragment = ATOMIC_FRAGMENT))),
-	 .flows = {MAPPED_FLOW6(NEW)}},
+	 MAPPED_TO(v6_container_one, 80,
+		   ARRIVES(UDP(v6_client, 5000, v6_host, 8080, .fragment = ATOMIC_FRAGMENT)))},
 	{.then = "it may have other headers around it",
 	 TO(v6_container_one, 80,
 	    ARRIVES(UDP(v6_client, 5000, v6_host, 8080, .fragment = ATOMIC_FRAGMENT,
@@ -239,10 +233,8 @@ static const struct row masqueraded_rows[] = {
 
 static const struct row neighbour_rows_in_fragments[] = {
 	{.says = "[T17] another container on the bridge to a host address: the first fragment",
-	 TO(v4_container_one, 80,
-	    SENT_BY(VETH_TWO, UDP(v4_container_two, 5000, v4_host, 8080, FIRST()))),
-	 .flows = {MAPPED(NEW, IPPROTO_UDP, v4_container_two, 5000, v4_host, 8080, v4_container_one,
-			  80, 5000)}},
+	 MAPPED_TO(v4_container_one, 80,
+		   SENT_BY(VETH_TWO, UDP(v4_container_two, 5000, v4_host, 8080, FIRST())))},
 	{.then = "[T17] its last",
 	 TO(v4_container_one, 80,
 	    SENT_BY(VETH_TWO, UDP(v4_container_two, 5000, v4_host, 8080, LAST())))},
@@ -262,9 +254,8 @@ static const struct row neighbour_rows_in_fragments[] = {
 	{.then = "[T17] the answer's last leaves the bridge",
 	 AS(v4_host, 8080, DELIVERED(UDP(v4_container_one, 80, v4_container_two, 5000, LAST())))},
 	{.says = "[T17] a container that this plugin did not set up: the first fragment, IPv6",
-	 TO(v6_container_one, 80, CROSSES_BRIDGE(UDP(v6_stranger, 5000, v6_host, 8080, FIRST()))),
-	 .flows = {MAPPED(NEW, IPPROTO_UDP, v6_stranger, 5000, v6_host, 8080, v6_container_one, 80,
-			  5000)}},
+	 MAPPED_TO(v6_container_one, 80,
+		   CROSSES_BRIDGE(UDP(v6_stranger, 5000, v6_host, 8080, FIRST())))},
 	{.then = "[T17] a container that this plugin did not set up: the last fragment, IPv6",
 	 TO(v6_container_one, 80, CROSSES_BRIDGE(UDP(v6_stranger, 5000, v6_host, 8080, LAST())))},
 	{.says = "fragments between containers on the bridge are switched",

@@ -48,7 +48,7 @@ static const struct row rows[] = {
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = UDP(v4_inside, 25000, v4_server, 53),
 	 .out = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_inside, 25000, v4_server, 53, v4_host, 25000)}},
+	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.says = "[i04] a packet that cannot be translated does not leave there either",
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = {.protocol = 47, .from = v4_inside, .to = v4_server, .payload = 40},

@@ -316,12 +316,13 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 }
 
 /* The record of a row's own packet, its addresses and ports as the packet has them before and after
- * the program. The peer is where it goes to, or where it comes from. */
+ * the program. The peer is where it goes to, or where it comes from. A packet that does not leave
+ * goes to a container, whose record it is; but who is masqueraded there is its sender. */
 static struct entry of_this_packet(const struct row *row, const struct entry *entry)
 {
 	const struct packet *in = &row->in, expected = expected_packet(row), *out = &expected;
-	bool arrives = row->hook == FROM_UPLINK || row->hook == FROM_UPLINK_RAW ||
-		       row->hook == TO_CONTAINER;
+	bool leaves = row->hook == TO_UPLINK || row->hook == TO_UPLINK_RAW;
+	bool arrives = row->hook == TO_CONTAINER ? entry->kind != FLOW_MASQUERADE : !leaves;
 	bool echo = in->protocol == IPPROTO_ICMP || in->protocol == IPPROTO_ICMPV6;
 	struct entry record = *entry;
 
@@ -346,16 +347,20 @@ static bool is_entry(const struct entry *entry)
 	return entry->inside || entry->of_this_packet;
 }
 
+static void expect_flow(const struct row *row, const struct entry *entry,
+			struct stored_entries *expected)
+{
+	struct entry record = entry->of_this_packet ? of_this_packet(row, entry) : *entry;
+
+	expect_entry(&expected->entries[expected->count++], &record);
+}
+
 static void expect_flows(const struct row *row, struct stored_entries *expected)
 {
-	struct entry record;
-
-	for (int i = 0; i < ROW_ENTRIES && is_entry(&row->flows[i]); i++) {
-		record = row->flows[i];
-		if (record.of_this_packet)
-			record = of_this_packet(row, &record);
-		expect_entry(&expected->entries[expected->count++], &record);
-	}
+	for (int i = 0; i < ROW_ENTRIES && is_entry(&row->flows[i]); i++)
+		expect_flow(row, &row->flows[i], expected);
+	if (is_entry(&row->adds))
+		expect_flow(row, &row->adds, expected);
 }
 
 static bool entry_matches(const struct stored_entry *one, const struct stored_entry *other)

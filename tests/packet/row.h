@@ -51,6 +51,7 @@ struct row {
 	struct end new_source, new_destination; /* but with these: AS(), TO() */
 	/* All records; if none is given: those that there were before the packet. */
 	struct entry flows[ROW_ENTRIES];
+	struct entry adds; /* one more than there were before */
 	bool flows_unchecked;
 	bool no_flows;                    /* none is left */
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tcp_state_rows.c - the states of a TCP flow: FIN, valid and forged RST, a reused tuple. */
-
 #include "row.h"
 
 /* The client's and the container's initial sequence numbers */
@@ -261,14 +260,12 @@ static const struct row late_rows[] = {
 	 .given = given_forgotten,
 	 LEAVES(BY_ONE(FIN | ACK)),
 	 .out = TCP(v4_host, 80, v4_client, 40000, FIN | ACK),
-	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
-			       80)}},
+	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.says = "[T14] [i04] and so does a late RST",
 	 .given = given_forgotten,
 	 LEAVES(BY_ONE(RST)),
 	 .out = TCP(v4_host, 80, v4_client, 40000, RST),
-	 .flows = {MASQUERADED(NEW, IPPROTO_TCP, v4_container_one, 80, v4_client, 40000, v4_host,
-			       80)}},
+	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.says = "a connection of the host is refused",
 	 .given = given_of_host,
 	 ARRIVES(TCP(v4_server, 443, v4_host, 8080, RST | ACK, NUMBERS(0, CLIENT_FIRST + 1, 0))),
@@ -276,7 +273,7 @@ static const struct row late_rows[] = {
 	{.says = "an untranslated one that is refused is kept for a moment",
 	 .given = given_direct,
 	 LEAVES(BY_ONE(RST | ACK, NUMBERS(0, CLIENT_FIRST + 1, 0))),
-	 .flows = {DIRECT(NEW, IPPROTO_TCP, v4_client, 40000, v4_container_one, 80)}},
+	 .flows = {THIS_DIRECT(NEW)}},
 };
 
 /* Whoever knows the addresses can forge these, but does not know the numbers. */
