@@ -51,7 +51,7 @@ static const struct row rows[] = {
 	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.says = "[i04] a packet that cannot be translated does not leave there either",
 	 AT(TO_UPLINK_RAW, UPLINK),
-	 .in = {.protocol = 47, .from = v4_inside, .to = v4_server, .payload = 40},
+	 .in = {.protocol = 33, .from = v4_inside, .to = v4_server, .payload = 40},
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i01] without a link header: a port that is not mapped",
 	 AT(FROM_UPLINK_RAW, UPLINK),
