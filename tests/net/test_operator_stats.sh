@@ -67,6 +67,8 @@ test_operator_stats_checks() {
 	web_as_pod -p 8080:80/tcp
 	by_hand 0 stats --prometheus
 	! grep check_status /run/out || fail "checks that nobody asked for"
+	by_hand 64 stats --checks
+	expect_contains "$(cat /run/err)" '--checks needs --prometheus'
 	by_hand 0 stats --prometheus --checks
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
 	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||
