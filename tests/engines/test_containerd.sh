@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_containerd.sh - the real containerd, called like kubelet calls it, with conf/bridge.conflist.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
-# shellcheck source=tests/engines/cri.sh
 . "$folder/cri.sh"
-# shellcheck source=tests/engines/containerd.sh
 . "$folder/containerd.sh"
 
 # sandbox_add NAME PORT...: its ID is in $id

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_docker.sh - the real Docker, whose addresses come from CNI plugins by cni-ipam.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
-# shellcheck source=tests/engines/docker.sh
 . "$folder/docker.sh"
-# shellcheck source=tests/net/ipam.sh
 . "$here/ipam.sh"
 
 cni_address() { ip -n "$1" -4 -o address show dev eth0 | sed 's/.*inet \([^/]*\).*/\1/'; }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_podman.sh - the real Podman: version 4 with its CNI backend and our plugin in place of portmap,
 # version 5 with networks of our driver for netavark.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
 
 podman_list=/etc/cni/net.d/87-podman-bridge.conflist
@@ -79,11 +77,9 @@ network_reserves() {
 podman_run() {
 	local name=$1 ports=$2
 	shift 2
-	# shellcheck disable=SC2086
 	podman run -d --name "$name" "$@" --rootfs "$rootfs" \
 		/bin/sh -c "$(serving "$name" $ports)" >/run/results/"$name" 2>&1 ||
 		fail "podman run $name: $(cat /run/results/"$name")"
-	# shellcheck disable=SC2086
 	podman_serves "$name" $ports || fail "$name does not serve: $(podman logs "$name" 2>&1)"
 }
 
@@ -113,7 +109,6 @@ podman_remove() { podman rm -f -t 0 "$1" >/dev/null || fail "podman rm $1"; }
 podman_kill_all_of() {
 	local pid pids
 	pids=$(podman inspect -f '{{.State.ConmonPid}} {{.State.Pid}}' "$1")
-	# shellcheck disable=SC2086
 	kill -9 $pids
 	for pid in $pids; do
 		wait_until 10 no_process "$pid" || fail "process $pid of $1 stays"
@@ -451,7 +446,6 @@ test_podman_sends() {
 	local published="-p 8080:80 -p 8080:80/udp -p $host4:8081:80 -p 9000-9001:9000-9001"
 	recorder_install
 	during 'podman network create' network_create web --ipv6 --subnet 10.89.0.0/24 --subnet fd00:89::/64
-	# shellcheck disable=SC2086
 	during "podman run $published" podman_run web 'tcp/80 udp/80' --network web $published
 	during 'podman restart' podman restart -t 0 web >/dev/null
 	during 'podman network reload' podman network reload web >/dev/null

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_podman5.sh - what only Podman 5 has, beside the tests of any Podman.
 
-# shellcheck source=tests/engines/test_podman.sh
 . "$folder/test_podman.sh"
 
 inspect() { podman network inspect web | jq -r ".[0] | $1"; }
@@ -70,7 +68,6 @@ test_podman5_options() {
 	expect_failure podman run --rm --network web:host_interface_name=x --rootfs "$rootfs" /bin/sh -c true
 	expect_contains "$output" 'unknown option "host_interface_name" for one container'
 	while read -r row; do
-		# shellcheck disable=SC2086
 		expect_failure network_create bad ${row% # *}
 		expect_contains "$output" "${row#* # }"
 	done <<-'ROWS'
@@ -115,7 +112,6 @@ all_killed() {
 	local pids
 	pids=$(pgrep -s "$1"; pgrep -x 'conmon|runc' || true)
 	[ -n "$pids" ] || return 0
-	# shellcheck disable=SC2086
 	kill -9 $pids 2>/dev/null
 	return 1
 }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # doctor.sh - how tests break a host, and expect `bpf-portmap doctor` to find that and nothing else.
 
@@ -117,6 +116,5 @@ record_set() {
 			.key < $offset + ($ARGS.positional | length)
 			then $ARGS.positional[.key - $offset] else .value end) | join(" "))' \
 		--args "${@:4}")
-	# shellcheck disable=SC2086 # the bytes, a word each
 	bpftool map update pinned "$pins/$1" key hex $record
 }

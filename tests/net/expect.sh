@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # expect.sh - what a test may check. A check that fails prints what it has seen instead.
 
@@ -255,7 +254,6 @@ expect_slow() {
 capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
-	# shellcheck disable=SC2206
 	local command=(tcpdump --immediate-mode -n -l ${CAPTURE:-} -i "$interface" "$*")
 	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
 	rm -f "/run/$name.log"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # guarded.sh - what the tests of the fast path share: a firewall that drops by default,
 # conversations through it, and checks of conntrack.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
 #
 # operator.sh - how tests run the commands for people.
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_alias.sh - bpf-portmap that is called `portmap`, and the reference plugin beside it as
 # `portmap.reference`. agents/ has conflists as agents write them, unchanged: of Nomad 1.9

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_bandwidth.sh - together with the reference `bandwidth` plugin, in both orders. Its egress
 # limit needs an `ingress` qdisc on the veth, and redirects what the container sends to an ifb

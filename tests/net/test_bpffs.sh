@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_bpffs.sh - the file system of pins, in which other users may write, and which may be
 # read-only, or not to be had.

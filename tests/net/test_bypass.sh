@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 # What turns the fast path off, and how user space tells the programs.
 
 # slot NAME FILTER [ATTACHMENT]: a container's slot as bpftool prints it, through a jq filter
 slot() {
 	local number
 	number=$(slot_of "${3:-bridge/$1/eth0}")
-	# shellcheck disable=SC2046
 	bpftool -j map lookup pinned "$pins/slots" key hex $(printf '%02x %02x 00 00' \
 		$((number & 255)) $((number >> 8))) | jq -c ".formatted.value | $2"
 }
@@ -45,7 +43,6 @@ test_bypass_slots() {
 without_fast_path() {
 	local number
 	number=$(cat "/sys/class/net/$1/ifindex")
-	# shellcheck disable=SC2046
 	bpftool -j map lookup pinned "$pins/interfaces" key hex $(printf '%02x %02x 00 00' \
 		$((number & 255)) $((number >> 8))) | jq '.formatted.value |
 			if .without_fast_path + .watched > 0 then 1 else 0 end'
@@ -360,7 +357,6 @@ passes_stack_inside() {
 # flows from a container to another one's host port return to the IP stack when a third-party qdisc
 # is found at its veth, and skip it again when that is removed
 test_bypass_living_flows_inside() {
-	# shellcheck source=tests/net/fastpath.sh
 	. "$here/fastpath.sh"
 	fast_lists
 	container_add web fast -p 8080:80/udp

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_checksum_places.sh - a sender that leaves its checksum to the kernel says where it belongs: a
 # container must not have it written over what it was judged by, and a tunnel's inner one must be.
 
-# shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
-# shellcheck source=tests/net/fastpath.sh
 . "$project/tests/net/fastpath.sh"
 
 # places_make LIST: a container evil; the uplinks write checksums themselves, as wires need it

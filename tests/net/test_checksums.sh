@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_checksums.sh - transport checksums in every state in which a device can leave them to the
 # programs. 1 MB of known bytes goes both ways, and no IP stack may count a wrong checksum.
@@ -315,9 +314,7 @@ test_checksums_mtu_changes() {
 # kernel had to compute it for the outer packet
 vxlan_make() {
 	local outer='id 7 dstport 4789 udpcsum noudp6zerocsumrx'
-	# shellcheck disable=SC2086
 	ip link add vx0 type vxlan $outer local "$host4" remote "$client4" dev eth0
-	# shellcheck disable=SC2086
 	ip -n client link add vx0 type vxlan $outer local "$client4" remote "$host4" dev eth0
 	ip address add 172.31.0.1/24 dev vx0
 	ip address add 2001:db8:31::1/64 dev vx0 nodad

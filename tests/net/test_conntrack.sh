@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
-# shellcheck disable=SC2154,SC2086,SC2046 # the world's names; conversations are words
 #
 # test_conntrack.sh - what netfilter's NAT and conntrack promise, where no other file shows it.
 
-# shellcheck source=tests/net/test_fastpath_change.sh
 . "$here/test_fastpath_change.sh"
 
 # seen_from NAMESPACE PROTOCOL PORT SOURCE-PORT: the endpoint as which the server sees it
@@ -229,7 +226,6 @@ test_conntrack_other_bridge() {
 expect_gateway() {
 	local slot
 	slot=$(slot_of bridge/web/eth0)
-	# shellcheck disable=SC2183 # six numbers
 	expect_equal "$(cat /sys/class/net/cni0/ifindex) $(mac_of cni0)" "$(
 		bpftool -j map lookup pinned "$pins/slots" key $((slot & 255)) $((slot >> 8)) 0 0 |
 			jq -r '.formatted.value | "\(.gateway) \(.gateway_mac | join(" "))"' |

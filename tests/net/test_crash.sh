@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
@@ -401,7 +400,6 @@ test_crash_pins_not_seen() {
 	container_start web bridge -p 8080:80/tcp
 	container_add_plain second
 	plugin_config second "$(mapping 9090)" >/run/config
-	# shellcheck disable=SC2016
 	unshare --mount bash -c 'mount -t bpf bpf /sys/fs/bpf && exec env CNI_COMMAND=ADD \
 		CNI_CONTAINERID=second CNI_IFNAME=eth0 CNI_NETNS=/run/netns/second "$0"' \
 		"$build/bpf-portmap" </run/config >/run/out || fail "$(cat /run/out)"

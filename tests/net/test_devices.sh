@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
-# shellcheck disable=SC2154,SC2086 # the world's names; conversations are words
 #
 # test_devices.sh - uplinks that are built on other devices. Not every kernel has them; those of
 # distributions do, and `make check-kernel` runs these tests there.
@@ -240,7 +238,6 @@ test_devices_wireguard() {
 ppp_make() {
 	local options="nodetach noauth local nodefaultroute noipdefault nopersist +ipv6 115200"
 	namespace_add office
-	# shellcheck disable=SC2086
 	pppd $options "$uplink4:$office4" ifname ppp0 pty \
 		"exec nsenter --net=/run/netns/office pppd notty $options $office4:$uplink4 ifname ppp0" \
 		>/run/pppd.log 2>&1 &

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor.sh - `bpf-portmap doctor`: a healthy host has no finding; each fault has its own, and
 # the remedy that is printed mends it.
 
-# shellcheck source=tests/net/doctor.sh
 . "$project/tests/net/doctor.sh"
 
 # nothing is wrong on a healthy host, and the last line says how many things were looked at

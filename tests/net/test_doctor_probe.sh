@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor_probe.sh - `bpf-portmap doctor PORT` sends a packet, and its first line says where that
 # ended; firewalls that let clients in are left alone, and nothing stays of the packet.
 
-# shellcheck source=tests/net/doctor.sh
 . "$project/tests/net/doctor.sh"
-# shellcheck source=tests/net/operator.sh
 . "$project/tests/net/operator.sh"
 
 # a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet.
@@ -281,7 +278,6 @@ test_doctor_probe_range() {
 	expect_equal 2 "$(wc -l <<<"$(grep -v remedy /run/out)")" "$(cat /run/out)"
 	expect_contains "$(head -n 1 /run/out)" '[*:20007/tcp, from'
 	container_remove ftp bridge
-	# shellcheck disable=SC2046 # words
 	container_add many bridge $(printf -- '-p %d:80/tcp ' $(seq 25000 2 25070))
 	by_hand 2 doctor
 	expect_contains "$(cat /run/out)" 'no packet is sent to 74 ports; bpf-portmap doctor PORT sends one'

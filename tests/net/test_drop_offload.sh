@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 # `bpf-portmap drop-offload`, for an administrator who has changed a firewall's rules.
 
 meta_field() { bpftool -j map dump pinned "$pins/meta" | jq -c ".[0].formatted.value | $1"; }

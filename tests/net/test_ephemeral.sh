@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_ephemeral.sh - all of the ports that the kernel chooses for the host's own sockets are
 # mapped: neither the host's connections nor the container's clients are affected.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_errors.sh - ICMP errors about translated packets: refused ports, path MTU, traceroute.
 
@@ -277,7 +276,6 @@ test_errors_traceroute() {
 		errors_unlimited "$name"
 		capture_start "wire_$list" client eth0 "$quoted_leak"
 		for tool in traceroute "traceroute -I"; do
-			# shellcheck disable=SC2086
 			seen=$(in_namespace "$name" busybox $tool -n -q 1 -w 2 -m 6 "$far4" 2>&1)
 			expect_hops "$seen" "$client4" "$hop4" "$far4"
 		done

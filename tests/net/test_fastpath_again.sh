@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_again.sh - flows that skip the IP stack and end, and new flows with the same tuple.
 
-# shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
 # again NAMESPACE ADDRESS PORT ANSWER [OPTION...]: a connection from port 7000 that begins through

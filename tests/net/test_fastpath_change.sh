@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
-# shellcheck disable=SC2154,SC2086,SC2046 # the world's names; conversations are words
 #
 # test_fastpath_change.sh - flows that skip the IP stack while the network around them changes: they
 # behave as in the IP stack.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops by
 # default: it decides once about every flow.
 
-# shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
 # ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several requests over one socket; none is answered

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_never.sh - flows that never skip the IP stack, and flows that always do if
 # configured.
 
-# shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
 # Another flow does skip the stack, so nothing else has kept these from it.

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_packets.sh - special packets of flows that skip the IP stack: fragments, too large
 # ones, with an expiring TTL, errors about them. A firewall drops what conntrack calls invalid.
 
-# shellcheck source=tests/net/guarded.sh
 . "$project/tests/net/guarded.sh"
 
-# shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
 # Port 9000, in the container 80, echoes in fragments that are in order; 9009 (89) in reverse order.
@@ -16,10 +13,8 @@ echoes_start() {
 	stack_watch
 	container_add echo bridge -p 8080:80/udp -p 8089:89/udp
 	in_namespace echo "$datagrams" echo 80 --background
-	# shellcheck disable=SC2046
 	in_namespace echo "$datagrams" echo 89 $(by_hand backward cni0) --background
 	in_namespace server "$datagrams" echo 9000 --background
-	# shellcheck disable=SC2046
 	in_namespace server "$datagrams" echo 9009 $(by_hand backward eth1) --background
 }
 
@@ -38,15 +33,11 @@ test_fastpath_fragments() {
 	echoes_start
 	for order in forward backward twice; do
 		for address in "$host4" "$host6"; do
-			# shellcheck disable=SC2046
 			fragments_skip client "$address" 8080 $(by_hand "$order" eth0)
-			# shellcheck disable=SC2046
 			fragments_skip client "$address" 8089 $(by_hand "$order" eth0)
 		done
 		for address in "$server4" "$server6"; do
-			# shellcheck disable=SC2046
 			fragments_skip echo "$address" 9000 $(by_hand "$order" cni0)
-			# shellcheck disable=SC2046
 			fragments_skip echo "$address" 9009 $(by_hand "$order" cni0)
 		done
 	done
@@ -60,7 +51,6 @@ paused_datagram() {
 	shift 4
 	mkfifo /run/paused
 	capture_start first "$who" eth0 "(ip[6:2] & 0x3fff = 0x2000) or (ip6[6] = 44 and ip6[42:2] = 1)"
-	# shellcheck disable=SC2046
 	in_namespace "$who" "$datagrams" ask "$address" "$port" 4000 --source-port 5000 --pause \
 		--timeout 3000 $(by_hand forward "$hop") </run/paused >/run/answer &
 	asks=$!
@@ -233,7 +223,6 @@ hops_left() {
 # exceeded PROTOCOL-NUMBER ADDRESS PORT: a filter for "time exceeded" errors about packets to an
 # IPv4 address and port, and for IPv6 to the port
 exceeded() {
-	# shellcheck disable=SC2046
 	printf '(icmp[0] = 11 and icmp[17] = %d and icmp[24:4] = 0x%02x%02x%02x%02x and icmp[30:2] = %d)' \
 		"$1" $(tr . ' ' <<<"$2") "$3"
 	printf ' or (ip6[6] = 58 and ip6[40] = 3 and ip6[54] = %d and ip6[90:2] = %d)' "$1" "$3"

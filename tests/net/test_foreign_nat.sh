@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_foreign_nat.sh - host ports for which port mappers already have rules of iptables or nftables.
 
-# shellcheck source=tests/net/kube_proxy.sh
 . "$project/tests/net/kube_proxy.sh"
 
 # served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fragments.sh - datagrams larger than the MTU, with fragments in order and out of order.
 
-# shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
 large=65000
@@ -27,7 +25,6 @@ in_every_order() {
 	local order
 	expect_whole "$1" "$2" "$3" "$large" --count 3
 	for order in forward backward twice; do
-		# shellcheck disable=SC2046
 		expect_whole "$1" "$2" "$3" "$large" --count 3 $(by_hand "$order" "$4")
 	done
 }
@@ -40,10 +37,8 @@ fragments_everywhere() {
 	gateway=$(host_veth one)
 	[ "$list" = ptp ] || gateway=cni0
 	echo_in one 80
-	# shellcheck disable=SC2046
 	echo_in one 81 $(by_hand backward "$gateway")
 	echo_in server 9000
-	# shellcheck disable=SC2046
 	echo_in server 9001 $(by_hand backward eth1)
 	capture_start client_wire client eth0 "$leak"
 	capture_start server_wire server eth0 "$leak"
@@ -141,7 +136,6 @@ neighbours_in_fragments() {
 	container_add one bridge -p 8080:80/udp -p 8081:81/udp
 	container_add two bridge
 	echo_in one 80
-	# shellcheck disable=SC2046
 	echo_in one 81 $(by_hand backward cni0)
 	expect_whole two "$(address4 one)" 80 "$large"
 	expect_whole two "$(address6 one)" 80 "$large"
@@ -172,7 +166,6 @@ test_fragments_host() {
 	container_add one bridge -p 8080:80/udp
 	echo_in host 9000
 	echo_in server 9000
-	# shellcheck disable=SC2046
 	echo_in server 9001 $(by_hand backward eth1)
 	in_every_order client "$host4" 9000 eth0
 	in_every_order client "$host6" 9000 eth0
@@ -205,20 +198,14 @@ test_fragments_flood() {
 	local orphans backward
 	orphans="--count 14 $(by_hand first-lost eth0)"
 	backward=$(by_hand backward eth0)
-	# shellcheck disable=SC2086
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $orphans
-	# shellcheck disable=SC2086
 	in_namespace client "$datagrams" ask "$host6" 8080 "$large" $orphans
 	expect_whole client "$host4" 8080 "$large" --count 3
 	expect_whole client "$host6" 8080 "$large" --count 3
-	# shellcheck disable=SC2086
 	expect_whole client "$host4" 9000 "$large" --count 3 $backward
-	# shellcheck disable=SC2046
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(by_hand overlapping eth0) || true
 	sleep 7
-	# shellcheck disable=SC2086
 	expect_whole client "$host4" 8080 "$large" --count 3 $backward
-	# shellcheck disable=SC2086
 	expect_whole client "$host6" 8080 "$large" --count 3 $backward
 }
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_host.sh - the host's own traffic, its settings, and what others have set up there, stay as
 # they are.

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_identity.sh - containers that send packets with source addresses which are not their own.
 
-# shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
 needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
@@ -92,9 +90,7 @@ test_identity_two_networks() {
 	ip -n both route replace default via 10.87.0.1
 	ip -n both route replace default via fd00:87::1
 	no_rp_filter="net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0"
-	# shellcheck disable=SC2086
 	sysctl -qw $no_rp_filter net.ipv4.conf.cni0.rp_filter=0 net.ipv4.conf.cni1.rp_filter=0
-	# shellcheck disable=SC2086
 	in_namespace both sysctl -qw $no_rp_filter net.ipv4.conf.eth0.rp_filter=0
 	expect_answers client "$host4" 8080 both
 	expect_answers client "$host6" 8080 both

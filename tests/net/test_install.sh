@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_install.sh - what a user gets: the two programs, where they are put, what they say of
 # themselves, and what they say where they cannot work.
@@ -37,7 +36,6 @@ test_install_bill() {
 	! readelf -sW "$build/bpf-portmap" | grep -w ZSTD_compressStream2 >/dev/null || static+=' zstd'
 	export SOURCE_DATE_EPOCH=0
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/bpf-portmap" >/run/bill || fail 'no bill'
-	# shellcheck disable=SC2086
 	"$project/tests/packages/bill" /run/bill "$build/cnirun" $static || fail "$(cat /run/bill)"
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/bpf-portmap" | cmp - /run/bill || fail 'another bill'
 	! "$project/packaging/bill" 1.2.3 "$build/cnirun" /bin/true 2>/run/err || fail 'a bill for nothing'
@@ -57,9 +55,8 @@ files_for() {
 		share/man/man8/cni-ipam.8'
 	[ -x "$build/cni-ipam" ] || ipam=
 	(
-		cd "$project"
+		cd "$project" || exit
 		echo "$2/bpf-portmap"
-		# shellcheck disable=SC2086
 		printf "$1/%s\n" bin/cnirun lib/netavark/bpf-portmap $ipam \
 			lib/systemd/system/bpf-portmap{,-load,-metrics}.service lib/systemd/system/bpf-portmap.timer \
 			lib/udev/rules.d/90-bpf-portmap.rules \
@@ -67,7 +64,6 @@ files_for() {
 			share/man/man{1/cnirun.1,5/bpf-portmap.conf.5,8/bpf-portmap.8,8/netavark-bpf-portmap.8} \
 			share/{bash-completion/completions/bpf-portmap,zsh/site-functions/_bpf-portmap} \
 			share/fish/vendor_completions.d/bpf-portmap.fish
-		# shellcheck disable=SC2046
 		printf "$1/share/doc/bpf-portmap/%s\n" CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
 			$(find conf -type f) docs/*.md
 	) | sort | xargs
@@ -131,7 +127,6 @@ test_install_help_on_stdout() {
 		[ "$(wc -l </run/out)" -le 40 ] && [ "$(wc -L </run/out)" -le 80 ] || fail "not one screen"
 	done
 	for arguments in 'repair --help' 'attach eth0 -h' 'help attach'; do
-		# shellcheck disable=SC2086
 		by_hand 0 $arguments
 		expect_contains "$(cat /run/out)" 'usage: bpf-portmap repair [INTERFACE...]'
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
@@ -204,7 +199,6 @@ test_install_completion() {
 		! command -v "$shell" >/dev/null || "$shell" -n "$build/completion/$shell" ||
 			fail "$shell does not accept it"
 	done
-	# shellcheck source=/dev/null
 	. "$build/completion/bash"
 	expect_equal 'list' "$(completed li)"
 	expect_equal 'list who flows stats doctor trace repair upgrade drop-offload install migrate uninstall support help --help --version' "$(completed '')"

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_ipam.sh - cni-ipam: Docker's remote IPAM API over host-local and static, with curl in Docker's
 # place.
 
-# shellcheck source=tests/net/ipam.sh
 . "$here/ipam.sh"
 
 pool=docker-local/10.91.0.0/24

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_link_local.sh - link-local and multicast addresses, and what lives on them, between container,
 # host and neighbours: as without us.
 
-# shellcheck source=tests/net/frames.sh
 . "$project/tests/net/frames.sh"
 
 # link_local NAMESPACE|host INTERFACE: its IPv6 link-local address

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_listeners.sh - processes of the host that have a port before it is mapped: ADD takes it from
 # them, as portmap does, and with reserveHostPorts it fails and names the process.

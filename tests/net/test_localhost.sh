@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_localhost.sh - the host's own processes reach mapped ports, without route_localnet. The
 # socket hooks that do this are tested in test_sockethooks.sh.
@@ -12,7 +11,6 @@ web_start() {
 	needs_cgroup
 	local list=${1:-bridge}
 	shift $(($# > 0 ? 1 : 0))
-	# shellcheck disable=SC2086
 	container_start web "$list" ${@:-$both}
 }
 
@@ -42,7 +40,6 @@ expect_lines() {
 	shift
 	while read -r line; do
 		pattern=${1-(no more)}
-		# shellcheck disable=SC2053
 		[[ $line == $pattern ]] || fail "expected '$pattern', got '$line', of:
 $said"
 		shift $(($# > 0 ? 1 : 0))

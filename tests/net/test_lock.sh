@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_lock.sh - the locks of ADD and DEL: which processes can hold them, which ones they exclude,
 # and how their holder is reported.
@@ -21,7 +20,6 @@ lock_candidates() {
 # ones are in /run/held, its process ID in $holder.
 lock_held() {
 	: >/run/held
-	# shellcheck disable=SC2046
 	"$@" "$build/tests/locker" $(lock_candidates) >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
@@ -67,7 +65,6 @@ test_lock_local_user() {
 	expect_contains "$(cat /run/held)" /proc/self/ns/net
 	expect_unhindered
 	lock_let_go
-	# shellcheck disable=SC2016
 	lock_held unshare --mount sh -c 'umount /sys/fs/bpf; mount --bind /sys /sys
 		mount -o remount,bind,ro /sys
 		exec setpriv --bounding-set -all --inh-caps -all "$@"' sh
@@ -103,7 +100,6 @@ test_lock_excludes() {
 	container_add_plain web
 	plugin_config web >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
-	# shellcheck disable=SC2016
 	for command in \
 		'exec "$@"' \
 		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_masquerade.sh - flows from a container to the outside.
 
@@ -84,7 +83,6 @@ test_masquerade_same_source_port() {
 		for name in one two three one two three; do
 			ports+=" $(port_seen "$(say "${name}_$protocol")")"
 		done
-		# shellcheck disable=SC2086
 		set -- $ports
 		expect_equal "$1 $2 $3" "$4 $5 $6" "a live flow's ports"
 		expect_equal 3 "$(printf '%s\n' "$1" "$2" "$3" | grep -cE '^[0-9]+$')" "answered, of $ports"

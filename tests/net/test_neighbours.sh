@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_neighbours.sh - from one container to another one's mapped port through the host's addresses,
 # with each setting of br_netfilter and of the firewall that changes what the IP stack does.

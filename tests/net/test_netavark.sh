@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_netavark.sh - the driver for Podman 5, called as netavark calls it. tests/engines has Podman
 # itself.
@@ -553,7 +552,6 @@ test_netavark_rootless() {
 	driver_error 'no command' driver
 	driver_error 'usage: bpf-portmap setup NETNS' driver setup
 	for command in create 'setup /run/netns/x' 'teardown /run/netns/x'; do
-		# shellcheck disable=SC2086
 		driver_error 'rootless Podman cannot use' setpriv --reuid 65534 --clear-groups \
 			"$build/netavark-bpf-portmap" $command <<<"$(network)"
 		! has_user_namespaces || driver_error 'rootless Podman cannot use' \

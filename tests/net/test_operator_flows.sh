@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_flows.sh - `bpf-portmap flows`: which connections there are, in which state, and
 # which way their packets go.
@@ -86,7 +85,6 @@ test_operator_flows_filters() {
 	expect_says two db
 	expect_says two db
 	while read -r row; do
-		# shellcheck disable=SC2086
 		expect_equal "${row%% *}" "$(flows_counted ${row#* })" "flows ${row#* }"
 	done <<-ROWS
 	3 --state established

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_list.sh - `bpf-portmap list`: which ports are mapped, whose they are, and how much
 # they are used.
@@ -243,7 +242,6 @@ test_operator_list_refused() {
 	by_hand 0 list
 	mv "$pins" /sys/fs/bpf/elsewhere
 	for verb in 1:list 1:flows 1:stats 3:who\ 8080 1:upgrade\ --dry-run 1:repair\ --dry-run; do
-		# shellcheck disable=SC2086 # words
 		by_hand "${verb%%:*}" ${verb#*:}
 		expect_contains "$(cat /run/err)" 'maps or programs are missing'
 	done

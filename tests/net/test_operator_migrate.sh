@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_migrate.sh - `bpf-portmap migrate --from-portmap`: ports that the reference plugin
 # portmap has mapped, of containers that go on running.
@@ -147,7 +146,6 @@ connections_go_on() {
 		done
 		wait_until 5 second_is_over "$(seconds_of_uptime)"
 	done
-	# shellcheck disable=SC2086
 	go_on_to_the_end $conversations
 	expect_ours
 	expect_answers web "$host4" 8080 web
@@ -574,7 +572,6 @@ test_operator_migrate_nothing() {
 }
 
 migrate_once() {
-	# shellcheck disable=SC2086 # timeout and its arguments
 	$PREFIX "$build/bpf-portmap" migrate --from-portmap >/run/out 2>&1
 }
 

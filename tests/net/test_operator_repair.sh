@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_repair.sh - `bpf-portmap repair`: what containers without DEL have left is removed, and
 # nothing of those that live; what is missing at interfaces is attached again. What it does there of

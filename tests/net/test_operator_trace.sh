@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_trace.sh - `bpf-portmap trace`: what the programs do with packets that come, and
 # what the kernel does.
@@ -103,7 +102,6 @@ talked_fast() {
 test_operator_trace_live_filter() {
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp -p 9090:80/tcp
 	for words in "--host $client6 --protocol tcp --port 9090" "--port 9090/tcp --host $client6"; do
-		# shellcheck disable=SC2086
 		live_begin $words
 		expect_answer client tcp "$host4" 9090 web
 		expect_answer client udp "$host6" 8080 web

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_who.sh - `bpf-portmap who`: everybody who could have a port, and who gets what comes
 # to it. Each verdict is compared with who answers.
@@ -416,7 +415,6 @@ test_operator_who_unprinted() {
 	local words code
 	for words in 3:who\ 9 1:flows\ --count 1:upgrade 1:doctor\ --no-probe 1:--help 1:help\ list; do
 		code=0
-		# shellcheck disable=SC2086 # words
 		"$build/bpf-portmap" ${words#*:} >/dev/full 2>/run/err || code=$?
 		expect_equal "${words%%:*}" "$code" "the exit status of ${words#*:}"
 		expect_contains "$(cat /run/err)" 'cannot write to standard output: No space left on device'

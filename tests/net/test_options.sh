@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh
 #
 # test_options.sh - options on their way into the map policies, and out of it.
 
@@ -28,7 +27,6 @@ policy_damage() {
 	key=$(bpftool -j map dump pinned "$pins/policies" | jq -r '.[0].key | join(" ")' | sed 's/0x//g')
 	value=$(bpftool -j map dump pinned "$pins/policies" |
 		jq -r --argjson byte "$1" '.[0].value | .[$byte] = "0x5a" | join(" ")' | sed 's/0x//g')
-	# shellcheck disable=SC2086
 	bpftool map update pinned "$pins/policies" key hex $key value hex $value
 }
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_ownership.sh - the owner of a port: conflicts, DEL, a second ADD, generations.
 
@@ -175,10 +174,8 @@ test_ownership_conflict_text_others() {
 	expect_contains "$output" "is taken by Nomad job prod/shop/web (allocation $id), interface eth0"
 	expect_contains "$output" "stop that allocation (\`nomad alloc stop f27f98b1\`)"
 	plugin_config first | plugin_run DEL "$id" || fail DEL
-	# shellcheck disable=SC2016
 	pod_as evil first $'web\e]0,x\a$(reboot)`reboot`'
 	expect_failure plugin_call ADD second
-	# shellcheck disable=SC2016
 	expect_contains "$output" 'is taken by pod shop/web?]0,x?$(reboot)`reboot` (sandbox evil)'
 	case $output in *kubectl*) fail "a command with a name that no pod has: $output" ;; esac
 }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_portmap_gone.sh - rules of the reference plugin portmap whose container has gone, by a list
 # that has our plugin in its place by then: they would get the port's packets for ever.
@@ -197,7 +196,6 @@ test_portmap_gone_gc_hidden() {
 		unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns
 			mount -t tmpfs tmpfs /var/lib; PATH=/none exec "$@"' sh "$@"
 	}
-	# shellcheck disable=SC2034 # of by_hand
 	local PREFIX=hidden
 	expect_equal '' "$(gc)"
 	expect_answer client tcp "$host4" 8080 web

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_protocol.sh - the CNI protocol with the real binary: versions, CHECK, GC, STATUS, and invalid
 # input.
@@ -456,7 +455,6 @@ test_protocol_list_beside_del() {
 	for call in newfstatat access; do
 		container_start web bridge
 		: >/run/trace
-		# shellcheck disable=SC2016 # of the shell that becomes cnirun
 		strace -o /run/trace -P "$entry" -e "trace=$call" -e "inject=$call:signal=STOP:when=1" sh -c \
 			'echo $$ >/run/list.pid; exec "$0" list /run/conf/bridge.conflist' "$cnirun" \
 			>/run/listed 2>/run/warned &

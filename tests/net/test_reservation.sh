@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_reservation.sh - reserveHostPorts: no process of the host can have a mapped port.
 
@@ -71,11 +70,9 @@ binds_now() { "$hold" "$@" >/dev/null; }
 test_reservation_bind() {
 	reservation_world
 	local address option ports='-p 8080:80/tcp -p 8081:80/udp'
-	# shellcheck disable=SC2086
 	container_start web reserved $ports
 	for address in 0.0.0.0 "$host4" "$host4_second" 127.0.0.1 :: "$host6" ::1; do
 		for option in '' --reuse; do
-			# shellcheck disable=SC2086
 			{
 				cannot_bind tcp "$address" 8080 $option
 				cannot_bind udp "$address" 8081 $option
@@ -188,7 +185,6 @@ test_reservation_of_nobody() {
 		entries=$(bpftool -j map dump pinned "$pins/portmaps" | jq -r '.[] |
 			"key hex \(.key | join(" ")) value hex \(.value | join(" "))"' | sed 's/0x//g')
 		container_del web reserved4
-		# shellcheck disable=SC2086
 		bpftool map update pinned "$pins/portmaps" $entries
 		expect_equal 1 "$(map_count portmaps)" "entries of nobody"
 		binds tcp 0.0.0.0 8080

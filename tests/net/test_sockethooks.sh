@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_sockethooks.sh - the programs at sockets of the host's processes: where they are attached,
 # together with which others, and what works where they cannot be. What they do is tested in
@@ -31,7 +30,6 @@ expect_our_hooks() {
 
 # web_start: the standard error of its ADD is in /run/stderr.
 web_start() {
-	# shellcheck disable=SC2086
 	container_start web bridge $both 2>/run/stderr
 }
 
@@ -441,7 +439,6 @@ test_sockethooks_world_killed() {
 # not
 test_sockethooks_run_sweeps() {
 	needs_cgroup
-	# shellcheck source=tests/net/cgroups.sh
 	. "$project/tests/net/cgroups.sh"
 	mkdir -p "$cgroup/${cgroup_prefix}dead/test/below" "$cgroup/${cgroup_prefix}alive/test" \
 		"$cgroup/others/test"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_trust.sh - what the programs know is believed only for what made it true, and only as long as
 # it is true: addresses of senders, addresses of the host, routes, ports. conntrack asks again at

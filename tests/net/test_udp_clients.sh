@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_udp_clients.sh - connected UDP sockets of the host's processes, when the port that they
 # talk to changes hands. No hook is called when they send.

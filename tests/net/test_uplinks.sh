@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_uplinks.sh - which interfaces containers leave by and are reached by, and what they are.
 
@@ -551,7 +550,6 @@ test_attach_repairs_uplinks_as_asked() {
 		while read -r device hook program; do
 			expect_equal "clsact $program" "$(attached "$device" "$hook")"
 			detach_ours "$device" "$hook" "$program"
-			# shellcheck disable=SC2086
 			attach_by_hand $names >/run/out
 			expect_equal "clsact $program" "$(attached "$device" "$hook")" "mended by attach $names"
 		done <<-HOOKS
@@ -644,11 +642,9 @@ test_attach_after_pins_were_lost() {
 interface_set() {
 	local index value
 	index=$(printf '%02x 00 00 00' "$(cat "/sys/class/net/$1/ifindex")")
-	# shellcheck disable=SC2086
 	value=$(bpftool -j map lookup pinned "$pins/interfaces" key hex $index |
 		jq -r '.value | map(ltrimstr("0x")) | join(" ")')
 	shift
-	# shellcheck disable=SC2086
 	set -- $index value hex "$@" $(cut -d ' ' -f "$(($# + 1))-" <<<"$value")
 	bpftool map update pinned "$pins/interfaces" key hex "$@"
 }
