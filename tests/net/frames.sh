@@ -14,8 +14,8 @@ expect_whole() {
 	answer=$("${command[@]}") || fail "$who sends to $*: ${answer##*$'\n'}"
 }
 
-# by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
-by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
+# pieces_by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
+pieces_by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
 
 address_hex() {
 	printf %02x $(tr . ' ' <<<"$1")

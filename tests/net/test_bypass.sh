@@ -357,7 +357,6 @@ passes_stack_inside() {
 # flows from a container to another one's host port return to the IP stack when a third-party qdisc
 # is found at its veth, and skip it again when that is removed
 test_bypass_living_flows_inside() {
-	. "$here/fastpath.sh"
 	fast_lists
 	container_add web fast -p 8080:80/udp
 	serve_in web 80

@@ -3,9 +3,6 @@
 # test_checksum_places.sh - a sender that leaves its checksum to the kernel says where it belongs: a
 # container must not have it written over what it was judged by, and a tunnel's inner one must be.
 
-. "$project/tests/net/frames.sh"
-. "$project/tests/net/fastpath.sh"
-
 # places_make LIST: a container evil; the uplinks write checksums themselves, as wires need it
 places_make() {
 	local uplink

@@ -3,8 +3,6 @@
 # test_doctor.sh - `bpf-portmap doctor`: a healthy host has no finding; each fault has its own, and
 # the remedy that is printed mends it.
 
-. "$project/tests/net/doctor.sh"
-
 # nothing is wrong on a healthy host, and the last line says how many things were looked at
 test_doctor_healthy() {
 	healthy_host

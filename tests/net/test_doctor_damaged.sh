@@ -3,8 +3,6 @@
 # test_doctor_damaged.sh - whatever is pinned, the commands that look say a sentence, and none
 # crashes: with the plugin under the sanitizers.
 
-. "$project/tests/net/doctor.sh"
-
 # Each as it is called; what they print is in /run/out and /run/err.
 lookers() { echo list flows stats doctor; }
 

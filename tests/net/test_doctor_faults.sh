@@ -3,9 +3,6 @@
 # test_doctor_faults.sh - faults of hosts and containers, one after the other in one world: the port is
 # dead, `bpf-portmap doctor PORT` fails, and its first line has the cause.
 
-. "$project/tests/net/doctor.sh"
-. "$project/tests/net/operator.sh"
-
 # sick_host: a healthy host; the addresses of its container are $web4 and $web6, its veth is $veth
 sick_host() {
 	healthy_host

@@ -3,8 +3,6 @@
 # test_doctor_firewalls.sh - `bpf-portmap doctor` beside firewalls: the rule or chain that drops is
 # named, and after the remedy packets get through, to the mapped port and out of the container.
 
-. "$project/tests/net/doctor.sh"
-
 # guarded_host: a healthy host, with a server that containers reach by the default route
 guarded_host() {
 	healthy_host

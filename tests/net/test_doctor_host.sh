@@ -2,8 +2,6 @@
 #
 # test_doctor_host.sh - what `bpf-portmap doctor` says of the kernel, the host's settings and tables.
 
-. "$project/tests/net/doctor.sh"
-
 # conntrack's table is nearly full; an uplink takes smaller packets than containers send, itself or by
 # a route; a process keeps the lock; a user namespace; a kernel that is locked down
 test_doctor_settings() {

@@ -4,10 +4,6 @@
 # no finding, and a fault beside them is one. The rules are as kube-proxy writes them, for a service
 # with a node port that leads to the container, one without endpoints, and what is invalid.
 
-. "$project/tests/net/doctor.sh"
-. "$project/tests/net/operator.sh"
-. "$project/tests/net/kube_proxy.sh"
-
 # node: a host with a container at 8080, and whatever a node sets
 node() {
 	healthy_host

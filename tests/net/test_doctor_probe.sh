@@ -3,9 +3,6 @@
 # test_doctor_probe.sh - `bpf-portmap doctor PORT` sends a packet, and its first line says where that
 # ended; firewalls that let clients in are left alone, and nothing stays of the packet.
 
-. "$project/tests/net/doctor.sh"
-. "$project/tests/net/operator.sh"
-
 # a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet.
 # --no-probe sends nothing, and neither do --quick and the metrics of the timer
 test_doctor_probe_healthy() {

@@ -3,8 +3,6 @@
 # test_fairness.sh - what one client or container may use up, and what is left for others.
 # FLOOD=20: seconds of each load.
 
-. "$project/tests/net/floods.sh"
-
 least_flows=$((flow_entries / 2)) # that one table has room for, at the very least
 load_seconds=${FLOOD:-4}
 untouched_port=8080

@@ -2,8 +2,6 @@
 #
 # test_fastpath_again.sh - flows that skip the IP stack and end, and new flows with the same tuple.
 
-. "$project/tests/net/guarded.sh"
-
 # again NAMESPACE ADDRESS PORT ANSWER [OPTION...]: a connection from port 7000 that begins through
 # the IP stack, then skips it, and ends
 again() {

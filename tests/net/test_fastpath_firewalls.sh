@@ -3,8 +3,6 @@
 # test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops by
 # default: it decides once about every flow.
 
-. "$project/tests/net/guarded.sh"
-
 # ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several requests over one socket; none is answered
 ask_in_vain() {
 	local answers

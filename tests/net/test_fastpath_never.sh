@@ -3,8 +3,6 @@
 # test_fastpath_never.sh - flows that never skip the IP stack, and flows that always do if
 # configured.
 
-. "$project/tests/net/guarded.sh"
-
 # Another flow does skip the stack, so nothing else has kept these from it.
 expect_only_usual_skips() {
 	local before

@@ -3,19 +3,15 @@
 # test_fastpath_packets.sh - special packets of flows that skip the IP stack: fragments, too large
 # ones, with an expiring TTL, errors about them. A firewall drops what conntrack calls invalid.
 
-. "$project/tests/net/guarded.sh"
-
-. "$project/tests/net/frames.sh"
-
 # Port 9000, in the container 80, echoes in fragments that are in order; 9009 (89) in reverse order.
 echoes_start() {
 	guard 'udp dport { 89, 9009 } ct state new accept'
 	stack_watch
 	container_add echo bridge -p 8080:80/udp -p 8089:89/udp
 	in_namespace echo "$datagrams" echo 80 --background
-	in_namespace echo "$datagrams" echo 89 $(by_hand backward cni0) --background
+	in_namespace echo "$datagrams" echo 89 $(pieces_by_hand backward cni0) --background
 	in_namespace server "$datagrams" echo 9000 --background
-	in_namespace server "$datagrams" echo 9009 $(by_hand backward eth1) --background
+	in_namespace server "$datagrams" echo 9009 $(pieces_by_hand backward eth1) --background
 }
 
 # fragments_skip NAMESPACE ADDRESS PORT HOW...: after three small datagrams
@@ -33,12 +29,12 @@ test_fastpath_fragments() {
 	echoes_start
 	for order in forward backward twice; do
 		for address in "$host4" "$host6"; do
-			fragments_skip client "$address" 8080 $(by_hand "$order" eth0)
-			fragments_skip client "$address" 8089 $(by_hand "$order" eth0)
+			fragments_skip client "$address" 8080 $(pieces_by_hand "$order" eth0)
+			fragments_skip client "$address" 8089 $(pieces_by_hand "$order" eth0)
 		done
 		for address in "$server4" "$server6"; do
-			fragments_skip echo "$address" 9000 $(by_hand "$order" cni0)
-			fragments_skip echo "$address" 9009 $(by_hand "$order" cni0)
+			fragments_skip echo "$address" 9000 $(pieces_by_hand "$order" cni0)
+			fragments_skip echo "$address" 9009 $(pieces_by_hand "$order" cni0)
 		done
 	done
 	expect_no_invalid
@@ -52,7 +48,7 @@ paused_datagram() {
 	mkfifo /run/paused
 	capture_start first "$who" eth0 "(ip[6:2] & 0x3fff = 0x2000) or (ip6[6] = 44 and ip6[42:2] = 1)"
 	in_namespace "$who" "$datagrams" ask "$address" "$port" 4000 --source-port 5000 --pause \
-		--timeout 3000 $(by_hand forward "$hop") </run/paused >/run/answer &
+		--timeout 3000 $(pieces_by_hand forward "$hop") </run/paused >/run/answer &
 	asks=$!
 	exec {first}>/run/paused
 	wait_until 5 test -s /run/first.capture || fail "no first fragment was sent"

@@ -2,8 +2,6 @@
 #
 # test_floods.sh - how a flood, or very many connections, affect others.
 
-. "$project/tests/net/floods.sh"
-
 # nothing is loaded
 # limit 180 s
 # [T32] idle connections survive floods of SYNs and of datagrams, a client's and a container's

@@ -2,9 +2,6 @@
 #
 # test_foreign_errors.sh - ICMP errors about packets that their sender never received.
 
-. "$project/tests/net/fastpath.sh"
-. "$project/tests/net/frames.sh"
-
 # too_big_send NAMESPACE INTERFACE NEXT-HOP-MAC MTU SENDER RECEIVER PORT PEER PEER-PORT: reports
 # that the UDP packet from the receiver's port to the peer was too big
 too_big_send() {

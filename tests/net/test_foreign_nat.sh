@@ -2,8 +2,6 @@
 #
 # test_foreign_nat.sh - host ports for which port mappers already have rules of iptables or nftables.
 
-. "$project/tests/net/kube_proxy.sh"
-
 # served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped
 served_by_portmap() {
 	local name=$1

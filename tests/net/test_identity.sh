@@ -2,8 +2,6 @@
 #
 # test_identity.sh - containers that send packets with source addresses which are not their own.
 
-. "$project/tests/net/frames.sh"
-
 needs_ours() { [ "$plugin" = bpf-portmap ] || skip "about what only we drop"; }
 
 # a container's TCP packet that the kernel is to segment, with no total length in its IP header: the

@@ -3,8 +3,6 @@
 # test_link_local.sh - link-local and multicast addresses, and what lives on them, between container,
 # host and neighbours: as without us.
 
-. "$project/tests/net/frames.sh"
-
 # link_local NAMESPACE|host INTERFACE: its IPv6 link-local address
 link_local() {
 	local said command=(ip -n "$1")

@@ -3,8 +3,6 @@
 # test_tags.sh - frames with VLAN tags under a priority tag (VID 0). The kernel strips all of them
 # after tc, and delivers what is left.
 
-. "$project/tests/net/frames.sh"
-
 # tagged_send NAMESPACE NEXT-HOP DESTINATION PORT BYTES [TAG...]: UDP from its own address
 tagged_send() {
 	local who=$1 hop=$2 destination=$3 port=$4 bytes=$5 source

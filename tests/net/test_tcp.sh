@@ -2,8 +2,6 @@
 #
 # test_tcp.sh - TCP from peers that mean no good: forged packets, refusals.
 
-. "$project/tests/net/floods.sh"
-
 # Of all connections through the host, as the plugin's NAT sees them
 established() {
 	if [ "$plugin" = portmap ]; then

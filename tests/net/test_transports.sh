@@ -3,8 +3,6 @@
 # test_transports.sh - what few programs send and netfilter's NAT translates too: ICMP timestamps and
 # UDP-Lite. Not every kernel has sockets for the latter, so its packets are made by hand.
 
-. "$project/tests/net/frames.sh"
-
 # query_hex TYPE IDENTIFIER: an ICMP echo or timestamp request
 query_hex() {
 	local rest

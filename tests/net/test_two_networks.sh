@@ -2,8 +2,6 @@
 #
 # A container on two networks: it answers through either one, whichever the mapping leads to.
 
-. "$project/tests/net/fastpath.sh"
-
 # The second network: without a default route, for web; with one, for containers of its own
 second_lists() {
 	[ -e /run/conf/second-default.conflist ] || conflist second-default bridge "$other_network"
