@@ -18,8 +18,7 @@ test_podman5_network() {
 			.options.sourceRanges)"')" 'podman network inspect'
 	expect_failure network_create bad -o fastPath=fast
 	expect_contains "$output" 'bpf-portmap failed: netavark: "fastPath" is "fast", must be "off"'
-	expect_failure network_create bad --subnet 192.0.2.0/25
-	expect_contains "$output" 'overlaps with that of interface eth0'
+	expect_refusal 'overlaps with that of interface eth0' network_create bad --subnet 192.0.2.0/25
 	expect_failure podman network inspect bad
 	podman_run web tcp/80 --network web -p 8080:80 --network-alias www --mac-address 02:00:00:00:00:07
 	expect_equal "$(ip -n "$(basename "$(podman inspect -f '{{.NetworkSettings.SandboxKey}}' web)")" \
@@ -68,8 +67,7 @@ test_podman5_options() {
 	expect_failure podman run --rm --network web:host_interface_name=x --rootfs "$rootfs" /bin/sh -c true
 	expect_contains "$output" 'unknown option "host_interface_name" for one container'
 	while read -r row; do
-		expect_failure network_create bad ${row% # *}
-		expect_contains "$output" "${row#* # }"
+		expect_refusal "${row#* # }" network_create bad ${row% # *}
 	done <<-'ROWS'
 		-o isolate=strict # option isolate=strict: must be true or false
 		-o vrf=red # unknown option "vrf"
@@ -119,8 +117,7 @@ all_killed() {
 # Killed after setup, and before it has written down the namespace, Podman calls no teardown.
 free_what_podman_forgot() {
 	[ "$(map_count portmaps)" != 0 ] || return 0
-	expect_failure podman_run web tcp/80 --network web -p 8080:80
-	expect_contains "$output" 'is taken by container half'
+	expect_refusal 'is taken by container half' podman_run web tcp/80 --network web -p 8080:80
 	[[ $output =~ (ip link delete veth[0-9a-f]*) ]] || fail "no remedy in $output"
 	${BASH_REMATCH[1]}
 	podman_remove web

@@ -69,6 +69,12 @@ says() {
 	nothing_stays
 }
 
+# begins WORDS [ARGUMENT...]: it fails, and the first line has these words
+begins() {
+	by_hand 2 doctor "${@:2}"
+	expect_contains "$(head -n 1 /run/out)" "$1"
+}
+
 # good [ARGUMENT...]: the probe finds nothing
 good() {
 	by_hand 0 doctor "${@:-8080/tcp}"

@@ -48,6 +48,13 @@ conversations_each() {
 	done
 }
 
+# UDP skips it after a second answer.
+conversations_skip_stack() {
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
+}
+
 # conversations_silent PROTOCOL...: all of them send a request at once, and none is answered
 conversations_silent() {
 	local protocol name names=() answer

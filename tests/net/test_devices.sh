@@ -108,8 +108,7 @@ bond_serves() {
 # existing connection
 test_devices_bond() {
 	bond_serves active-backup
-	conversation_open talk office tcp "$uplink4" 8080
-	expect_says talk one
+	conversation_with one talk office tcp "$uplink4" 8080
 	ip link set "$(cat /sys/class/net/bond0/bonding/active_slave)" down
 	wait_until 5 bond_answers || fail "no answer through the other link"
 	expect_says talk one
@@ -198,8 +197,7 @@ extra_address_serves() {
 		expect_answer "$who" udp "$uplink6" 8081 exact
 		expect_no_answer "$who" udp "$host4" 8081
 	done
-	expect_answers one "$server4" 9000 server "$host4_second"
-	expect_answers one "$server6" 9000 server "$host6_second"
+	expect_gets_out one
 	expect_answers one "$uplink4" 8080 one "$bridge4"
 	for who in one near; do container_remove "$who" bridge; done
 	container_remove exact ptp

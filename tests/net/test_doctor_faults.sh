@@ -16,8 +16,7 @@ dead() {
 	shift
 	[ $# -gt 0 ] || set -- --from "$client4" 8080/tcp
 	case $2 in *:*) address=$host6 ;; esac
-	by_hand 2 doctor "$@"
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
+	begins 'FAIL  probe' "$@"
 	expect_contains "$(head -n 1 /run/out)" "$words"
 	expect_no_answer client tcp "$address" 8080
 }

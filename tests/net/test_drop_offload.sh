@@ -39,6 +39,5 @@ test_drop_offload_without() {
 	expect_contains "$("$build/bpf-portmap" --help 2>&1)" "  drop-offload "
 	container_add web bridge
 	meta_set 0 63
-	expect_failure "$build/bpf-portmap" drop-offload
-	expect_contains "$output" layout
+	expect_refusal layout "$build/bpf-portmap" drop-offload
 }

@@ -61,18 +61,15 @@ test_fragments_bare() {
 }
 
 # also with fastPath off
-# limit 90 s
-# the same where conntrack reassembles datagrams and the stack fragments them again [T17][T28]
+# limit 180 s
+# the same where conntrack reassembles datagrams and the stack fragments them again, then with bridge
+# netfilter [T17][T28]
 test_fragments_conntrack() {
 	firewall_strict
 	fragments_everywhere bridge
-}
-
-# limit 90 s
-# the same with bridge netfilter [T17][T28]
-test_fragments_bridge_netfilter() {
+	container_remove one bridge
+	processes_end server
 	bridge_netfilter 1
-	firewall_strict
 	fragments_everywhere bridge
 }
 

@@ -43,23 +43,6 @@ link_local_both_ways() {
 	neighbour_probed host "$(address6 "$1")" "$2"
 }
 
-# also with portmap
-# a container at a bridge and the host reach each other by link-local addresses, and probe each other
-test_link_local_bridge() {
-	container_add web bridge -p 8080:80/tcp
-	container_add near bridge
-	link_local_both_ways web cni0
-	pings web "$(link_local near eth0)%eth0"
-	neighbour_probed web "$(link_local near eth0)" eth0
-}
-
-# also with portmap
-# so do a routed container and the host
-test_link_local_ptp() {
-	container_add web ptp -p 8080:80/tcp
-	link_local_both_ways web "$(host_veth web)"
-}
-
 # icmp6_hex SOURCE DESTINATION TYPE REST [router alert]: an ICMPv6 packet
 icmp6_hex() {
 	local pseudo message protocol=58 option=
@@ -179,22 +162,27 @@ link_forged() {
 }
 
 # also with portmap
-# what routers and hosts say to each other on a link passes between a container at a bridge, its
-# neighbours and the host
-test_link_local_protocols_bridge() {
+# a container at a bridge and the host reach each other by link-local addresses, and probe each other;
+# what routers and hosts say to each other on a link passes between it, its neighbours and the host
+test_link_local_bridge() {
 	local near=near
 	container_add web bridge -p 8080:80/tcp
 	container_add near bridge
+	link_local_both_ways web cni0
+	pings web "$(link_local near eth0)%eth0"
+	neighbour_probed web "$(link_local near eth0)" eth0
 	heard_start host
 	heard_start near
 	link_protocols cni0
 }
 
 # also with portmap
-# and between a routed container and the host
-test_link_local_protocols_ptp() {
-	local near=
+# so do a routed container and the host
+test_link_local_ptp() {
+	local near='' veth
 	container_add web ptp -p 8080:80/tcp
+	veth=$(host_veth web)
+	link_local_both_ways web "$veth"
 	heard_start host
-	link_protocols "$(host_veth web)"
+	link_protocols "$veth"
 }

@@ -15,8 +15,7 @@ test_operator_flows_mapping() {
 	local web port
 	web_as_pod -p 8080:80/tcp
 	web=$(address4 web)
-	conversation_open one client tcp "$host4" 8080
-	expect_says one web
+	conversation_with web one client tcp "$host4" 8080
 	expect_says one web
 	port=$(flow_rows --port 8080 | sed -E "s/.* $client4:([0-9]+) .*/\1/")
 	expect_contains "$(flow_rows --port 8080/tcp)" \
@@ -40,8 +39,7 @@ test_operator_flows_mapping() {
 	wait_until 5 path_is fast fast/fast || fail "not on the fast path: $(cat /run/out)"
 	expect_equal 0 "$(flows_counted --path stack --state established)"
 	in_namespace server "$peer" serve tcp any 7 --name server --background
-	conversation_open out web tcp "$server4" 7
-	expect_says out server
+	conversation_with server out web tcp "$server4" 7
 	expect_says out server
 	expect_contains "$(flow_rows)" "tcp established masquerade $server4:7 $host4_second:"
 	expect_equal '["masquerade","inside","shop/web-0"]' \
@@ -131,8 +129,7 @@ test_operator_flows_by() {
 		conversation_open $name client tcp "$host4" 8080
 		expect_says $name web
 	done
-	conversation_open four client tcp "$host4" 5432
-	expect_says four db
+	conversation_with db four client tcp "$host4" 5432
 	expect_equal "$client4 4 0" "$(rows flows --by client | head -n 1 | cut -d ' ' -f 1-3)"
 	expect_equal "shop/web-0 3 0
 db 1 0" "$(rows flows --by container | head -n 2 | cut -d ' ' -f 1-3)"

@@ -14,8 +14,7 @@ needs_ending() {
 expect_says_now() {
 	local answer
 	answer=$(say "$1")
-	expect_contains "$answer" "name=$2 "
-	expect_contains "$answer" "from=$3"
+	expect_contains "$answer" "name=$2 " "from=$3"
 }
 
 open_clients() {

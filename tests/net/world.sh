@@ -586,6 +586,18 @@ container_add_plain() {
 	container_add "$1" "$list"
 }
 
+container_start_plain() {
+	container_add_plain "$1"
+	serve_in "$1" 80
+}
+
+# web_added: our plugin was called for the container web, with the configuration in /run/config.
+web_added() {
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+}
+
 # plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
 plugin_config() {
 	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
