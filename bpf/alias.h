@@ -57,7 +57,7 @@ GLOBAL_FUNCTION bool draft_insert_alias(void)
 	struct draft *draft = draft_get();
 
 	draft->alias.made = clock_second();
-	if (packet_protocol_has_ports(draft->external.protocol))
+	if (!packet_protocol_is_icmp(draft->external.protocol))
 		noticed_mark_external(draft->external.inside, draft->external.inside_port);
 	if (bpf_map_update_elem(&aliases, &draft->external, &draft->alias, BPF_NOEXIST))
 		return false;

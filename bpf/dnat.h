@@ -8,7 +8,7 @@
 /* Returns false where no alias has this destination. Echo identifiers are not marked. */
 INLINE bool alias_is_likely(const struct tuple *tuple)
 {
-	return !packet_protocol_has_ports(tuple->protocol) ||
+	return packet_protocol_is_icmp(tuple->protocol) ||
 	       noticed_external(tuple->destination, tuple->destination_port);
 }
 
@@ -147,7 +147,8 @@ INLINE bool dnat_was_faster(const struct draft *draft)
 }
 
 /* Begins an inward connection. If a container connects to its own port from the same port, its
- * source port is changed, as the tuple would be that of its own reply. */
+ * source port is changed, as the tuple would be that of its own reply. Without ports there is
+ * nothing to change. */
 INLINE enum admission dnat_create(const struct draft *draft)
 {
 	const struct connection_key *key = &draft->key;
@@ -157,7 +158,9 @@ INLINE enum admission dnat_create(const struct draft *draft)
 		admission = draft_admit();
 	if (admission != ADMISSION_TAKEN)
 		return admission;
-	return dnat_was_faster(draft) ? ADMISSION_OK : draft_move_port();
+	if (dnat_was_faster(draft))
+		return ADMISSION_OK;
+	return packet_protocol_is_portless(key->protocol) ? ADMISSION_TAKEN : draft_move_port();
 }
 
 /* Returns whether a packet of TCP without a record is for a host socket connected to its sender.

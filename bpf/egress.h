@@ -269,7 +269,9 @@ INLINE int leave_from_host(struct flow_context *flow)
 
 	if (flow->packet->fragment == FIRST_FRAGMENT && direct_confirm(flow->packet))
 		return TC_ACT_UNSPEC;
-	if (host_must_be_remembered(flow->packet))
+	if (packet_protocol_is_portless(flow->packet->tuple.protocol))
+		host_send_portless(flow->packet);
+	else if (host_must_be_remembered(flow->packet))
 		verdict = host_remember(flow);
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
@@ -314,6 +316,9 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	packet.leaving = true;
 	packet.told = index;
 	flow.sender = endpoint_find(packet.sender);
+	if (packet.error && skb->ingress_ifindex == 0 &&
+	    packet_protocol_is_portless(packet.tuple.protocol))
+		tunnel_refuse(&packet);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
 	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&

@@ -7,7 +7,8 @@
  * connection would take those to a later socket with the same source port and server: the host gets
  * the port. But if that connection is assured, it keeps the port and the host's gets another one
  * outside, as netfilter does it: any user of the host could end a container's connections
- * otherwise. Nothing else of the host's is ever changed.
+ * otherwise. Nothing else of the host's is ever changed. Of a protocol without ports the host gets
+ * the packets as soon as it sends one: its users cannot, only root.
  */
 #pragma once
 
@@ -118,10 +119,26 @@ INLINE void host_remember_foreign(struct __sk_buff *skb, const struct packet *pa
 {
 	struct found found = {};
 
-	if (!found_outwards(&found, &packet->tuple))
+	if (packet_protocol_is_portless(packet->tuple.protocol))
+		tunnel_send(packet);
+	else if (!found_outwards(&found, &packet->tuple))
 		host_begin(skb, packet, FLOW_FOREIGN);
 	else if (found.connection->kind == FLOW_FOREIGN && found.connection->last_seen != found.now)
 		connection_refresh(found.key, found.connection, found.now);
+}
+
+/* Remembers a packet without ports that the host sends. A container that had the external tuple
+ * loses it. */
+GLOBAL_FUNCTION int host_send_portless(const struct packet *packet)
+{
+	if (!packet)
+		return 0;
+	tunnel_send(packet);
+	if (noticed_external(packet->tuple.source, 0)) {
+		connection_key_of(&packet->tuple, OUTWARDS, &draft_get()->external);
+		draft_free_tuple(TAKE_FOR_HOST);
+	}
+	return 0;
 }
 
 /* No lookup finds the socket of an ICMP identifier, an SCTP or a UDP-Lite port, so all are

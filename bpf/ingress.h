@@ -221,14 +221,16 @@ INLINE enum verdict decide_inwards(struct flow_context *flow)
 	}
 }
 
-/* Tells to_uplink that no NAT of this host has given the packet the host's address as its source.
- * The IP stack refuses such an IPv4 packet. */
+/* Remembers what may be a tunnel's of this host. Tells to_uplink that no NAT of this host has given
+ * the packet the host's address as its source. The IP stack refuses such an IPv4 packet. */
 INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 {
 	if (!packet->ipv4 &&
 	    (packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet)) &&
 	    bpf_map_lookup_elem(&host_addresses, packet->sender))
 		tc_index_set(skb, TC_INDEX_HOSTS_ADDRESS);
+	if (packet_protocol_is_portless(packet->tuple.protocol) && !packet->error)
+		tunnel_receive(packet);
 	return TC_ACT_UNSPEC;
 }
 

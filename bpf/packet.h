@@ -22,7 +22,8 @@
 struct tuple {
 	__u8 source[16];
 	__u8 destination[16];
-	/* ICMP echo and timestamp: the requester's port is the identifier, the other is 0. */
+	/* ICMP echo and timestamp: the requester's port is the identifier, the other is 0.
+	 * Protocols without ports: both are 0. */
 	__u16 source_port;
 	__u16 destination_port;
 	enum protocol protocol;
@@ -34,7 +35,8 @@ enum packet_kind {
 	PACKET_IGNORED,  /* not IP, tagged, malformed IP; addresses that are never translated */
 	PACKET_OPAQUE,   /* valid IP, but without a tuple that could be translated */
 	PACKET_FRAGMENT, /* a later fragment of what may be the next kind */
-	/* TCP, UDP, UDP-Lite, SCTP, ICMP echo or timestamp, or its first fragment */
+	/* TCP, UDP, UDP-Lite, SCTP, ICMP echo or timestamp, a protocol without ports, or its first
+	 * fragment */
 	PACKET_TRANSLATABLE,
 	PACKET_ERROR, /* an ICMP error that quotes such a packet */
 };
@@ -111,6 +113,33 @@ INLINE bool packet_protocol_has_ports(enum protocol protocol)
 {
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ||
 	       protocol == PROTOCOL_UDPLITE;
+}
+
+INLINE bool packet_protocol_is_icmp(enum protocol protocol)
+{
+	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6;
+}
+
+/* Returns whether the addresses are all that there is to translate: GRE, ESP, IP in IP, ... Not of
+ * DCCP, which has ports, of AH, whose check covers the addresses, nor of what is a header of IPv6
+ * itself or stands where one is expected. */
+INLINE bool packet_protocol_is_portless(enum protocol protocol)
+{
+	switch ((__u8)protocol) {
+	case 0:   /* IPv6: hop-by-hop options */
+	case 33:  /* DCCP */
+	case 43:  /* IPv6: routing */
+	case 44:  /* IPv6: fragment */
+	case 51:  /* AH */
+	case 59:  /* IPv6: no next header */
+	case 60:  /* IPv6: destination options */
+	case 135: /* Mobility, HIP and Shim6 are IPv6 extension headers, too (RFC 7045 4). */
+	case 139:
+	case 140:
+		return false;
+	default:
+		return !packet_protocol_has_ports(protocol) && !packet_protocol_is_icmp(protocol);
+	}
 }
 
 /* Returns whether it is UDP or UDP-Lite, which send no checksum of 0. */

@@ -213,6 +213,7 @@ INLINE enum packet_kind parse_fragment(struct packet *packet, const struct ip_pa
 	__u8 first_header = payload->first_header;
 
 	if (!packet_protocol_has_ports(first_header) && !parse_is_icmp(packet, first_header) &&
+	    !packet_protocol_is_portless(first_header) &&
 	    (packet->ipv4 || !parse_is_extension(first_header)))
 		return PACKET_OPAQUE;
 	packet->tuple.protocol = first_header;
@@ -270,6 +271,8 @@ INLINE bool parse_quoted_ports(struct __sk_buff *skb, struct packet *packet, str
 
 	if (!parse_load(skb, packet, packet->quoted_l4_offset, &quoted, sizeof(quoted)))
 		return false;
+	if (packet_protocol_is_portless(back->protocol))
+		return true;
 	if (!packet_protocol_has_ports(back->protocol))
 		return parse_is_icmp(packet, back->protocol) &&
 		       parse_echo(packet, back, &quoted.echo, true);
@@ -411,7 +414,11 @@ INLINE enum packet_kind parse_transport(struct __sk_buff *skb, struct packet *pa
 		return parse_sctp(skb, packet);
 	if (protocol == PROTOCOL_UDPLITE)
 		return parse_udp(skb, packet, true);
-	return parse_is_icmp(packet, protocol) ? parse_icmp(skb, packet) : PACKET_OPAQUE;
+	if (parse_is_icmp(packet, protocol))
+		return parse_icmp(skb, packet);
+	return packet_protocol_is_portless(protocol) && packet->l4_offset <= packet->end
+		       ? PACKET_TRANSLATABLE
+		       : PACKET_OPAQUE;
 }
 
 /* Not inlined, to keep the headers out of the callers' stack frames. */

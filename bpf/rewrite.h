@@ -43,6 +43,12 @@ struct rewrite {
 	bool pseudo_header; /* the checksum covers the addresses */
 };
 
+INLINE bool rewrite_checksum_covers_addresses(enum protocol protocol)
+{
+	return protocol == PROTOCOL_TCP || packet_protocol_is_udp(protocol) ||
+	       protocol == PROTOCOL_ICMPV6;
+}
+
 INLINE __u32 rewrite_checksum_field(enum protocol protocol)
 {
 	switch (protocol) {
@@ -206,7 +212,7 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 	tuple = &packet->tuple;
 	to.checksum = packet->l4_offset + rewrite_checksum_field(tuple->protocol);
 	/* A later fragment has no checksum, and its ports are 0 before and after. */
-	to.pseudo_header = tuple->protocol != PROTOCOL_ICMP && tuple->protocol != PROTOCOL_SCTP &&
+	to.pseudo_header = rewrite_checksum_covers_addresses(tuple->protocol) &&
 			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
 	if (packet_protocol_is_udp(tuple->protocol))
 		to.flags = BPF_F_MARK_MANGLED_0; /* 0, "none", stays 0, and none becomes 0 */
@@ -366,7 +372,7 @@ INLINE long rewrite_quoted_packet(const struct rewrite *to, const struct transla
 					      translation->address);
 	long error = rewrite_quoted_address(to, in, translation->address, difference);
 
-	if (error)
+	if (error || packet_protocol_is_portless(tuple->protocol))
 		return error;
 	if (packet_protocol_has_ports(tuple->protocol))
 		error = rewrite_quoted_word(to, l4_offset, old, new, sizeof(new));
@@ -377,8 +383,8 @@ INLINE long rewrite_quoted_packet(const struct rewrite *to, const struct transla
 		return error;
 	if (tuple->protocol == PROTOCOL_SCTP)
 		return rewrite_quoted_sctp_checksum(to, checksum, old ^ new);
-	if (tuple->protocol == PROTOCOL_ICMP)
-		difference = 0; /* its checksum covers no addresses */
+	if (!rewrite_checksum_covers_addresses(tuple->protocol))
+		difference = 0;
 	difference += (__u64)(__u32)~old + new;
 	return rewrite_quoted_checksum(to, checksum, difference,
 				       packet_protocol_is_udp(tuple->protocol));

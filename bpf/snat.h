@@ -4,14 +4,16 @@
  * with hairpin or masqAll, those of a mapping's clients.
  *
  * A port is free if its alias could be inserted with NOEXIST, it is not published, and no socket of
- * the host would get the replies. The default set avoids the host's ephemeral ports, because a host
- * socket that chooses a port later does not ask us. Towards one port of one server, the last
- * sixteenth is reserved for containers with few ports: the others may only take ports from
- * connections that are closed, dead or unanswered. After a failure, which is remembered for a
- * second, the next attempt tries other ports.
+ * the host would get the replies. A protocol without ports has one external tuple for each server,
+ * which the host (host_tunnel.h) or one container has. The default set avoids the host's ephemeral
+ * ports, because a host socket that chooses a port later does not ask us. Towards one port of one
+ * server, the last sixteenth is reserved for containers with few ports: the others may only take
+ * ports from connections that are closed, dead or unanswered. After a failure, which is remembered
+ * for a second, the next attempt tries other ports.
  */
 #pragma once
 
+#include "host_tunnel.h"
 #include "offload_decide.h"
 #include "port_choice.h"
 #include "portmap.h"
@@ -26,7 +28,8 @@ enum take {
 	TAKE_IDLE,       /* or that of a connection idle for hours */
 	TAKE_SPARE,      /* or that of a closed or unanswered connection */
 	TAKE_SPARE_ONLY, /* the latter only */
-	TAKE_FOR_HOST,   /* or that of any masqueraded connection that is not assured */
+	TAKE_FOR_HOST, /* or that of any masqueraded connection that is not assured or has no ports
+			*/
 };
 
 /* Returns whether a live connection gives up its external port; an assured one not to the host
@@ -43,12 +46,14 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 		return true;
 	if (take == TAKE_IDLE)
 		return false;
-	if (take == TAKE_FOR_HOST && !(state & STATE_ASSURED))
+	if (take == TAKE_FOR_HOST &&
+	    (!(state & STATE_ASSURED) || packet_protocol_is_portless(key->protocol)))
 		return true;
 	if (key->protocol == PROTOCOL_TCP)
 		return state_is_closed(state) && idle > CLOSED_SECONDS;
-	return packet_protocol_is_udp(key->protocol) && !(state & STATE_REPLIED) &&
-	       idle > ONE_WAY_SECONDS;
+	return (packet_protocol_is_udp(key->protocol) ||
+		packet_protocol_is_portless(key->protocol)) &&
+	       !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
 }
 
 /* Takes the draft's external tuple from the connection that has it. */
@@ -204,7 +209,11 @@ GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packe
 	struct port_shares shares;
 	bool found = false;
 
-	if (!packet || !draft_order_ports(packet))
+	if (!packet)
+		return false;
+	if (packet_protocol_is_portless(packet->tuple.protocol))
+		return !tunnel_is_of_host(&scratch->draft.external) && draft_take_tuple(TAKE_SPARE);
+	if (!draft_order_ports(packet))
 		return false;
 	set = port_set_of(&scratch->draft.alias.owner);
 	for (int i = 0; i < PORT_ROUNDS && !found; i++)

@@ -54,7 +54,8 @@
 #define POLICY_ADDRESSES 8
 #define HELD_SIZE 1584
 
-/* IANA numbers of the protocols that are translated. */
+/* IANA numbers of the protocols whose headers are translated. Of any other one that has no ports,
+ * as GRE and ESP, only the addresses are. */
 enum protocol {
 	PROTOCOL_ICMP = 1,
 	PROTOCOL_TCP = 6,

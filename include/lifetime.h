@@ -20,9 +20,10 @@
 /* For UDP-Lite too, as netfilter has it. For SCTP too: it retransmits after at most 60 s (RFC 9260
  * 16, RTO.Max), and two heartbeats of an idle association, one every 30 s plus a retransmission
  * time-out (8.3), may be lost. */
-#define TIMEOUT_UDP_NEW 120 /* RFC 4787 REQ-5: at least 2 min */
-#define TIMEOUT_UDP 300     /* RFC 4787 REQ-5: 5 min or more is recommended */
-#define TIMEOUT_ICMP 60     /* RFC 5508 REQ-1: at least 60 s */
+#define TIMEOUT_UDP_NEW 120  /* RFC 4787 REQ-5: at least 2 min */
+#define TIMEOUT_UDP 300      /* RFC 4787 REQ-5: 5 min or more is recommended */
+#define TIMEOUT_ICMP 60      /* RFC 5508 REQ-1: at least 60 s */
+#define TIMEOUT_PORTLESS 600 /* netfilter's, of protocols that it knows nothing about */
 
 #define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 #define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
@@ -44,7 +45,8 @@ static inline __attribute__((always_inline)) __u32 connection_timeout(enum proto
 	}
 	if (protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP || protocol == PROTOCOL_UDPLITE)
 		return state & STATE_ASSURED ? TIMEOUT_UDP : TIMEOUT_UDP_NEW;
-	return TIMEOUT_ICMP;
+	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6 ? TIMEOUT_ICMP
+									: TIMEOUT_PORTLESS;
 }
 
 /* `now` and `last_seen` are CLOCK_MONOTONIC, seconds. Another CPU's clock may be a tick ahead,

@@ -29,11 +29,14 @@ static uint8_t random_flags(void)
 
 static uint8_t random_protocol(bool v4)
 {
+	static const uint8_t portless[] = {IPPROTO_GRE, IPPROTO_ESP, IPPROTO_IPIP};
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP,  IPPROTO_TCP,    IPPROTO_UDP,
 					    IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_UDPLITE};
 
 	if (random_one_in(40))
 		return (uint8_t)random_number();
+	if (random_one_in(8))
+		return RANDOM_OF(portless);
 	if (random_one_in(5))
 		return v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
 	return RANDOM_OF(protocols);

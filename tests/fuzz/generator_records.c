@@ -135,6 +135,19 @@ static void tidy_echo(struct world_connection *record)
 	}
 }
 
+/* Only masqueraded and direct connections may be without ports. */
+static bool tidy_portless(struct world_connection *record)
+{
+	struct connection_key *key = &record->key;
+	struct connection *value = &record->value;
+
+	if (!wire_is_portless(key->protocol))
+		return true;
+	key->inside_port = key->outside_port = 0;
+	value->external_port = value->peer_port = 0;
+	return value->kind == FLOW_MASQUERADE || value->kind == FLOW_DIRECT;
+}
+
 /* Numbers close to those of packets (craft.c) */
 static uint32_t random_sequence(void)
 {
@@ -297,8 +310,8 @@ static void make_record(struct world *world)
 	static void (*const kinds[])(struct world *, struct world_connection *,
 				     bool) = {make_mapped,      make_mapped, make_masqueraded,
 					      make_masqueraded, make_direct, make_host};
-	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP,
-					    IPPROTO_SCTP};
+	static const uint8_t protocols[] = {IPPROTO_TCP,  IPPROTO_TCP,  IPPROTO_UDP,
+					    IPPROTO_ICMP, IPPROTO_SCTP, IPPROTO_GRE};
 	struct world_connection record = {0};
 	bool v4 = random_below(2);
 
@@ -315,6 +328,8 @@ static void make_record(struct world *world)
 	else
 		RANDOM_OF(kinds)(world, &record, v4);
 	tidy_echo(&record);
+	if (!tidy_portless(&record))
+		return;
 	make_state(world, &record);
 	record.value.id = record.value.owner.generation << 16 | 2 | (random_number() & 0xffff);
 	record.value.place = find_free(world, record.value.state & STATE_ASSURED);

@@ -35,6 +35,7 @@ struct machine {
 	void *usage;
 	void *client_shares;
 	void *port_shares;
+	void *tunnel_notes;
 	void *noticed;
 	void *slots;
 	void *meta;
@@ -71,6 +72,7 @@ static void *map_array(struct bpf_map *map)
 	X(usage) \
 	X(client_shares) \
 	X(port_shares) \
+	X(tunnel_notes) \
 	X(noticed) \
 	X(slots) \
 	X(meta) \
@@ -258,6 +260,7 @@ static void write_counts(const struct world *world)
 
 	memset(machine->client_shares, 0, SHARES * sizeof(uint64_t));
 	memset(machine->port_shares, 0, SHARES * sizeof(struct port_share));
+	memset(machine->tunnel_notes, 0, TUNNEL_PLACES * sizeof(struct tunnel_note));
 	for (int i = 0; i < world->connection_count; i++) {
 		const struct world_connection *record = &world->connections[i];
 
@@ -383,6 +386,17 @@ uint32_t machine_client_share(uint32_t place)
 const struct port_share *machine_port_share(uint32_t place)
 {
 	return AT(machine->port_shares, struct port_share, place);
+}
+
+bool machine_has_tunnel(uint64_t seed, const struct connection_key *external)
+{
+	uint64_t whose = tunnel_hash(seed, external);
+	const struct tunnel_note *note =
+		AT(machine->tunnel_notes, struct tunnel_note, whose % TUNNEL_PLACES);
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return note->hash == whose && note->seen && now.tv_sec - (time_t)note->seen <= 600;
 }
 
 void machine_counts(struct counters *counts)

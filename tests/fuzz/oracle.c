@@ -518,6 +518,25 @@ static bool must_be_remembered(const struct question *question)
 	       world_mapping(question->world, tuple->protocol, tuple->source, port);
 }
 
+/* The host takes the packets of a protocol without ports from a container. */
+static void displace(struct question *question, const struct connection_key *external)
+{
+	const struct world *world = question->world;
+	const struct world_alias *alias = record_alias(world, external);
+	const struct world_connection *holder;
+	struct connection_key key = *external;
+
+	if (!alias || !world_noticed_external(world, external->inside, 0))
+		return;
+	memcpy(key.inside, alias->value.inside, 16);
+	key.inside_port = alias->value.inside_port;
+	key.outside_port = alias->value.outside_port;
+	holder = record_at(world, &key);
+	if (holder && holder->value.id == alias->value.id &&
+	    (!record_lives(world, holder) || holder->value.kind == FLOW_MASQUERADE))
+		end_record(question, holder);
+}
+
 /* The host's own packet is not changed, unless its connection has got another port. It is
  * remembered, so that its answer is not taken for a request or for an answer to a container. */
 static void ask_host(struct question *question)
@@ -534,9 +553,13 @@ static void ask_host(struct question *question)
 		answer(question, ANSWER_PASS, "a direct client's, fragmented again");
 		return;
 	}
+	record_key_of(&expected->tuple, OUTWARDS, &key);
+	if (wire_is_portless(key.protocol)) {
+		displace(question, &key);
+		return;
+	}
 	if (!must_be_remembered(question))
 		return;
-	record_key_of(&expected->tuple, OUTWARDS, &key);
 	record = record_live(question->world, &key);
 	if (!record || use(question, record, OUTWARDS, 0) == USED_ENDED)
 		begin_hosts(question, FLOW_HOST);
@@ -564,6 +587,8 @@ static void ask_foreign(struct question *question)
 
 	answer(question, ANSWER_PASS, "another NAT's");
 	oracle_tuple(&question->visit->wire, DIRECTION_OUT, &question->expected->tuple);
+	if (wire_is_portless(question->expected->tuple.protocol))
+		return;
 	record_key_of(&question->expected->tuple, OUTWARDS, &key);
 	record = record_live(question->world, &key);
 	if (!record)

@@ -151,6 +151,10 @@ static void begin_inwards(struct question *question, const char *because)
 		take_draft(question, INWARDS, because);
 		return;
 	}
+	if ((to_itself || is_taken(question, key)) && wire_is_portless(key->protocol)) {
+		answer(question, ANSWER_DROP, "another connection has its tuple");
+		return;
+	}
 	if ((to_itself || is_taken(question, key)) && is_external_taken(question, &holder)) {
 		expected->takes_place = true; /* and gives it back */
 		answer(question, ANSWER_DROP, "another connection has its alias");
@@ -249,6 +253,8 @@ bool oracle_port_in_set(const struct world *world, const struct expectation *exp
 {
 	const struct port_range *ranges = port_ranges(world, expected);
 
+	if (wire_is_portless(expected->tuple.protocol))
+		return port == 0;
 	/* An echo request with 0 would look like a reply. */
 	if (!wire_has_ports(expected->tuple.protocol))
 		return port != 0;
@@ -352,6 +358,18 @@ static bool none_left(const struct question *question)
 		       ->none_left == question->world->now;
 }
 
+/* Whether the host, or one that is not done with it, has the only external tuple of a protocol
+ * without ports. */
+static bool is_tunnel_taken(const struct question *question)
+{
+	const struct expectation *expected = question->expected;
+	struct connection_key external;
+
+	external_key(&expected->begun.key, &expected->begun.value, &external);
+	return machine_has_tunnel(question->world->port_seed, &external) ||
+	       !oracle_port_free(question->world, expected, 0);
+}
+
 /* outward: begun by a container, else one towards it. */
 void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward)
 {
@@ -370,6 +388,13 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 	} else if (!choose_source(question, &endpoint->owner, outward,
 				  begun->value.external_address)) {
 		answer(question, ANSWER_DROP, "no address to leave with");
+	} else if (wire_is_portless(expected->tuple.protocol)) {
+		expected->frees_ports = true;
+		take_draft(question, OUTWARDS, "masqueraded, without ports");
+		if (is_tunnel_taken(question))
+			answer(question, ANSWER_DROP, "the packets would be another one's");
+		else
+			begin(question);
 	} else if (none_left(question)) {
 		answer(question, ANSWER_DROP, "no port to leave with, in this second");
 	} else if (own_port_free(world, expected)) {

@@ -57,7 +57,7 @@ static void follow_in(const struct edit *edit, const struct wire_header *header,
 	if (address && edit->wire->ipv4 && offset != network)
 		follow(edit, network, false, old, new);
 	if (edit->wire->kind == WIRE_FRAGMENT || header->protocol == IPPROTO_SCTP ||
-	    (address && header->protocol == IPPROTO_ICMP))
+	    wire_is_portless(header->protocol) || (address && header->protocol == IPPROTO_ICMP))
 		return;
 	if (address && offset == network && edit->wire->ipv4)
 		return;
@@ -130,6 +130,8 @@ static void edit_ports(const struct edit *edit, const struct wire_header *header
 {
 	uint8_t before[4];
 
+	if (wire_is_portless(header->protocol))
+		return;
 	memcpy(before, edit->frame->bytes + header->transport, sizeof(before));
 	if (!wire_has_ports(header->protocol)) {
 		edit_word(edit, header->transport + 4, header->echo_reply ? destination : source);

@@ -180,7 +180,8 @@ static bool is_long_idle(const struct world *world, const struct world_connectio
 	       record_idle(world, &record->value) > record_spared(record);
 }
 
-/* TCP that has been closed for 10 s, or UDP without an answer for 30 s. */
+/* TCP that has been closed for 10 s, or UDP or a protocol without ports without an answer for 30 s.
+ */
 bool can_do_without(const struct world *world, const struct world_connection *record)
 {
 	uint32_t idle = record_idle(world, &record->value), state = record->value.state;
@@ -191,7 +192,8 @@ bool can_do_without(const struct world *world, const struct world_connection *re
 		return true;
 	if (record->key.protocol == PROTOCOL_TCP)
 		return record_is_closed(state) && idle > 10;
-	return wire_is_udp(record->key.protocol) && !(state & STATE_REPLIED) && idle > 30;
+	return (wire_is_udp(record->key.protocol) || wire_is_portless(record->key.protocol)) &&
+	       !(state & STATE_REPLIED) && idle > 30;
 }
 
 bool oracle_may_end(const struct world *world, const struct expectation *expected,

@@ -69,8 +69,11 @@ uint32_t record_longest_idle(enum protocol protocol, uint32_t state)
 	case PROTOCOL_UDPLITE:
 	case PROTOCOL_SCTP:
 		return assured ? 300 : 120;
-	default:
+	case PROTOCOL_ICMP:
+	case PROTOCOL_ICMPV6:
 		return 60;
+	default:
+		return 600;
 	}
 }
 
@@ -138,7 +141,7 @@ static const struct world_connection *find_by_alias(const struct world *world,
 
 	record_key_of(tuple, INWARDS, &key);
 	alias = record_alias(world, &key);
-	if (!alias || (wire_has_ports(key.protocol) &&
+	if (!alias || (key.protocol != PROTOCOL_ICMP && key.protocol != PROTOCOL_ICMPV6 &&
 		       !world_noticed_external(world, key.inside, key.inside_port)))
 		return NULL;
 	memcpy(key.inside, alias->value.inside, 16);

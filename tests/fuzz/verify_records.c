@@ -217,7 +217,7 @@ static bool leads_somewhere(const struct world *world, const struct world_alias 
 	if (record->value.kind == FLOW_MASQUERADE)
 		owner = record->value.owner;
 	return same_key(&external, &alias->key) && same_owner(&owner, &alias->value.owner) &&
-	       (!wire_has_ports(alias->key.protocol) ||
+	       (alias->key.protocol == PROTOCOL_ICMP || alias->key.protocol == PROTOCOL_ICMPV6 ||
 		world_noticed_external(world, alias->key.inside, alias->key.inside_port));
 }
 

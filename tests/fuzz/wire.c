@@ -174,6 +174,24 @@ bool wire_has_ports(uint8_t protocol)
 	return protocol == IPPROTO_TCP || wire_is_udp(protocol) || protocol == IPPROTO_SCTP;
 }
 
+bool wire_is_portless(uint8_t protocol)
+{
+	static const uint8_t others[] = {IPPROTO_HOPOPTS,
+					 IPPROTO_DCCP,
+					 IPPROTO_ROUTING,
+					 IPPROTO_FRAGMENT,
+					 IPPROTO_AH,
+					 IPPROTO_NONE,
+					 IPPROTO_DSTOPTS,
+					 IPPROTO_MH,
+					 139,
+					 140,
+					 IPPROTO_ICMP,
+					 IPPROTO_ICMPV6};
+
+	return !wire_has_ports(protocol) && !memchr(others, protocol, sizeof(others));
+}
+
 /* Ports of a header of eight bytes; for an echo the identifier is the port of the requester. */
 static bool read_ports(const struct frame *frame, const struct wire *wire,
 		       struct wire_header *header)
@@ -186,7 +204,7 @@ static bool read_ports(const struct frame *frame, const struct wire *wire,
 		return true;
 	}
 	if (!is_icmp(wire, header->protocol))
-		return false;
+		return wire_is_portless(header->protocol);
 	header->echo_reply = is_echo_reply(wire, type);
 	if (header->echo_reply)
 		header->destination_port = wire_read16(frame, header->transport + 4);
@@ -223,6 +241,8 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 	const uint8_t *transport = frame->bytes + outer->transport;
 	size_t room = wire->end - outer->transport;
 
+	if (wire_is_portless(outer->protocol))
+		return WIRE_FLOW;
 	if (outer->transport + 8 > wire->end)
 		return WIRE_OPAQUE;
 	if (outer->protocol == IPPROTO_TCP) {
@@ -261,7 +281,8 @@ static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire
 {
 	uint8_t first = fragment->next;
 
-	if (!wire_has_ports(first) && !is_icmp(wire, first) && (wire->ipv4 || !is_extension(first)))
+	if (!wire_has_ports(first) && !wire_is_portless(first) && !is_icmp(wire, first) &&
+	    (wire->ipv4 || !is_extension(first)))
 		return WIRE_OPAQUE;
 	if (offset && first == IPPROTO_TCP && offset == 8)
 		return WIRE_OPAQUE;
@@ -416,7 +437,8 @@ bool wire_network_checksum_right(const struct frame *frame, const struct wire *w
 
 bool wire_transport_checksum_right(const struct frame *frame, const struct wire *wire)
 {
-	if (wire->first_fragment || has_no_checksum(frame, wire))
+	if (wire->first_fragment || wire_is_portless(wire->outer.protocol) ||
+	    has_no_checksum(frame, wire))
 		return true;
 	if (wire->outer.protocol == IPPROTO_SCTP)
 		return sctp_checksum(frame, wire) ==
@@ -435,7 +457,7 @@ void wire_write_checksums(struct frame *frame, const struct wire *wire)
 		wire_write16(frame, outer->network + 10, 0);
 		wire_write16(frame, outer->network + 10, (uint16_t)~network_sum(frame, wire));
 	}
-	if (wire->kind < WIRE_FLOW)
+	if (wire->kind < WIRE_FLOW || wire_is_portless(outer->protocol))
 		return;
 	if (outer->protocol == IPPROTO_SCTP) {
 		crc = sctp_checksum(frame, wire);

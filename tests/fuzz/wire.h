@@ -66,6 +66,8 @@ void wire_write16(struct frame *frame, size_t offset, uint16_t value);
 bool wire_is_udp(uint8_t protocol);
 /* These, TCP, SCTP */
 bool wire_has_ports(uint8_t protocol);
+/* Only the addresses are translated: GRE, ESP, ... */
+bool wire_is_portless(uint8_t protocol);
 
 uint32_t wire_read32_little(const struct frame *frame, size_t offset);
 

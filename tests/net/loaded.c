@@ -225,7 +225,7 @@ static void empty(int map, const struct map_ids *emptied)
 		end_trace(map);
 	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
 		return; /* what the loader sets */
-	else if (strcmp(info.name, "memos") == 0)
+	else if (info.map_flags & BPF_F_MMAPABLE)
 		empty_mapped(map, &info);
 	else if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)
 		empty_counters(map, &info);

@@ -38,6 +38,10 @@ struct known_flow {
 	V6, protocol, FLOW_MASQUERADE, v6_container_one, 25000, v6_host, port, v6_server, \
 		peer_port, peer_port
 
+#define LEFT_PORTLESS(version, number) \
+	V##version, number, FLOW_MASQUERADE, v##version##_container_one, 0, v##version##_host, 0, \
+		v##version##_server, 0, 0
+
 static const struct known_flow known_flows[] = {
 	{"mapped TCP", MAPPED4(IPPROTO_TCP, 40000)},
 	{"mapped TCP, client's port moved", MAPPED4(IPPROTO_TCP, 50123)},
@@ -61,6 +65,8 @@ static const struct known_flow known_flows[] = {
 	{"masqueraded UDP-Lite over IPv6, port moved", LEFT6(IPPROTO_UDPLITE, 20777, 53)},
 	{"masqueraded ping", LEFT4(IPPROTO_ICMP, 25000, 0)},
 	{"masqueraded ping, identifier moved", LEFT4(IPPROTO_ICMP, 777, 0)},
+	{"masqueraded GRE", LEFT_PORTLESS(4, 47)},
+	{"masqueraded ESP over IPv6", LEFT_PORTLESS(6, 50)},
 	{"masqueraded TCP over IPv6", LEFT6(IPPROTO_TCP, 25000, 443)},
 	{"masqueraded TCP over IPv6, port moved", LEFT6(IPPROTO_TCP, 20777, 443)},
 	{"masqueraded UDP over IPv6", LEFT6(IPPROTO_UDP, 25000, 53)},
@@ -186,7 +192,8 @@ static bool form_applies(const struct known_flow *flow, const struct form *form)
 	 * was to compute it. */
 	if (form->without_checksum)
 		return flow->protocol == IPPROTO_UDP || flow->protocol == IPPROTO_SCTP;
-	return true;
+	/* Of a protocol without ports eight bytes must be quoted, too. */
+	return flow->container_port || form->payload >= 8;
 }
 
 struct passage {

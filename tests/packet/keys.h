@@ -83,3 +83,23 @@ static inline uint32_t port_place(uint64_t seed, const struct connection_key *ex
 	hash = place_mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
 	return (uint32_t)((owner->slot ? place_mix_owner(hash, owner) : hash) % SHARES);
 }
+
+/* host_tunnel.h */
+#define TUNNEL_PLACES 4096
+
+struct tunnel_note {
+	uint64_t hash;
+	uint32_t seen;
+	uint32_t refused;
+};
+
+static inline uint64_t tunnel_hash(uint64_t seed, const struct connection_key *external)
+{
+	uint64_t hash = seed;
+
+	for (int half = 0; half < 2; half++)
+		hash = place_mix(hash, address_half(external->inside, half));
+	for (int half = 0; half < 2; half++)
+		hash = place_mix(hash, address_half(external->outside, half));
+	return place_mix(hash, external->protocol);
+}

@@ -16,6 +16,7 @@ int main(void)
 	fixture_load();
 	mapping_rows();
 	masquerade_rows();
+	portless_rows();
 	policy_rows();
 	direct_rows();
 	host_rows();

@@ -53,7 +53,7 @@ static const struct row rows[] = {
 	{.says = "[i04] a packet that cannot be translated does not leave there either",
 	 .given = containers_with_odd_addresses,
 	 AT(TO_UPLINK_RAW, UPLINK),
-	 .in = {.protocol = 47, .from = v4_inside, .to = v4_server, .payload = 40},
+	 .in = {.protocol = 33, .from = v4_inside, .to = v4_server, .payload = 40},
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i01] without a link header: a port that is not mapped",
 	 .given = containers_with_odd_addresses,

@@ -40,7 +40,8 @@ struct client_share {
 	X(struct share, shares) \
 	X(struct usage, usage) \
 	X(struct client_share, client_shares) \
-	X(struct port_share, port_shares)
+	X(struct port_share, port_shares) \
+	X(struct tunnel_note, tunnel_notes)
 #define BITS(X) \
 	X(struct noticed, noticed) \
 	X(__u64, published_ports) \

@@ -209,6 +209,7 @@ int row_finish(void);
 /* The files of rows */
 void mapping_rows(void);
 void masquerade_rows(void);
+void portless_rows(void);
 void policy_rows(void);
 void direct_rows(void);
 void host_rows(void);

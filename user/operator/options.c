@@ -19,9 +19,9 @@ static int set_protocol(void *into, const char *value, struct cni_error *err)
 	struct options *options = into;
 
 	options->protocol = protocol_parse(value);
-	return options->protocol
-		       ? 0
-		       : refuse(err, "protocol", value, "tcp, udp, udplite, sctp, icmp or icmpv6");
+	return options->protocol ? 0
+				 : refuse(err, "protocol", value,
+					  "tcp, udp, udplite, sctp, icmp, icmpv6, gre or esp");
 }
 
 bool options_parse_port(const char *text, struct port_option *port)

@@ -31,8 +31,9 @@ static const struct {
 	enum protocol protocol;
 	const char *word;
 } protocols[] = {
-	{PROTOCOL_TCP, "tcp"},   {PROTOCOL_UDP, "udp"},       {PROTOCOL_SCTP, "sctp"},
-	{PROTOCOL_ICMP, "icmp"}, {PROTOCOL_ICMPV6, "icmpv6"}, {PROTOCOL_UDPLITE, "udplite"},
+	{PROTOCOL_TCP, "tcp"},      {PROTOCOL_UDP, "udp"},       {PROTOCOL_SCTP, "sctp"},
+	{PROTOCOL_ICMP, "icmp"},    {PROTOCOL_ICMPV6, "icmpv6"}, {PROTOCOL_UDPLITE, "udplite"},
+	{(enum protocol)47, "gre"}, {(enum protocol)50, "esp"},
 };
 
 #define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * host_tunnel.h - which peers the host itself exchanges GRE, ESP, IP in IP and other protocols
+ * without ports with.
+ *
+ * Such a packet says only which two addresses it belongs to, so of one peer and protocol the host
+ * or one container can have the packets. No socket shows that the host uses them: a tunnel device
+ * has none, and may only receive (a mirror port's ERSPAN). So both directions of what is the host's
+ * are noted here, and a container does not begin what the host has. Where the host answers with an
+ * ICMP error, it has no use for what the peer sends: the peer of a container that is restarting.
+ *
+ * Peers share places, and the key of the hash is secret: outsiders cannot choose whose note theirs
+ * replaces. A tunnel that lost its note has it back with its next packet.
+ */
+#pragma once
+
+#include "connection.h"
+
+#define TUNNEL_PLACES 4096 /* a power of two */
+#define TUNNEL_REFUSED_SECONDS 60
+
+struct tunnel_note {
+	__u64 hash; /* whose note it is; 0: nobody's */
+	/* CLOCK_MONOTONIC, seconds; 0: never */
+	__u32 seen;
+	__u32 refused; /* by an error of the host */
+};
+
+MAP_OF(tunnel_notes, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct tunnel_note, TUNNEL_PLACES);
+
+/* Returns the place of a packet's note, and whose it should be. key: inside: the host's address. */
+INLINE struct tunnel_note *tunnel_place(const struct connection_key *key, __u64 *whose)
+{
+	__u64 hash = SINGLE(meta)->port_seed;
+	__u32 place;
+
+	hash = hash_mix(hash, address_halves(key->inside)[0]);
+	hash = hash_mix(hash, address_halves(key->inside)[1]);
+	hash = hash_mix(hash, address_halves(key->outside)[0]);
+	hash = hash_mix(hash, address_halves(key->outside)[1]);
+	hash = hash_mix(hash, key->protocol);
+	*whose = hash;
+	place = hash % TUNNEL_PLACES;
+	return bpf_map_lookup_elem(&tunnel_notes, &place);
+}
+
+/* Returns the note of a packet without ports, of the host's or of an error about one. */
+INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way way)
+{
+	struct connection_key key;
+	struct tunnel_note *note;
+	__u64 whose;
+
+	connection_key_of(&packet->tuple, way, &key);
+	note = tunnel_place(&key, &whose);
+	if (note && note->hash != whose) {
+		note->hash = whose;
+		note->seen = note->refused = 0;
+	}
+	return note;
+}
+
+/* Notes a packet that the host sends, or gives its address. */
+GLOBAL_FUNCTION int tunnel_send(const struct packet *packet)
+{
+	struct tunnel_note *note = packet ? tunnel_note_of(packet, OUTWARDS) : NULL;
+
+	if (note && note->seen != clock_second())
+		note->seen = clock_second();
+	return 0;
+}
+
+/* Notes a packet that may be for the host. */
+GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet)
+{
+	struct tunnel_note *note = packet ? tunnel_note_of(packet, INWARDS) : NULL;
+	__u32 now = clock_second();
+
+	if (note && note->seen != now &&
+	    (!note->refused || idle_seconds(now, note->refused) > TUNNEL_REFUSED_SECONDS))
+		note->seen = now;
+	return 0;
+}
+
+/* The host sends an error about such a packet. */
+GLOBAL_FUNCTION int tunnel_refuse(const struct packet *error)
+{
+	struct tunnel_note *note = error ? tunnel_note_of(error, OUTWARDS) : NULL;
+
+	if (!note)
+		return 0;
+	note->seen = 0;
+	note->refused = clock_second();
+	return 0;
+}
+
+/* Returns whether the packets with this external tuple have been the host's lately. */
+INLINE bool tunnel_is_of_host(const struct connection_key *external)
+{
+	const struct tunnel_note *note;
+	__u64 whose;
+
+	note = tunnel_place(external, &whose);
+	return note && note->hash == whose && note->seen &&
+	       idle_seconds(clock_second(), note->seen) <= TIMEOUT_PORTLESS;
+}

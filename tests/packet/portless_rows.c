@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* portless_rows.c - protocols of which only the addresses are translated: GRE, ESP, IP in IP, ...
+ */
+#include "row.h"
+
+#define IP_IN_IP 4
+#define DCCP 33
+#define GRE 47
+#define ESP 50
+#define AH 51
+
+#define PORTLESS(number, source, destination, ...) \
+	{ \
+		.protocol = number, .from = source, .to = destination, .payload = 40, \
+		##__VA_ARGS__ \
+	}
+#define HELD_BY_TWO(stage_, ...) \
+	MASQUERADED(stage_, GRE, v4_container_two, 0, v4_server, 0, v4_host, 0, .owner = TWO, \
+		    ##__VA_ARGS__)
+#define TUNNEL_ERROR4(source, destination, inside) \
+	ERROR4(3, 4, source, destination, PORTLESS(GRE, inside, v4_server), .icmp_rest = 1280)
+
+static const struct row masquerade_row_list[] = {
+	{.says = "[i04] GRE of a masqueraded container",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_server)),
+	 .counts = {"flow_masquerade"}},
+	{.then = "its answer",
+	 ARRIVES(PORTLESS(GRE, v4_server, v4_host)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_server, v4_container_one))},
+	{.then = "the third packet assures it",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 .out = PORTLESS(GRE, v4_host, v4_server),
+	 .flows = {THIS_MASQUERADED(ANSWERED)}},
+	{.then = "a router's error about it: the path's MTU",
+	 ARRIVES(TUNNEL_ERROR4(v4_elsewhere, v4_host, v4_host)),
+	 .out = TUNNEL_ERROR4(v4_elsewhere, v4_container_one, v4_container_one),
+	 .flows = {MASQUERADED(ANSWERED, GRE, v4_container_one, 0, v4_server, 0, v4_host, 0)}},
+	{.then = "[i10] of another container to the same server: its packets could not be told",
+	 LEAVES(PORTLESS(GRE, v4_container_two, v4_server)),
+	 DROPPED_AS("drop_no_tuple")},
+	{.then = "its ESP is another flow",
+	 .flows_unchecked = true,
+	 LEAVES(PORTLESS(ESP, v4_container_two, v4_server)),
+	 .out = PORTLESS(ESP, v4_host, v4_server)},
+	{.says = "ESP over IPv6, with extension headers",
+	 LEAVES(PORTLESS(ESP, v6_container_one, v6_server, .extensions = "hd")),
+	 MASQUERADED_AS(PORTLESS(ESP, v6_host, v6_server, .extensions = "hd")),
+	 .counts = {"flow_masquerade"}},
+	{.then = "its answer over IPv6",
+	 ARRIVES(PORTLESS(ESP, v6_server, v6_host)),
+	 MASQUERADED_AS(PORTLESS(ESP, v6_server, v6_container_one))},
+	{.says = "the first fragment of IP in IP",
+	 LEAVES(PORTLESS(IP_IN_IP, v4_container_one, v4_server, .fragment = FIRST_FRAGMENT)),
+	 MASQUERADED_AS(PORTLESS(IP_IN_IP, v4_host, v4_server, .fragment = FIRST_FRAGMENT))},
+	{.then = "its later one",
+	 LEAVES(PORTLESS(IP_IN_IP, v4_container_one, v4_server, .fragment = LATER_FRAGMENT)),
+	 .out = PORTLESS(IP_IN_IP, v4_host, v4_server, .fragment = LATER_FRAGMENT)},
+	{.then = "the answer's first fragment",
+	 ARRIVES(PORTLESS(IP_IN_IP, v4_server, v4_host, .fragment = FIRST_FRAGMENT)),
+	 MASQUERADED_AS(
+		 PORTLESS(IP_IN_IP, v4_server, v4_container_one, .fragment = FIRST_FRAGMENT))},
+	{.then = "and its later one",
+	 ARRIVES(PORTLESS(IP_IN_IP, v4_server, v4_host, .fragment = LATER_FRAGMENT)),
+	 .out = PORTLESS(IP_IN_IP, v4_server, v4_container_one, .fragment = LATER_FRAGMENT)},
+	{.says = "an unanswered flow gives way after 30 s",
+	 .holds = {HELD_BY_TWO(NEW, .idle = 40)},
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_server)),
+	 .counts = {"flow_masquerade", "flow_evicted"}},
+	{.says = "but not before",
+	 .holds = {HELD_BY_TWO(NEW, .idle = 20)},
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_no_tuple")},
+	{.says = "nor does an answered one for ten minutes",
+	 .holds = {HELD_BY_TWO(ANSWERED, .idle = 590)},
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_no_tuple")},
+	{.says = "then it is dead",
+	 .holds = {HELD_BY_TWO(ANSWERED, .idle = 610)},
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_server)),
+	 .counts = {"flow_masquerade"}},
+	{.says = "[i04] AH, which no address translation passes",
+	 LEAVES(PORTLESS(AH, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_untranslatable")},
+	{.says = "[i04] DCCP, which has ports",
+	 LEAVES(PORTLESS(DCCP, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_untranslatable")},
+};
+
+static const struct row host_row_list[] = {
+	{.says = "[i08] the host has a tunnel to the server",
+	 .of_the_host = true,
+	 LEAVES(PORTLESS(GRE, v4_host, v4_server)),
+	 .no_flows = true},
+	{.then = "[i08] a container cannot take its answers",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_no_tuple")},
+	{.then = "[i08] they reach the host", ARRIVES(PORTLESS(GRE, v4_server, v4_host))},
+	{.then = "the tunnel of a container to another server does not suffer",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_client)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_client))},
+	{.says = "[i08] the host receives only, IPv6",
+	 ARRIVES(PORTLESS(GRE, v6_server, v6_host)),
+	 .no_flows = true},
+	{.then = "[i08] a container cannot take what it receives",
+	 LEAVES(PORTLESS(GRE, v6_container_one, v6_server)),
+	 DROPPED_AS("drop_no_tuple")},
+	{.says = "the peer of a container that is restarting: nobody has its packets",
+	 ARRIVES(PORTLESS(GRE, v4_server, v4_host)),
+	 .no_flows = true},
+	{.then = "says the host to the peer",
+	 .of_the_host = true,
+	 LEAVES(ERROR4(3, 2, v4_host, v4_server, PORTLESS(GRE, v4_server, v4_host)))},
+	{.then = "which goes on sending", ARRIVES(PORTLESS(GRE, v4_server, v4_host))},
+	{.then = "the new container has the tunnel back",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_server)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_server))},
+	{.says = "[i08] a container was first, and was answered",
+	 .holds = {HELD_BY_TWO(ANSWERED, .idle = 1)},
+	 .of_the_host = true,
+	 LEAVES(PORTLESS(GRE, v4_host, v4_server)),
+	 .no_flows = true,
+	 .counts = {"flow_displaced"}},
+	{.then = "[i08] the answers are the host's from now on",
+	 ARRIVES(PORTLESS(GRE, v4_server, v4_host))},
+	{.says = "[i08] another NAT gave a forwarded packet the uplink's address",
+	 LEAVES(PORTLESS(ESP, v4_host, v4_server)),
+	 .no_flows = true},
+	{.then = "[i08] a container cannot take its answers either",
+	 LEAVES(PORTLESS(ESP, v4_container_one, v4_server)),
+	 DROPPED_AS("drop_no_tuple")},
+};
+
+static const struct row direct_row_list[] = {
+	{.says = "a client's tunnel to a container's own address",
+	 ARRIVES(PORTLESS(GRE, v4_client, v4_container_one)),
+	 .flows = {THIS_UNCONFIRMED}},
+	{.then = "reaches it",
+	 DELIVERED(PORTLESS(GRE, v4_client, v4_container_one)),
+	 .flows = {THIS_DIRECT(NEW)}},
+	{.then = "and what the container answers is not masqueraded",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_client)),
+	 .flows_unchecked = true},
+	{.says = "the container has begun a masqueraded one to the same client",
+	 LEAVES(PORTLESS(GRE, v4_container_one, v4_client)),
+	 MASQUERADED_AS(PORTLESS(GRE, v4_host, v4_client))},
+	{.then = "whose answers could not be told from those to the client's",
+	 ARRIVES(PORTLESS(GRE, v4_client, v4_container_one)),
+	 DROPPED_AS("drop_no_tuple")},
+};
+
+void portless_rows(void)
+{
+	ROWS_RUN(masquerade_row_list);
+	ROWS_RUN(host_row_list);
+	ROWS_RUN(direct_row_list);
+}
