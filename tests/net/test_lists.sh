@@ -34,6 +34,7 @@ test_lists_addresses_and_capability() {
 	expect_no_answer client tcp "$host4" 8080
 	container_del web silent
 	processes_end web
+	ip link delete cni0
 	conflist fixed bridge '.name = "fixed" | .plugins[0].ipam = {"type": "static", "addresses":
 		[{"address": "10.84.0.7/24", "gateway": "10.84.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}'
 	serve_in server 9000
