@@ -70,12 +70,17 @@ GLOBAL_FUNCTION int tunnel_send(const struct packet *packet)
 	return 0;
 }
 
-/* Notes a packet that may be for the host. */
-GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet)
+/* Notes a packet that may be for the host, if it has come by an uplink: a container could forge the
+ * peer of another one. */
+GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet, __u32 ifindex)
 {
-	struct tunnel_note *note = packet ? tunnel_note_of(packet, INWARDS) : NULL;
+	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	struct tunnel_note *note;
 	__u32 now = clock_second();
 
+	if (!packet || !interface || interface->role != ROLE_UPLINK || interface->bridge_ifindex)
+		return 0;
+	note = tunnel_note_of(packet, INWARDS);
 	if (note && note->seen != now &&
 	    (!note->refused || idle_seconds(now, note->refused) > TUNNEL_REFUSED_SECONDS))
 		note->seen = now;

@@ -230,7 +230,7 @@ INLINE int pass_stranger(struct __sk_buff *skb, const struct packet *packet)
 	    bpf_map_lookup_elem(&host_addresses, packet->sender))
 		tc_index_set(skb, TC_INDEX_HOSTS_ADDRESS);
 	if (packet_protocol_is_portless(packet->tuple.protocol) && !packet->error)
-		tunnel_receive(packet);
+		tunnel_receive(packet, skb->ifindex);
 	return TC_ACT_UNSPEC;
 }
 

@@ -125,6 +125,8 @@ INLINE bool packet_protocol_is_icmp(enum protocol protocol)
  * itself or stands where one is expected. */
 INLINE bool packet_protocol_is_portless(enum protocol protocol)
 {
+	if (packet_protocol_has_ports(protocol) || packet_protocol_is_icmp(protocol))
+		return false;
 	switch ((__u8)protocol) {
 	case 0:   /* IPv6: hop-by-hop options */
 	case 33:  /* DCCP */
@@ -138,7 +140,7 @@ INLINE bool packet_protocol_is_portless(enum protocol protocol)
 	case 140:
 		return false;
 	default:
-		return !packet_protocol_has_ports(protocol) && !packet_protocol_is_icmp(protocol);
+		return true;
 	}
 }
 

@@ -41,6 +41,7 @@ test_operator_stats_prometheus() {
 	expect_answer client tcp "$host4" 8080 web
 	by_hand 0 stats --prometheus
 	! grep check_status /run/out || fail "checks that nobody asked for"
+	by_hand_warns 64 '--checks needs --prometheus' stats --checks
 	by_hand 0 stats --prometheus --checks
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
 	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||

@@ -90,10 +90,13 @@ int verb_stats(const struct options *options, char *const *operands, struct cni_
 	cleanup_view struct view view = {.is_quiet = options->prometheus_file};
 	const struct mappings *ports = options->per_port ? &mappings : NULL;
 
+	if (!options->prometheus && (options->per_port || options->checks))
+		return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT, "--%s needs --prometheus",
+				     options->checks ? "checks" : "per-port");
 	if (view_open(&view, err) || (!view.is_empty && mappings_read(&mappings, &view, err)) ||
 	    statistics_read(&statistics, &view, &mappings, err))
 		return -1;
-	if (options->checks && options->prometheus)
+	if (options->checks)
 		doctor_read_statuses(&statistics);
 	if (options->prometheus_file)
 		return prometheus_replace(options->prometheus_file, &statistics, &view, ports, err);
