@@ -144,44 +144,36 @@ static void check_packet(const struct flow_packets *flow, struct packet in, stru
 		row_fail("outwards it skips the stack");
 }
 
-static void too_large_row(void)
+static void set_ends(struct packet *packet, const struct packet *of)
 {
-	struct packet in = mapped4.in, out = mapped4.out;
-
-	row_begin("a datagram larger than the MTU does not use the memo");
-	in.payload = out.payload = 1473;
-	check_packet(&mapped4, in, out);
-	row_end();
+	packet->protocol = of->protocol;
+	packet->from = of->from;
+	packet->from_port = of->from_port;
+	packet->to = of->to;
+	packet->to_port = of->to_port;
 }
 
-static void options_row(void)
+static void packet_rows(void)
 {
-	struct packet in = mapped4.in, out = mapped4.out;
+	static const struct {
+		const char *says;
+		struct packet like; /* mapped4's, but for the addresses */
+	} rows[] = {
+		{"a datagram larger than the MTU does not use the memo", {.payload = 1473}},
+		{"nor one with IP options", {.ipv4_options = 4}},
+		{"nor does one with a damaged IPv4 header", {.damaged_header = true}},
+		{"nor a datagram in fragments", {.fragment = FIRST_FRAGMENT}},
+	};
 
-	row_begin("nor one with IP options");
-	in.ipv4_options = out.ipv4_options = 4;
-	check_packet(&mapped4, in, out);
-	row_end();
-}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct packet in = rows[i].like, out = in;
 
-static void damaged_row(void)
-{
-	struct packet in = mapped4.in, out = mapped4.out;
-
-	row_begin("nor does one with a damaged IPv4 header");
-	in.damaged_header = out.damaged_header = true;
-	check_packet(&mapped4, in, out);
-	row_end();
-}
-
-static void fragment_row(void)
-{
-	struct packet in = mapped4.in, out = mapped4.out;
-
-	row_begin("nor a datagram in fragments");
-	in.fragment = out.fragment = FIRST_FRAGMENT;
-	check_packet(&mapped4, in, out);
-	row_end();
+		row_begin(rows[i].says);
+		set_ends(&in, &mapped4.in);
+		set_ends(&out, &mapped4.out);
+		check_packet(&mapped4, in, out);
+		row_end();
+	}
 }
 
 static void last_hop_row(void)
@@ -370,10 +362,7 @@ void memo_rows(void)
 	memo_row("[i06] nor for the next container in the slot", &mapped4, renew_one, false);
 	memo_row("nor after fastPath is turned off", &mapped4, no_fast_path_any_more, false);
 	memo_row("nor after drop-offload", &mapped4, fixture_drop_offload, false);
-	too_large_row();
-	options_row();
-	damaged_row();
-	fragment_row();
+	packet_rows();
 	last_hop_row();
 	other_container_row();
 	not_to_gateway_row();

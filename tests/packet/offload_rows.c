@@ -315,14 +315,11 @@ static const struct row masquerade_rows_of_paths[] = {
 
 static const struct row rows_of_the_host[] = {
 	{.says = "begun by the host itself: to the stack for good",
-	 .of_the_host = true,
-	 LEAVES(TCP(v6_container_one, 25000, v6_server, 53, SYN)),
-	 .out = TCP(v6_host, 25000, v6_server, 53, SYN),
+	 AS(v6_host, 25000, OF_THE_HOST(LEAVES(TCP(v6_container_one, 25000, v6_server, 53, SYN)))),
 	 .flows = {BEGUN(IPPROTO_TCP, PATH_STACK)}},
 	{.says = "by a fragment that the stack has made again: not decided yet",
-	 .of_the_host = true,
-	 LEAVES(UDP(v6_container_one, 25000, v6_server, 53, FIRST_PIECE)),
-	 .out = UDP(v6_host, 25000, v6_server, 53, FIRST_PIECE),
+	 AS(v6_host, 25000,
+	    OF_THE_HOST(LEAVES(UDP(v6_container_one, 25000, v6_server, 53, FIRST_PIECE)))),
 	 .flows = {BEGUN(IPPROTO_UDP, PATH_UNDECIDED)}},
 };
 

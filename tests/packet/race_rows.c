@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
-#include <linux/pkt_cls.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -53,29 +52,20 @@ static void run_threads(void *(*run)(void *thread))
 
 static void connect_client(int port)
 {
-	const struct packet begin = TCP(v4_client, port, v4_host, 8080, SYN),
-			    answer = TCP(v4_container_one, 80, v4_client, port, SYN | ACK),
-			    go_on = TCP(v4_client, port, v4_host, 8080, ACK);
-
-	row_send(FROM_UPLINK, UPLINK, &begin);
-	row_send(TO_UPLINK, UPLINK, &answer);
-	row_send(FROM_UPLINK, UPLINK, &go_on);
+	ARRIVE(TCP(v4_client, port, v4_host, 8080, SYN));
+	LEAVE(TCP(v4_container_one, 80, v4_client, port, SYN | ACK));
+	ARRIVE(TCP(v4_client, port, v4_host, 8080, ACK));
 }
 
 static void *close_side(void *thread)
 {
 	stay_on((int)(long)thread);
 	for (int i = 0; i < CLOSERS; i++) {
-		const struct packet clients = TCP(v4_client, FIRST_PORT + i, v4_host, 8080,
-						  FIN | ACK),
-				    containers = TCP(v4_container_one, 80, v4_client,
-						     FIRST_PORT + i, FIN | ACK);
-
 		meet(i + 1);
 		if (thread)
-			row_send(TO_UPLINK, UPLINK, &containers);
+			LEAVE(TCP(v4_container_one, 80, v4_client, FIRST_PORT + i, FIN | ACK));
 		else
-			row_send(FROM_UPLINK, UPLINK, &clients);
+			ARRIVE(TCP(v4_client, FIRST_PORT + i, v4_host, 8080, FIN | ACK));
 	}
 	return NULL;
 }

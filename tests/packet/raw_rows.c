@@ -23,19 +23,19 @@ static void containers_with_odd_addresses(void)
 
 static const struct row rows[] = {
 	{.says = "[T19] TCP to a mapped port, without a link header",
-	 .given = containers_with_odd_addresses,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = TCP(v4_peer, 40000, v4_host, 8080, SYN),
-	 MAPPED_AS(TCP(v4_peer, 40000, v4_inside, 80, SYN))},
+	 .out = TCP(v4_peer, 40000, v4_inside, 80, SYN),
+	 .flows = {THIS_MAPPED(NEW)}},
 	{.then = "[T19] its answer gets the host's address",
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = TCP(v4_inside, 80, v4_peer, 40000, SYN | ACK),
 	 .out = TCP(v4_host, 8080, v4_peer, 40000, SYN | ACK)},
 	{.says = "[T19] UDP to a mapped port, IPv6",
-	 .given = containers_with_odd_addresses,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = UDP(v6_peer, 5000, v6_host, 8080),
-	 MAPPED_AS(UDP(v6_peer, 5000, v6_inside, 80))},
+	 .out = UDP(v6_peer, 5000, v6_inside, 80),
+	 .flows = {THIS_MAPPED(NEW)}},
 	{.then = "[T19] its answer",
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = UDP(v6_inside, 80, v6_peer, 5000),
@@ -45,31 +45,26 @@ static const struct row rows[] = {
 	 .in = ERROR6(1, 4, v6_peer, v6_host, UDP(v6_host, 8080, v6_peer, 5000)),
 	 .out = ERROR6(1, 4, v6_peer, v6_inside, UDP(v6_inside, 80, v6_peer, 5000))},
 	{.says = "[T19][i04] a container's datagram gets the uplink's address",
-	 .given = containers_with_odd_addresses,
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = UDP(v4_inside, 25000, v4_server, 53),
 	 .out = UDP(v4_host, 25000, v4_server, 53),
-	 .flows = {MASQUERADED(NEW, IPPROTO_UDP, v4_inside, 25000, v4_server, 53, v4_host, 25000)}},
+	 .flows = {THIS_MASQUERADED(NEW)}},
 	{.says = "[i04] a packet that cannot be translated does not leave there either",
-	 .given = containers_with_odd_addresses,
 	 AT(TO_UPLINK_RAW, UPLINK),
 	 .in = {.protocol = 33, .from = v4_inside, .to = v4_server, .payload = 40},
 	 DROPPED_AS("drop_untranslatable")},
 	{.says = "[i01] without a link header: a port that is not mapped",
-	 .given = containers_with_odd_addresses,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = TCP(v4_peer, 40000, v4_host, 8081, SYN)},
 	{.says = "[i01] without a link header: the mapped port of another machine",
-	 .given = containers_with_odd_addresses,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = TCP(v4_peer, 40000, v4_elsewhere, 8080, SYN)},
 	{.says = "[i13] a header that says IP version 6 where IPv4 is announced",
-	 .given = containers_with_odd_addresses,
 	 AT(FROM_UPLINK_RAW, UPLINK),
 	 .in = TCP(v4_peer_other, 40000, v4_host, 8080, SYN, .ip_version = 6, .payload = 60)},
 };
 
 void raw_rows(void)
 {
-	ROWS_RUN(rows);
+	ROWS_RUN_GIVEN(containers_with_odd_addresses, rows);
 }

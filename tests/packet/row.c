@@ -12,6 +12,7 @@
 
 static int number;
 static int failures;
+static void (*usual_given)(void);
 static int chosen;
 static char complaints[8192];
 static const char *current;
@@ -90,6 +91,16 @@ void row_expect_verdict(int got, int expected, const char *whose)
 {
 	if (got != expected)
 		row_fail("%s: verdict is %d, expected %d", whose, got, expected);
+}
+
+void row_expect_passed(int got, const char *whose)
+{
+	row_expect_verdict(got, TC_ACT_UNSPEC, whose);
+}
+
+void row_expect_dropped(int got, const char *whose)
+{
+	row_expect_verdict(got, TC_ACT_SHOT, whose);
 }
 
 int row_finish(void)
@@ -179,12 +190,27 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 		frame_strip_ethernet(frame);
 }
 
+static struct packet expected_packet(const struct row *row)
+{
+	struct packet packet = row->out.protocol ? row->out : row->in;
+
+	if (row->new_source.address)
+		packet.from = row->new_source.address;
+	if (row->new_source.port)
+		packet.from_port = row->new_source.port;
+	if (row->new_destination.address)
+		packet.to = row->new_destination.address;
+	if (row->new_destination.port)
+		packet.to_port = row->new_destination.port;
+	return packet;
+}
+
 /* If the row expects a port of the program's choice, reads it from the packet. */
 static void learn_choice(const struct row *row, const struct run *run)
 {
 	bool echo = row->in.protocol == IPPROTO_ICMP || row->in.protocol == IPPROTO_ICMPV6;
 
-	if (row->out.from_port != CHOSEN || row->in.from_port == CHOSEN)
+	if (expected_packet(row).from_port != CHOSEN || row->in.from_port == CHOSEN)
 		return;
 	chosen = frame_source_port(&run->got);
 	if (chosen == row->in.from_port)
@@ -213,11 +239,9 @@ static void check_context(const struct row *row)
 static void check_packet(struct run *run)
 {
 	const struct row *row = run->row;
+	const struct packet expected = expected_packet(row);
 
-	if (row->out.protocol)
-		row_build(&run->expected, &row->out, row->hook, row->device);
-	else
-		run->expected = run->in;
+	row_build(&run->expected, &expected, row->hook, row->device);
 	if (row->verdict == DROPPED || frame_equal(&run->expected, &run->got))
 		return;
 	row_fail("the packet differs:");
@@ -292,12 +316,13 @@ static void expect_entry(struct stored_entry *stored, const struct entry *entry)
 }
 
 /* The record of a row's own packet, its addresses and ports as the packet has them before and after
- * the program. The peer is where it goes to, or where it comes from. */
+ * the program. The peer is where it goes to, or where it comes from. A packet that does not leave
+ * goes to a container, whose record it is; but who is masqueraded there is its sender. */
 static struct entry of_this_packet(const struct row *row, const struct entry *entry)
 {
-	const struct packet *in = &row->in, *out = row->out.protocol ? &row->out : in;
-	bool arrives = row->hook == FROM_UPLINK || row->hook == FROM_UPLINK_RAW ||
-		       row->hook == TO_CONTAINER;
+	const struct packet *in = &row->in, expected = expected_packet(row), *out = &expected;
+	bool leaves = row->hook == TO_UPLINK || row->hook == TO_UPLINK_RAW;
+	bool arrives = row->hook == TO_CONTAINER ? entry->kind != FLOW_MASQUERADE : !leaves;
 	bool echo = in->protocol == IPPROTO_ICMP || in->protocol == IPPROTO_ICMPV6;
 	struct entry record = *entry;
 
@@ -322,16 +347,20 @@ static bool is_entry(const struct entry *entry)
 	return entry->inside || entry->of_this_packet;
 }
 
+static void expect_flow(const struct row *row, const struct entry *entry,
+			struct stored_entries *expected)
+{
+	struct entry record = entry->of_this_packet ? of_this_packet(row, entry) : *entry;
+
+	expect_entry(&expected->entries[expected->count++], &record);
+}
+
 static void expect_flows(const struct row *row, struct stored_entries *expected)
 {
-	struct entry record;
-
-	for (int i = 0; i < ROW_ENTRIES && is_entry(&row->flows[i]); i++) {
-		record = row->flows[i];
-		if (record.of_this_packet)
-			record = of_this_packet(row, &record);
-		expect_entry(&expected->entries[expected->count++], &record);
-	}
+	for (int i = 0; i < ROW_ENTRIES && is_entry(&row->flows[i]); i++)
+		expect_flow(row, &row->flows[i], expected);
+	if (is_entry(&row->adds))
+		expect_flow(row, &row->adds, expected);
 }
 
 static bool entry_matches(const struct stored_entry *one, const struct stored_entry *other)
@@ -473,6 +502,8 @@ static void prepare(const struct row *row)
 		fixture_set_fast_path(row->offloads, FAST_PATH_ESTABLISHED);
 	if (row->given)
 		row->given();
+	else if (usual_given && !row->then)
+		usual_given();
 	if (row->after)
 		row->after(row->container);
 }
@@ -535,8 +566,9 @@ static void run_row(const struct row *row)
 		frame_print_difference(&run.expected, &run.got);
 }
 
-void row_run_all(const struct row *rows, size_t count)
+void row_run_all(const struct row *rows, size_t count, void (*given)(void))
 {
+	usual_given = given;
 	for (size_t i = 0; i < count; i++)
 		run_row(&rows[i]);
 }

@@ -13,6 +13,13 @@ enum verdict { PASSES, DROPPED, REDIRECTED };
 #define ROW_HOLDS 2
 #define ROW_COUNTERS 4
 
+/* Of a packet. No address: that of the input; no port: likewise. Of an echo the source's port is
+ * the identifier. */
+struct end {
+	const char *address;
+	int port;
+};
+
 struct row {
 	const char *says;
 	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
@@ -38,11 +45,13 @@ struct row {
 	struct packet in;
 
 	enum verdict verdict;
-	enum flow_path by;     /* if REDIRECTED: how it skips the IP stack */
-	unsigned int priority; /* of IPv4 packets that skip it */
-	struct packet out;     /* none: the input, byte for byte */
+	enum flow_path by;                      /* if REDIRECTED: how it skips the IP stack */
+	unsigned int priority;                  /* of IPv4 packets that skip it */
+	struct packet out;                      /* none: the input, byte for byte, */
+	struct end new_source, new_destination; /* but with these: AS(), TO() */
 	/* All records; if none is given: those that there were before the packet. */
 	struct entry flows[ROW_ENTRIES];
+	struct entry adds; /* one more than there were before */
 	bool flows_unchecked;
 	bool no_flows;                    /* none is left */
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */
@@ -71,9 +80,14 @@ struct row {
 
 /* Dropped, and these counters say so. */
 #define DROPPED_AS(...) .verdict = DROPPED, .counts = {__VA_ARGS__}
-/* The packet that goes on, and that it has begun the only flow. */
-#define MAPPED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MAPPED(NEW)}
-#define MASQUERADED_AS(...) .out = __VA_ARGS__, .flows = {THIS_MASQUERADED(NEW)}
+
+/* The packet, as ARRIVES() and the like say it, goes on with another source or destination. */
+#define AS(address_, port_, ...) __VA_ARGS__, .new_source = {address_, port_}
+#define TO(address_, port_, ...) __VA_ARGS__, .new_destination = {address_, port_}
+#define OF_THE_HOST(...) __VA_ARGS__, .of_the_host = true
+/* And it has begun the only flow. */
+#define MASQUERADED_AS(...) AS(__VA_ARGS__), .flows = {THIS_MASQUERADED(NEW)}
+#define MAPPED_TO(...) TO(__VA_ARGS__), .flows = {THIS_MAPPED(NEW)}
 
 #define TCP(source, source_port, destination, destination_port, flags, ...) \
 	{ \
@@ -174,9 +188,10 @@ struct row {
 #define THIS_OF_HOST(stage_) THIS(stage_, FLOW_HOST, .begun_inside = true)
 #define THIS_FOREIGN(stage_) THIS(stage_, FLOW_FOREIGN, .begun_inside = true)
 
-/* Runs rows in their order, a TAP line each. */
-void row_run_all(const struct row *rows, size_t count);
-#define ROWS_RUN(rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]))
+/* Runs rows in their order, a TAP line each. given: of rows that have none and continue none. */
+void row_run_all(const struct row *rows, size_t count, void (*given)(void));
+#define ROWS_RUN_GIVEN(given, rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]), given)
+#define ROWS_RUN(rows) ROWS_RUN_GIVEN(NULL, rows)
 
 /* Rows that loop over many packets count as one line. */
 void row_begin(const char *says);
@@ -191,6 +206,8 @@ long row_counted(size_t counter);
 
 void row_expect_number(long got, long expected, const char *what);
 void row_expect_verdict(int got, int expected, const char *whose);
+void row_expect_passed(int got, const char *whose);
+void row_expect_dropped(int got, const char *whose);
 
 /* The port that the program chose last for CHOSEN. */
 int row_chosen(void);
@@ -202,6 +219,9 @@ void row_build(struct frame *frame, const struct packet *packet, enum hook hook,
 /* A packet before the row's own: returns TC_ACT_*. */
 int row_send(enum hook hook, enum device device, const struct packet *packet);
 int row_send_of_host(enum hook hook, enum device device, const struct packet *packet);
+/* The same, for a packet that is written out. */
+#define ARRIVE(...) row_send(FROM_UPLINK, UPLINK, &(const struct packet)__VA_ARGS__)
+#define LEAVE(...) row_send(TO_UPLINK, UPLINK, &(const struct packet)__VA_ARGS__)
 
 /* Prints the plan. Returns the number of rows that failed. */
 int row_finish(void);

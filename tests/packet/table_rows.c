@@ -70,9 +70,7 @@ static void put_crowd(enum container owner, int count, struct entry like)
 
 static int send_from(const char *client, int host_port, int port, unsigned int flags)
 {
-	const struct packet packet = TCP(client, port, v4_host, host_port, flags);
-
-	return row_send(FROM_UPLINK, UPLINK, &packet);
+	return ARRIVE(TCP(client, port, v4_host, host_port, flags));
 }
 
 static int send_to(int host_port, int port, unsigned int flags)
@@ -82,10 +80,8 @@ static int send_to(int host_port, int port, unsigned int flags)
 
 static void begin_from(const char *client, int port)
 {
-	const struct packet answer = TCP(v4_container_one, 80, client, port, SYN | ACK);
-
-	row_expect_verdict(send_from(client, 8080, port, SYN), TC_ACT_UNSPEC, "a SYN");
-	row_send(TO_UPLINK, UPLINK, &answer);
+	row_expect_passed(send_from(client, 8080, port, SYN), "a SYN");
+	LEAVE(TCP(v4_container_one, 80, client, port, SYN | ACK));
 }
 
 static int connect_from(const char *client, int port)
@@ -116,15 +112,12 @@ static int connect_to(enum container owner, int port)
 /* A connection that container one begins */
 static int connect_from_one(int port)
 {
-	const struct packet begin = TCP(v4_container_one, port, v4_server, 443, SYN);
-	const struct packet answer = TCP(v4_server, 443, v4_host, port, SYN | ACK);
-	const struct packet go_on = TCP(v4_container_one, port, v4_server, 443, ACK);
-	int verdict = row_send(TO_UPLINK, UPLINK, &begin);
+	int verdict = LEAVE(TCP(v4_container_one, port, v4_server, 443, SYN));
 
 	if (verdict != TC_ACT_UNSPEC)
 		return verdict;
-	row_send(FROM_UPLINK, UPLINK, &answer);
-	return row_send(TO_UPLINK, UPLINK, &go_on);
+	ARRIVE(TCP(v4_server, 443, v4_host, port, SYN | ACK));
+	return LEAVE(TCP(v4_container_one, port, v4_server, 443, ACK));
 }
 
 static int crowd_goes_on(int nth)
@@ -151,8 +144,7 @@ static void hosts_in_full_table(void)
 		.protocol = IPPROTO_UDP, .address = v4_host, .port = 8080});
 	for (int i = 0; i < 3; i++) {
 		row_send_of_host(TO_UPLINK, UPLINK, &ask);
-		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC,
-				   "an answer");
+		row_expect_passed(row_send(FROM_UPLINK, UPLINK, &answer), "an answer");
 	}
 	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
 	row_end_checked();
@@ -165,11 +157,9 @@ static void direct_in_full_table(void)
 
 	row_begin_counting("and packets that are not translated");
 	for (int i = 0; i < 3; i++) {
-		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &ask), TC_ACT_UNSPEC,
-				   "a question");
+		row_expect_passed(row_send(FROM_UPLINK, UPLINK, &ask), "a question");
 		row_send(TO_CONTAINER, BRIDGE, &ask);
-		row_expect_verdict(row_send(TO_UPLINK, UPLINK, &answer), TC_ACT_UNSPEC,
-				   "an answer");
+		row_expect_passed(row_send(TO_UPLINK, UPLINK, &answer), "an answer");
 	}
 	row_expect_number(COUNTED(drop_table_full), 0, "drop_table_full");
 	row_expect_number(COUNTED(flow_masquerade), 0, "flow_masquerade");
@@ -213,13 +203,13 @@ static void full_table(void)
 	fill_table(ESTABLISHED());
 	row_begin_counting(
 		"a full table drops the packet that would make a flow assured, and counts it");
-	row_expect_verdict(connect_to_one(40000), TC_ACT_SHOT, "the third packet");
+	row_expect_dropped(connect_to_one(40000), "the third packet");
 	row_expect_number(COUNTED(drop_table_full), 1, "drop_table_full");
 	row_end_checked();
 
 	row_begin_counting("and keeps all its flows");
 	for (int nth = 0; nth < PLACES; nth += 7)
-		row_expect_verdict(crowd_goes_on(nth), TC_ACT_UNSPEC, "an old one");
+		row_expect_passed(crowd_goes_on(nth), "an old one");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_expect_number(fixture_usage().assured, PLACES, "all connections");
 	row_end_checked();
@@ -268,7 +258,7 @@ static void who_gives_way(void)
 	row_expect_number(fixture_share_of(TWO).in, 0, "connections of two");
 	row_end_checked();
 	row_begin_counting("closed flows translate late segments until their place is taken");
-	row_expect_verdict(crowd_goes_on(PLACES / 2), TC_ACT_UNSPEC, "a late ACK");
+	row_expect_passed(crowd_goes_on(PLACES / 2), "a late ACK");
 	row_expect_number(COUNTED(rewritten_destination), 1, "rewritten_destination");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_end_checked();
@@ -312,46 +302,43 @@ static void without_pressure(void)
 
 static void limit_of_one(void)
 {
-	const struct packet ask = UDP(v4_container_one, 5000, v4_server, 53),
-			    direct = UDP(v4_client, 5000, v4_container_one, 53),
-			    answer = UDP(v4_container_one, 53, v4_client, 5000),
+	const struct packet direct = UDP(v4_client, 5000, v4_container_one, 53),
 			    neighbour = UDP(v4_container_two, 5000, v4_container_one, 53);
 
 	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 3});
 	row_begin_counting("[T32] maxFlows limits both directions of a container together");
-	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
-	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "the second");
-	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "the third, which it begins");
+	row_expect_passed(connect_to_one(1000), "the first");
+	row_expect_passed(connect_to_one(1001), "the second");
+	row_expect_passed(connect_from_one(25000), "the third, which it begins");
 	row_expect_number(fixture_share_of(ONE).in, 2, "begun by others");
 	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
 	row_end_checked();
 
 	row_begin_counting("[T32] another new flow is refused, mapped or masqueraded");
-	row_expect_verdict(send_to(8080, 1003, SYN), TC_ACT_SHOT, "a mapped one");
-	row_expect_verdict(row_send(TO_UPLINK, UPLINK, &ask), TC_ACT_SHOT, "a masqueraded one");
+	row_expect_dropped(send_to(8080, 1003, SYN), "a mapped one");
+	row_expect_dropped(LEAVE(UDP(v4_container_one, 5000, v4_server, 53)), "a masqueraded one");
 	row_expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
 	row_end_checked();
 
 	row_begin_counting("[T32] existing flows continue");
 	for (int i = 0; i < 2; i++)
-		row_expect_verdict(send_to(8080, 1000, ACK), TC_ACT_UNSPEC, "an old one");
+		row_expect_passed(send_to(8080, 1000, ACK), "an old one");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_end_checked();
 
 	row_begin_counting("[T32] connections to its own address are not refused");
 	for (int i = 0; i < 3; i++) {
-		row_expect_verdict(row_send(FROM_UPLINK, UPLINK, &direct), TC_ACT_UNSPEC, "direct");
+		row_expect_passed(row_send(FROM_UPLINK, UPLINK, &direct), "direct");
 		row_send(TO_CONTAINER, BRIDGE, &direct);
-		row_send(TO_UPLINK, UPLINK, &answer);
+		LEAVE(UDP(v4_container_one, 53, v4_client, 5000));
 	}
-	row_expect_verdict(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), TC_ACT_UNSPEC,
-			   "of a container");
+	row_expect_passed(row_send(FROM_CONTAINER, VETH_TWO, &neighbour), "of a container");
 	row_expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
 	row_end_checked();
 
 	row_begin_counting("[T32] other containers may begin some");
-	row_expect_verdict(send_to(7070, 1004, SYN), TC_ACT_UNSPEC, "another container's");
+	row_expect_passed(send_to(7070, 1004, SYN), "another container's");
 	row_end_checked();
 }
 
@@ -363,10 +350,8 @@ static void limit_to_one(void)
 
 static void close_first(void)
 {
-	const struct packet fin = TCP(v4_container_one, 80, v4_client, 1000, FIN | ACK);
-
 	send_to(8080, 1000, FIN | ACK);
-	row_send(TO_UPLINK, UPLINK, &fin);
+	LEAVE(TCP(v4_container_one, 80, v4_client, 1000, FIN | ACK));
 }
 
 /* All flows that the container may have are dead. */
@@ -381,7 +366,7 @@ static void dead_of_one(void)
 	if (refused == 0 || refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
 	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
-	row_expect_verdict(connect_to_one(1002), TC_ACT_UNSPEC, "another");
+	row_expect_passed(connect_to_one(1002), "another");
 	row_end_checked();
 }
 
@@ -395,22 +380,22 @@ static void limit_of_half_open(void)
 	limit_to_one();
 	begin_from(v4_client, 1001);
 	row_begin_counting("[T32] no half-open flow becomes assured beyond the limit");
-	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "the first");
-	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_SHOT, "the second");
+	row_expect_passed(connect_to_one(1000), "the first");
+	row_expect_dropped(send_to(8080, 1001, ACK), "the second");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
 	row_begin_counting("[T32] a closed flow no longer counts");
 	close_first();
 	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
-	row_expect_verdict(send_to(8080, 1001, ACK), TC_ACT_UNSPEC, "the second again");
+	row_expect_passed(send_to(8080, 1001, ACK), "the second again");
 	row_end_checked();
 
 	limit_to_one();
 	row_begin_counting("[T32] a half-closed flow counts");
 	fixture_put(&with_data);
 	send_to(8080, 1000, FIN | ACK);
-	row_expect_verdict(send_to(8080, 1001, SYN), TC_ACT_SHOT, "the second");
+	row_expect_dropped(send_to(8080, 1001, SYN), "the second");
 	row_end_checked();
 
 	dead_of_one();
@@ -424,9 +409,9 @@ static void search_in_steps(void)
 	fill_table(ESTABLISHED(.idle = DEAD));
 	fixture_set_policy(QUIET, (struct policy){.max_flows = 1});
 	row_begin_counting("a refused packet searches for dead flows for microseconds");
-	row_expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the first");
+	row_expect_passed(connect_to(QUIET, 1000), "the first");
 	found = (int)fixture_usage().assured;
-	row_expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "the second");
+	row_expect_dropped(send_to(7070, 1001, SYN), "the second");
 	found -= (int)fixture_usage().assured;
 	if (found < 1 || found > 100)
 		row_fail("it has found %d", found);
@@ -444,11 +429,11 @@ static void limit_of_renewed(void)
 {
 	start_afresh();
 	row_begin_counting("a container added anew begins with a count of 0");
-	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "before");
-	row_expect_verdict(connect_to_one(1001), TC_ACT_UNSPEC, "another before");
+	row_expect_passed(connect_to_one(1000), "before");
+	row_expect_passed(connect_to_one(1001), "another before");
 	fixture_add_again(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
-	row_expect_verdict(connect_to_one(1000), TC_ACT_UNSPEC, "after");
+	row_expect_passed(connect_to_one(1000), "after");
 	row_expect_number(fixture_share_of(ONE).in, 1, "connections of one");
 	row_end_checked();
 }
@@ -460,14 +445,14 @@ static void one_takes_half(void)
 	row_begin_counting("[T32] one hog leaves half of the table to the next");
 	put_crowd(ONE, PLACES / 2 - 2, ESTABLISHED());
 	for (int i = 0; i < 2; i++)
-		row_expect_verdict(connect_to_one(1000 + i), TC_ACT_UNSPEC, "one of its half");
-	row_expect_verdict(send_to(8080, 1002, SYN), TC_ACT_SHOT, "one more");
+		row_expect_passed(connect_to_one(1000 + i), "one of its half");
+	row_expect_dropped(send_to(8080, 1002, SYN), "one more");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_expect_number(fixture_usage().hogs, 1, "hogs");
 	row_end_checked();
 
 	row_begin_counting("[T32] flows that it begins itself are another account");
-	row_expect_verdict(connect_from_one(25000), TC_ACT_UNSPEC, "its own");
+	row_expect_passed(connect_from_one(25000), "its own");
 	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
 	row_end_checked();
 }
@@ -479,9 +464,9 @@ static void others_take_their_parts(void)
 
 	row_begin_counting("[T32] two hogs leave a third");
 	put_crowd(QUIET, part - 1, ESTABLISHED());
-	row_expect_verdict(connect_to(QUIET, 1000), TC_ACT_UNSPEC, "the last of its part");
+	row_expect_passed(connect_to(QUIET, 1000), "the last of its part");
 	row_expect_number(fixture_usage().hogs, 2, "hogs");
-	row_expect_verdict(send_to(7070, 1001, SYN), TC_ACT_SHOT, "one more");
+	row_expect_dropped(send_to(7070, 1001, SYN), "one more");
 	row_end_checked();
 
 	row_begin_counting("[T32] three hogs leave a quarter");
@@ -490,15 +475,12 @@ static void others_take_their_parts(void)
 	put_crowd(TWO, part - 1, ESTABLISHED());
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	put_nth(TWO, part, ESTABLISHED());
-	row_expect_verdict(
-		row_send(FROM_UPLINK, UPLINK,
-			 &(const struct packet)TCP(v4_client, 1001, v4_host_other, 9090, SYN)),
-		TC_ACT_SHOT, "one more");
+	row_expect_dropped(ARRIVE(TCP(v4_client, 1001, v4_host_other, 9090, SYN)), "one more");
 	row_end_checked();
 
 	row_begin_counting("[T32] a container with few flows is not refused because of them");
 	for (int i = 0; i < 200; i++)
-		row_expect_verdict(connect_to(ROUTED, 1000 + i), TC_ACT_UNSPEC, "a small one's");
+		row_expect_passed(connect_to(ROUTED, 1000 + i), "a small one's");
 	row_expect_number(fixture_share_of(ROUTED).in, 200, "flows of that container");
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	row_end_checked();
@@ -511,15 +493,10 @@ static void hogs_become_none(void)
 		put_nth(ONE, nth, ASSURED(STATE_CLOSING));
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	for (int nth = PLACES / 2 - HOG; nth < PLACES / 2 - HOG + 3; nth++) {
-		const struct packet theirs = TCP(crowd_address(nth), crowd_port(nth), v4_host, 8080,
-						 FIN | ACK),
-				    ours = TCP(v4_container_one, 80, crowd_address(nth),
-					       crowd_port(nth), FIN | ACK);
-
 		if (nth >= PLACES / 2 - 2)
 			break;
-		row_send(FROM_UPLINK, UPLINK, &theirs);
-		row_send(TO_UPLINK, UPLINK, &ours);
+		ARRIVE(TCP(crowd_address(nth), crowd_port(nth), v4_host, 8080, FIN | ACK));
+		LEAVE(TCP(v4_container_one, 80, crowd_address(nth), crowd_port(nth), FIN | ACK));
 	}
 	row_expect_number(fixture_usage().hogs, 2, "hogs");
 	row_end_checked();
@@ -538,25 +515,23 @@ static void share_of_client(void)
 		fixture_put(&record);
 	}
 	row_begin_counting("[T32] one client has half of what a container can have");
-	row_expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "the last of its share");
-	row_expect_verdict(send_to(8080, 40001, SYN), TC_ACT_SHOT, "one more");
+	row_expect_passed(connect_to_one(40000), "the last of its share");
+	row_expect_dropped(send_to(8080, 40001, SYN), "one more");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
 	row_begin_counting("[T32] and does not affect other clients");
-	row_expect_verdict(connect_from(v4_client_other, 40001), TC_ACT_UNSPEC, "another client");
+	row_expect_passed(connect_from(v4_client_other, 40001), "another client");
 	row_end_checked();
 
 	row_begin_counting("[T32] nor its own connections to another container");
-	row_expect_verdict(connect_to(QUIET, 40001), TC_ACT_UNSPEC, "another container's");
+	row_expect_passed(connect_to(QUIET, 40001), "another container's");
 	row_end_checked();
 }
 
 static int ask_over_ipv6(const char *client)
 {
-	const struct packet packet = TCP(client, 40000, v6_host, 8080, SYN);
-
-	return row_send(FROM_UPLINK, UPLINK, &packet);
+	return ARRIVE(TCP(client, 40000, v6_host, 8080, SYN));
 }
 
 static void share_of_network(void)
@@ -572,8 +547,8 @@ static void share_of_network(void)
 		fixture_put(&record);
 	}
 	row_begin_counting("[T32] over IPv6 a /64 is one client");
-	row_expect_verdict(ask_over_ipv6(v6_client), TC_ACT_SHOT, "an address of its network");
-	row_expect_verdict(ask_over_ipv6("2001:db8:9a::7"), TC_ACT_UNSPEC, "one of another");
+	row_expect_dropped(ask_over_ipv6(v6_client), "an address of its network");
+	row_expect_passed(ask_over_ipv6("2001:db8:9a::7"), "one of another");
 	row_end_checked();
 }
 
@@ -596,7 +571,7 @@ static void charged_to_beginner(void)
 	row_expect_number(fixture_share_of(TWO).out, HOG + 100, "begun by two");
 	row_expect_number(fixture_share_of(TWO).in, 0, "begun towards two");
 	row_expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
-	row_expect_verdict(connect_to_one(40000), TC_ACT_UNSPEC, "a client of one");
+	row_expect_passed(connect_to_one(40000), "a client of one");
 	row_end_checked();
 }
 
@@ -624,9 +599,7 @@ static void half_open_flood(void)
 		send_to(7070, 60000 + i, SYN);
 		for (int forged = 0; forged < 50; forged++)
 			send_from(v4_client_other, 8080, 1000 + 50 * i + forged, SYN);
-		row_send(TO_UPLINK, UPLINK,
-			 &(const struct packet)TCP(v4_container_quiet, 70, v4_client, 60000 + i,
-						   SYN | ACK));
+		LEAVE(TCP(v4_container_quiet, 70, v4_client, 60000 + i, SYN | ACK));
 		send_to(7070, 60000 + i, ACK);
 	}
 	row_expect_number(COUNTED(flow_promoted), 20, "flow_promoted");
@@ -642,9 +615,7 @@ static void half_open_flood_of_own(void)
 	put_crowd(ONE, RING, (struct entry){.stage = NEW});
 	row_begin_counting("a flood to a container does not push out what it begins itself");
 	for (int i = 0; i < own; i++)
-		row_send(TO_UPLINK, UPLINK,
-			 &(const struct packet)TCP(v4_container_one, 25000 + i, v4_server, 443,
-						   SYN));
+		LEAVE(TCP(v4_container_one, 25000 + i, v4_server, 443, SYN));
 	for (int i = 0; i < RING + own; i++)
 		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
 	row_expect_number(fixture_share_of(ONE).half_open[1], own, "half-open flows of its own");

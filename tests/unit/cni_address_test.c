@@ -40,9 +40,8 @@ static const struct address_row address_rows[] = {
 	{"five digits", "fd000::1", NULL, false},
 };
 
-static void parses_and_formats(void **state)
+ROWS(address_rows, parses_and_formats)
 {
-	const struct address_row *row = *state;
 	uint8_t address[CNI_ADDRESS_SIZE] = {0xaa};
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
@@ -55,14 +54,12 @@ static void parses_and_formats(void **state)
 	assert_int_equal(cni_address_is_ipv4(address), row->ipv4);
 }
 
-struct cidr_row {
+static const struct {
 	const char *name;
 	const char *text;
 	const char *formatted; /* NULL: refused */
 	int prefix_length;
-};
-
-static const struct cidr_row cidr_rows[] = {
+} cidr_rows[] = {
 	{"CIDR IPv4", "10.1.0.5/24", "10.1.0.5", 24},
 	{"CIDR host bits are kept", "10.1.0.255/8", "10.1.0.255", 8},
 	{"CIDR /0", "0.0.0.0/0", "0.0.0.0", 0},
@@ -90,9 +87,8 @@ static const struct cidr_row cidr_rows[] = {
 	{"CIDR empty", "", NULL, 0},
 };
 
-static void parses_cidr(void **state)
+ROWS(cidr_rows, parses_cidr)
 {
-	const struct cidr_row *row = *state;
 	uint8_t address[CNI_ADDRESS_SIZE];
 	uint8_t prefix_length = 0;
 	char text[CNI_ADDRESS_TEXT_SIZE];
@@ -115,16 +111,15 @@ static const struct address_row loopback_rows[] = {
 	{"no loopback ::2", "::2", NULL, false},
 };
 
-static void knows_loopback(void **state)
+ROWS(loopback_rows, knows_loopback)
 {
-	const struct address_row *row = *state;
 	uint8_t address[CNI_ADDRESS_SIZE];
 
 	assert_int_equal(cni_address_parse(row->text, address), 0);
 	assert_int_equal(cni_address_is_loopback(address), row->formatted != NULL);
 }
 
-static void any_addresses_are_those_of_the_maps(void **state)
+TEST(any_addresses_are_those_of_the_maps, "any addresses are those of the maps")
 {
 	uint8_t address[CNI_ADDRESS_SIZE];
 
@@ -132,15 +127,4 @@ static void any_addresses_are_those_of_the_maps(void **state)
 	assert_memory_equal(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
 	assert_int_equal(cni_address_parse("::", address), 0);
 	assert_memory_equal(address, cni_address_any_ipv6, CNI_ADDRESS_SIZE);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, address_rows, parses_and_formats);
-	ADD_ROWS(&list, cidr_rows, parses_cidr);
-	ADD_ROWS(&list, loopback_rows, knows_loopback);
-	ADD_TEST(&list, "any addresses are those of the maps", any_addresses_are_those_of_the_maps);
-	return test_list_run(&list, "cni/address");
 }

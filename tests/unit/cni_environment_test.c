@@ -6,7 +6,11 @@
 
 #include "cni/environment.h"
 
-struct environment_row {
+#define BAD_ID "/bad"
+#define BAD_IFNAME "eth:0"
+#define ALL_THREE "c1", "/run/netns/c1", "eth0"
+
+static const struct {
 	const char *name;
 	const char *command; /* NULL: unset */
 	const char *container_id;
@@ -14,13 +18,7 @@ struct environment_row {
 	const char *ifname;
 	int code;
 	const char *message; /* the whole of it */
-};
-
-#define BAD_ID "/bad"
-#define BAD_IFNAME "eth:0"
-#define ALL_THREE "c1", "/run/netns/c1", "eth0"
-
-static const struct environment_row rows[] = {
+} rows[] = {
 	{"[s2] ADD with all it needs", "ADD", ALL_THREE, 0, NULL},
 	{"[s2] CHECK with all it needs", "CHECK", ALL_THREE, 0, NULL},
 	{"[s2] DEL with all it needs", "DEL", "c1", NULL, "eth0", 0, NULL},
@@ -60,9 +58,8 @@ static void set_or_unset(const char *name, const char *value)
 		unsetenv(name);
 }
 
-static void validates_as_libcni(void **state)
+ROWS(rows, validates_as_libcni)
 {
-	const struct environment_row *row = *state;
 	struct cni_environment environment;
 	int result;
 
@@ -80,13 +77,11 @@ static void validates_as_libcni(void **state)
 	cni_error_release(&fault);
 }
 
-struct command_row {
+static const struct {
 	const char *name;
 	const char *text;
 	enum cni_command command;
-};
-
-static const struct command_row command_rows[] = {
+} command_rows[] = {
 	{"[s7] CNI_COMMAND unset is no command", NULL, CNI_NO_COMMAND},
 	{"[s7] CNI_COMMAND empty is no command", "", CNI_NO_COMMAND},
 	{"command ADD", "ADD", CNI_ADD},
@@ -100,9 +95,8 @@ static const struct command_row command_rows[] = {
 	{"[s8] UPDATE is unknown", "UPDATE", CNI_UNKNOWN_COMMAND},
 };
 
-static void reads_the_command(void **state)
+ROWS(command_rows, reads_the_command)
 {
-	const struct command_row *row = *state;
 	struct cni_environment environment;
 
 	set_or_unset("CNI_COMMAND", row->text);
@@ -111,13 +105,11 @@ static void reads_the_command(void **state)
 	assert_string_equal(environment.command_name, row->text ? row->text : "");
 }
 
-struct override_row {
+static const struct {
 	const char *name;
 	const char *text;
 	bool override;
-};
-
-static const struct override_row override_rows[] = {
+} override_rows[] = {
 	{"[s12] CNI_NETNS_OVERRIDE unset", NULL, false},
 	{"[s12] CNI_NETNS_OVERRIDE=1", "1", true},
 	{"[s12] CNI_NETNS_OVERRIDE=true", "true", true},
@@ -127,9 +119,8 @@ static const struct override_row override_rows[] = {
 	{"[s12] CNI_NETNS_OVERRIDE=11", "11", false},
 };
 
-static void reads_the_override(void **state)
+ROWS(override_rows, reads_the_override)
 {
-	const struct override_row *row = *state;
 	struct cni_environment environment;
 
 	set_or_unset("CNI_NETNS_OVERRIDE", row->text);
@@ -137,7 +128,7 @@ static void reads_the_override(void **state)
 	assert_int_equal(environment.netns_override, row->override);
 }
 
-static void unset_variables_are_empty_strings(void **state)
+TEST(unset_variables_are_empty_strings, "[s2] unset variables are empty strings")
 {
 	struct cni_environment environment;
 
@@ -175,10 +166,8 @@ static const struct text_row identifier_rows[] = {
 	{"[s9] a byte that is not UTF-8", "a\xff", false},
 };
 
-static void container_id_and_network_name_follow_the_pattern(void **state)
+ROWS(identifier_rows, container_id_and_network_name_follow_the_pattern)
 {
-	const struct text_row *row = *state;
-
 	assert_int_equal(cni_validate_container_id(row->text, &fault), row->valid ? 0 : -1);
 	assert_error(row->valid ? 0 : 4, row->text);
 	assert_int_equal(cni_validate_network_name(row->text, &fault), row->valid ? 0 : -1);
@@ -187,7 +176,7 @@ static void container_id_and_network_name_follow_the_pattern(void **state)
 	assert_error(row->valid ? 0 : 7, row->text);
 }
 
-static void a_container_id_may_be_long(void **state)
+TEST(a_container_id_may_be_long, "[s9] a container ID has no length limit")
 {
 	char text[5000];
 
@@ -215,10 +204,8 @@ static const struct text_row ifname_rows[] = {
 	{"[s10] vertical tab", "e\v", false},
 };
 
-static void ifname_is_what_the_kernel_takes(void **state)
+ROWS(ifname_rows, ifname_is_what_the_kernel_takes)
 {
-	const struct text_row *row = *state;
-
 	assert_int_equal(cni_validate_ifname(row->text, &fault), row->valid ? 0 : -1);
 	assert_error(row->valid ? 0 : 4, row->text);
 }
@@ -235,25 +222,7 @@ static const struct text_row args_rows[] = {
 	{"[s152] after garbage", ";;=;garbage;K8S_POD_NAME=web", true},
 };
 
-static void finds_a_key_of_cni_args(void **state)
+ROWS(args_rows, finds_a_key_of_cni_args)
 {
-	const struct text_row *row = *state;
-
 	assert_int_equal(cni_args_have_key(row->text, "K8S_POD_NAME"), row->valid);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, validates_as_libcni);
-	ADD_ROWS(&list, command_rows, reads_the_command);
-	ADD_ROWS(&list, override_rows, reads_the_override);
-	ADD_TEST(&list, "[s2] unset variables are empty strings",
-		 unset_variables_are_empty_strings);
-	ADD_ROWS(&list, identifier_rows, container_id_and_network_name_follow_the_pattern);
-	ADD_TEST(&list, "[s9] a container ID has no length limit", a_container_id_may_be_long);
-	ADD_ROWS(&list, ifname_rows, ifname_is_what_the_kernel_takes);
-	ADD_ROWS(&list, args_rows, finds_a_key_of_cni_args);
-	return test_list_run(&list, "cni/environment");
 }

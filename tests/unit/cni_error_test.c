@@ -4,7 +4,8 @@
  */
 #include "cni_testing.h"
 
-static void set_returns_failure_and_keeps_all_parts(void **state)
+TEST(set_returns_failure_and_keeps_all_parts,
+     "error: set returns -1 and keeps code, message, details")
 {
 	struct cni_error err = {0};
 
@@ -16,7 +17,8 @@ static void set_returns_failure_and_keeps_all_parts(void **state)
 	cni_error_release(&err);
 }
 
-static void set_replaces_message_and_details(void **state)
+TEST(set_replaces_message_and_details,
+     "error: set replaces message and details, and may quote them")
 {
 	struct cni_error err = {0};
 
@@ -29,7 +31,8 @@ static void set_replaces_message_and_details(void **state)
 	cni_error_release(&err);
 }
 
-static void wrap_puts_prefixes_in_front_and_keeps_the_code(void **state)
+TEST(wrap_puts_prefixes_in_front_and_keeps_the_code,
+     "error: wrap puts prefixes in front and keeps the code")
 {
 	struct cni_error err = {0};
 
@@ -43,7 +46,8 @@ static void wrap_puts_prefixes_in_front_and_keeps_the_code(void **state)
 	cni_error_release(&err);
 }
 
-static void chain_keeps_the_first_code_and_all_messages(void **state)
+TEST(chain_keeps_the_first_code_and_all_messages,
+     "error: chain keeps the first code and all messages")
 {
 	struct cni_error all = {0}, one = {0};
 
@@ -59,7 +63,7 @@ static void chain_keeps_the_first_code_and_all_messages(void **state)
 	cni_error_release(&all);
 }
 
-static void release_leaves_an_empty_error(void **state)
+TEST(release_leaves_an_empty_error, "error: release twice leaves an empty error")
 {
 	struct cni_error err = {0};
 
@@ -71,7 +75,7 @@ static void release_leaves_an_empty_error(void **state)
 	assert_string_equal(cni_error_details(&err), "");
 }
 
-static void codes_are_those_of_the_specification(void **state)
+TEST(codes_are_those_of_the_specification, "error: [s17] codes are those of the specification")
 {
 	assert_int_equal(CNI_ERROR_INCOMPATIBLE_VERSION, 1);
 	assert_int_equal(CNI_ERROR_UNSUPPORTED_FIELD, 2);
@@ -86,23 +90,4 @@ static void codes_are_those_of_the_specification(void **state)
 	assert_int_equal(CNI_ERROR_LIMITED, 51);
 	assert_int_equal(CNI_ERROR_PORT_TAKEN, 101);
 	assert_int_equal(CNI_ERROR_KERNEL_REFUSED, 102);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_TEST(&list, "error: set returns -1 and keeps code, message, details",
-		 set_returns_failure_and_keeps_all_parts);
-	ADD_TEST(&list, "error: set replaces message and details, and may quote them",
-		 set_replaces_message_and_details);
-	ADD_TEST(&list, "error: wrap puts prefixes in front and keeps the code",
-		 wrap_puts_prefixes_in_front_and_keeps_the_code);
-	ADD_TEST(&list, "error: chain keeps the first code and all messages",
-		 chain_keeps_the_first_code_and_all_messages);
-	ADD_TEST(&list, "error: release twice leaves an empty error",
-		 release_leaves_an_empty_error);
-	ADD_TEST(&list, "error: [s17] codes are those of the specification",
-		 codes_are_those_of_the_specification);
-	return test_list_run(&list, "cni/error");
 }

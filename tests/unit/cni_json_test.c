@@ -11,14 +11,12 @@
 #include "lib/io.h"
 #include "lib/json.h"
 
-struct parse_row {
+static const struct {
 	const char *name;
 	const char *text;
 	int code;
 	const char *fragment;
-};
-
-static const struct parse_row parse_rows[] = {
+} parse_rows[] = {
 	{"an object", "{\"a\": 1}", 0, NULL},
 	{"blanks around", " \n\t {} \r\n ", 0, NULL},
 	{"a 64-bit integer", "{\"a\": 9223372036854775807}", 0, NULL},
@@ -46,9 +44,8 @@ static const struct parse_row parse_rows[] = {
 	{"a leading zero", "{\"a\": 080}", 6, "not valid JSON"},
 };
 
-static void parses_or_says_why_not(void **state)
+ROWS(parse_rows, parses_or_says_why_not)
 {
-	const struct parse_row *row = *state;
 	json_t *json = cni_json_parse_object(row->text, strlen(row->text), "the input", &fault);
 
 	assert_int_equal(json != NULL, row->code == 0);
@@ -58,7 +55,7 @@ static void parses_or_says_why_not(void **state)
 	assert_error(row->code, row->fragment);
 }
 
-static void a_nul_byte_outside_a_string_is_refused(void **state)
+TEST(a_nul_byte_outside_a_string_is_refused, "a NUL byte outside a string is 6")
 {
 	assert_null(cni_json_parse("{}\0{}", 5, "the input", &fault));
 	assert_error(6, "not valid JSON");
@@ -66,7 +63,7 @@ static void a_nul_byte_outside_a_string_is_refused(void **state)
 	assert_error(6, "not valid JSON");
 }
 
-static void deep_nesting_is_refused(void **state)
+TEST(deep_nesting_is_refused, "nesting 100,000 deep is 6")
 {
 	static const char *const openings[] = {"[", "{\"a\":"};
 	const size_t depth = 100000;
@@ -84,7 +81,7 @@ static void deep_nesting_is_refused(void **state)
 	}
 }
 
-static void a_megabyte_of_garbage_is_refused(void **state)
+TEST(a_megabyte_of_garbage_is_refused, "a megabyte of garbage is 6")
 {
 	const size_t length = 1 << 20;
 	char *text = malloc(length);
@@ -104,13 +101,11 @@ static void a_megabyte_of_garbage_is_refused(void **state)
 	free(text);
 }
 
-struct get_row {
+static const struct {
 	const char *name;
 	const char *object;
 	const char *expected; /* of key "hostPort"; NULL: missing */
-};
-
-static const struct get_row get_rows[] = {
+} get_rows[] = {
 	{"[s23] the same case", "{\"hostPort\":1}", "1"},
 	{"[s23] another case", "{\"HOSTPORT\":1}", "1"},
 	{"[s23] of two the later wins", "{\"hostPort\":1,\"HostPort\":2}", "2"},
@@ -122,9 +117,8 @@ static const struct get_row get_rows[] = {
 	{"no object at all", "[1]", NULL},
 };
 
-static void finds_the_key(void **state)
+ROWS(get_rows, finds_the_key)
 {
-	const struct get_row *row = *state;
 	cleanup_json json_t *object = json_of(row->object);
 	const json_t *value = cni_json_get(object, "hostPort");
 
@@ -162,14 +156,12 @@ static int get_any(enum getter getter, const json_t *object)
 	}
 }
 
-struct type_row {
+static const struct {
 	const char *name;
 	enum getter getter;
 	const char *object;
 	const char *message; /* NULL: accepted */
-};
-
-static const struct type_row type_rows[] = {
+} type_rows[] = {
 	{"a string is a string", STRING, "{\"k\":\"v\"}", NULL},
 	{"a string may be missing", STRING, "{}", NULL},
 	{"a string may be null", STRING, "{\"k\":null}", NULL},
@@ -209,9 +201,8 @@ static const struct type_row type_rows[] = {
 	 "\"123456789012345678901234567890123456789...\""},
 };
 
-static void getter_knows_its_type(void **state)
+ROWS(type_rows, getter_knows_its_type)
 {
-	const struct type_row *row = *state;
 	cleanup_json json_t *object = json_of(row->object);
 
 	assert_int_equal(get_any(row->getter, object), row->message ? -1 : 0);
@@ -220,7 +211,7 @@ static void getter_knows_its_type(void **state)
 	assert_error(row->message ? 6 : 0, NULL);
 }
 
-static void defaults_stay_where_the_key_is_missing(void **state)
+TEST(defaults_stay_where_the_key_is_missing, "defaults stay where the key is missing or null")
 {
 	cleanup_json json_t *object = json_of("{\"a\":null,\"K\":\"v\"}");
 	const char *string = "default";
@@ -237,22 +228,19 @@ static void defaults_stay_where_the_key_is_missing(void **state)
 	assert_string_equal(string, "v");
 }
 
-struct set_row {
+static const struct {
 	const char *name;
 	const char *before;
 	const char *after;
-};
-
-static const struct set_row set_rows[] = {
+} set_rows[] = {
 	{"set keeps the key's place", "{\"a\":1,\"key\":2,\"b\":3}", "{\"a\":1,\"key\":9,\"b\":3}"},
 	{"set appends a new key", "{\"a\":1}", "{\"a\":1,\"key\":9}"},
 	{"set removes other spellings", "{\"KEY\":1,\"key\":2,\"Key\":3}", "{\"key\":9}"},
 	{"set replaces another spelling", "{\"KEY\":1,\"b\":3}", "{\"b\":3,\"key\":9}"},
 };
 
-static void sets_one_spelling(void **state)
+ROWS(set_rows, sets_one_spelling)
 {
-	const struct set_row *row = *state;
 	cleanup_json json_t *object = json_of(row->before);
 
 	cni_json_set_new(object, "key", json_integer(9));
@@ -272,7 +260,7 @@ static int pipe_of(const char *text, size_t length)
 	return ends[0];
 }
 
-static void input_is_read_to_its_end(void **state)
+TEST(input_is_read_to_its_end, "input is read to its end")
 {
 	static const char text[10000] = {[0] = 'a', [9999] = 'z'};
 	cleanup_close int fd = pipe_of(text, sizeof(text));
@@ -286,7 +274,7 @@ static void input_is_read_to_its_end(void **state)
 	assert_int_equal(read_text[length], '\0');
 }
 
-static void input_above_the_limit_is_refused(void **state)
+TEST(input_above_the_limit_is_refused, "[s6] input above the limit is 5")
 {
 	cleanup_close int fd = pipe_of("12345", 5);
 	size_t length;
@@ -295,7 +283,7 @@ static void input_above_the_limit_is_refused(void **state)
 	assert_error(5, "stdin is longer than 4 bytes");
 }
 
-static void input_that_fails_is_an_io_error(void **state)
+TEST(input_that_fails_is_an_io_error, "[s6] input that fails is 5")
 {
 	size_t length;
 
@@ -303,7 +291,7 @@ static void input_that_fails_is_an_io_error(void **state)
 	assert_error(5, "cannot read stdin: Bad file descriptor");
 }
 
-static void empty_input_is_an_empty_text(void **state)
+TEST(empty_input_is_an_empty_text, "empty input is an empty text")
 {
 	cleanup_close int fd = pipe_of("", 0);
 	cleanup_free char *text = NULL;
@@ -313,24 +301,4 @@ static void empty_input_is_an_empty_text(void **state)
 	assert_non_null(text);
 	assert_int_equal(length, 0);
 	assert_string_equal(text, "");
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, parse_rows, parses_or_says_why_not);
-	ADD_TEST(&list, "a NUL byte outside a string is 6", a_nul_byte_outside_a_string_is_refused);
-	ADD_TEST(&list, "nesting 100,000 deep is 6", deep_nesting_is_refused);
-	ADD_TEST(&list, "a megabyte of garbage is 6", a_megabyte_of_garbage_is_refused);
-	ADD_ROWS(&list, get_rows, finds_the_key);
-	ADD_ROWS(&list, type_rows, getter_knows_its_type);
-	ADD_TEST(&list, "defaults stay where the key is missing or null",
-		 defaults_stay_where_the_key_is_missing);
-	ADD_ROWS(&list, set_rows, sets_one_spelling);
-	ADD_TEST(&list, "input is read to its end", input_is_read_to_its_end);
-	ADD_TEST(&list, "[s6] input above the limit is 5", input_above_the_limit_is_refused);
-	ADD_TEST(&list, "[s6] input that fails is 5", input_that_fails_is_an_io_error);
-	ADD_TEST(&list, "empty input is an empty text", empty_input_is_an_empty_text);
-	return test_list_run(&list, "lib/json");
 }

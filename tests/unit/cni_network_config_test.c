@@ -69,9 +69,8 @@ static int parse(struct cni_network_config *config, const char *text,
 	return cni_network_config_parse(config, json, strlen(json), environment, &fault);
 }
 
-static void parses_in_the_order_of_libcni(void **state)
+ROWS(config_rows, parses_in_the_order_of_libcni)
 {
-	const struct config_row *row = *state;
 	const struct cni_environment environment = {
 		.command = row->command,
 		.command_name = "add",
@@ -87,13 +86,11 @@ static void parses_in_the_order_of_libcni(void **state)
 	cni_network_config_release(&config);
 }
 
-struct reply_row {
+static const struct {
 	const char *name;
 	const char *text;
 	const char *version;
-};
-
-static const struct reply_row reply_rows[] = {
+} reply_rows[] = {
 	{"[s14] an error is printed in the configuration's version",
 	 "{'cniVersion':'0.3.1','name':''}", "0.3.1"},
 	{"[s14] an error before the version is known", "{", "1.1.0"},
@@ -103,9 +100,8 @@ static const struct reply_row reply_rows[] = {
 	{"[s14] an error without a version", "{'name':5}", "0.1.0"},
 };
 
-static void error_is_printed_in_version(void **state)
+ROWS(reply_rows, error_is_printed_in_version)
 {
-	const struct reply_row *row = *state;
 	const struct cni_environment environment = {.command = CNI_ADD, .command_name = "ADD"};
 	struct cni_network_config config = {0};
 
@@ -125,9 +121,8 @@ static const struct config_row prev_result_rows[] = {
 	{"[s32] prevResult a string", CNI_ADD, "{'prevResult':'x'}", 6, "must be an object"},
 };
 
-static void prev_result_is_needed(void **state)
+ROWS(prev_result_rows, prev_result_is_needed)
 {
-	const struct config_row *row = *state;
 	struct cni_network_config config = {.root = json_of(row->text)};
 	json_t *prev_result = NULL;
 
@@ -138,20 +133,18 @@ static void prev_result_is_needed(void **state)
 	cni_network_config_release(&config);
 }
 
-struct list_row {
+#define C1 "{'containerID':'c1','ifname':'eth0'}"
+#define C2 "{'containerID':'c2','ifname':'eth0'}"
+#define C1_ETH1 "{'containerID':'c1','ifname':'eth1'}"
+
+static const struct {
 	const char *name;
 	const char *text;
 	int code; /* or 0: */
 	bool given;
 	size_t count;
 	bool has; /* c1, eth0 */
-};
-
-#define C1 "{'containerID':'c1','ifname':'eth0'}"
-#define C2 "{'containerID':'c2','ifname':'eth0'}"
-#define C1_ETH1 "{'containerID':'c1','ifname':'eth1'}"
-
-static const struct list_row list_rows[] = {
+} list_rows[] = {
 	{"[s54] valid-attachments", "{\"cni.dev/valid-attachments\":[" C2 "," C1 "]}", 0, true, 2,
 	 true},
 	{"[s54] attachments", "{\"cni.dev/attachments\":[" C1 "," C2 "]}", 0, true, 2, true},
@@ -176,9 +169,8 @@ static const struct list_row list_rows[] = {
 	 "{'cni.dev/valid-attachments':[{'containerID':'c1'}]}", 7, true, 0, false},
 };
 
-static void reads_valid_attachments(void **state)
+ROWS(list_rows, reads_valid_attachments)
 {
-	const struct list_row *row = *state;
 	cleanup_json json_t *config = json_of(row->text);
 	cleanup_json json_t *valid = NULL;
 
@@ -190,15 +182,4 @@ static void reads_valid_attachments(void **state)
 		assert_false(cni_attachments_have(valid, "c", "eth0"));
 	}
 	assert_error(row->code, "cni.dev/valid-attachments");
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, config_rows, parses_in_the_order_of_libcni);
-	ADD_ROWS(&list, reply_rows, error_is_printed_in_version);
-	ADD_ROWS(&list, prev_result_rows, prev_result_is_needed);
-	ADD_ROWS(&list, list_rows, reads_valid_attachments);
-	return test_list_run(&list, "cni/network_config");
 }

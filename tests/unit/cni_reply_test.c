@@ -82,7 +82,7 @@ static int reply_result(void)
 	return cni_reply_result(result, &fault);
 }
 
-static void result_is_one_document_with_its_order(void **state)
+TEST(result_is_one_document_with_its_order, "[s1] a result is one document and keeps its order")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -100,7 +100,7 @@ static int reply_versions(void)
 	return cni_reply_versions(&fault);
 }
 
-static void versions_are_one_line(void **state)
+TEST(versions_are_one_line, "[s22] VERSION answers one line with our newest")
 {
 	struct output output;
 
@@ -119,7 +119,8 @@ static int reply_plain_error(void)
 	return 0;
 }
 
-static void error_without_details_leaves_them_out(void **state)
+TEST(error_without_details_leaves_them_out,
+     "[s14] an error has cniVersion, code, msg, and no empty details")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -140,7 +141,7 @@ static int reply_error_with_strange_text(void)
 	return 0;
 }
 
-static void error_is_valid_json_whatever_it_quotes(void **state)
+TEST(error_is_valid_json_whatever_it_quotes, "[s14] an error is valid JSON whatever it quotes")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -162,7 +163,7 @@ static int reply_result_then_error(void)
 	return reply_result();
 }
 
-static void nothing_follows_a_reply(void **state)
+TEST(nothing_follows_a_reply, "[s15] nothing follows a reply on stdout")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -189,7 +190,7 @@ static int reply_and_report(void)
 	return code == CNI_ERROR_IO;
 }
 
-static void full_device_is_an_io_error(void **state)
+TEST(full_device_is_an_io_error, "[s17] a full device is 5")
 {
 	cleanup_close int full = open("/dev/full", O_WRONLY);
 	struct output output;
@@ -202,7 +203,7 @@ static void full_device_is_an_io_error(void **state)
 	output_release(&output);
 }
 
-static void reader_that_has_gone_is_an_io_error(void **state)
+TEST(reader_that_has_gone_is_an_io_error, "[s17] a reader that has gone is 5 and no signal")
 {
 	struct output output;
 	int ends[2];
@@ -215,22 +216,4 @@ static void reader_that_has_gone_is_an_io_error(void **state)
 	assert_int_equal(WEXITSTATUS(output.status), 1);
 	assert_string_equal(output.stderr_text, "cannot write the reply to stdout: Broken pipe\n");
 	output_release(&output);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_TEST(&list, "[s1] a result is one document and keeps its order",
-		 result_is_one_document_with_its_order);
-	ADD_TEST(&list, "[s22] VERSION answers one line with our newest", versions_are_one_line);
-	ADD_TEST(&list, "[s14] an error has cniVersion, code, msg, and no empty details",
-		 error_without_details_leaves_them_out);
-	ADD_TEST(&list, "[s14] an error is valid JSON whatever it quotes",
-		 error_is_valid_json_whatever_it_quotes);
-	ADD_TEST(&list, "[s15] nothing follows a reply on stdout", nothing_follows_a_reply);
-	ADD_TEST(&list, "[s17] a full device is 5", full_device_is_an_io_error);
-	ADD_TEST(&list, "[s17] a reader that has gone is 5 and no signal",
-		 reader_that_has_gone_is_an_io_error);
-	return test_list_run(&list, "cni/reply");
 }

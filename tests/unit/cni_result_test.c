@@ -9,7 +9,7 @@
 #include "lib/cleanup.h"
 #include "cni/result.h"
 
-struct read_row {
+static const struct {
 	const char *name;
 	const char *version; /* of the configuration */
 	const char *json;
@@ -17,9 +17,7 @@ struct read_row {
 	/* On success: every address as "address/length@interface ", then the interfaces
 	 * as "name,mac,sandbox ". Else a part of the message. */
 	const char *expected;
-};
-
-static const struct read_row read_rows[] = {
+} read_rows[] = {
 	{"[s32] {} has nothing", "1.0.0", "{}", 0, ""},
 	{"[s25] 0.2.0 dual stack", "0.2.0",
 	 "{'cniVersion':'0.2.0','ip4':{'ip':'10.8.0.3/"
@@ -121,9 +119,8 @@ static void describe_result(const struct cni_result *result, char *text, size_t 
 				   result->interfaces[i].sandbox);
 }
 
-static void reads_result(void **state)
+ROWS(read_rows, reads_result)
 {
-	const struct read_row *row = *state;
 	cleanup_json json_t *json = json_of(row->json);
 	struct cni_result result = {0};
 	char text[512];
@@ -135,15 +132,13 @@ static void reads_result(void **state)
 	cni_result_release(&result);
 }
 
-struct first_row {
+/* interfaces: 0 the bridge, 1 the host's veth, 2 eth0, 3 eth1; 4 eth0 without sandbox */
+static const struct {
 	const char *name;
 	const char *ips;
 	const char *ipv4; /* NULL: none */
 	const char *ipv6;
-};
-
-/* interfaces: 0 the bridge, 1 the host's veth, 2 eth0, 3 eth1; 4 eth0 without sandbox */
-static const struct first_row first_rows[] = {
+} first_rows[] = {
 	{"[s37] eth0 of bridge's result", "[{'address':'10.0.0.2/24','interface':2}]", "10.0.0.2",
 	 NULL},
 	{"[s37] an address of another interface is skipped",
@@ -175,9 +170,8 @@ static void assert_address(const struct cni_result_address *address, const char 
 		assert_string_equal(cni_address_format(address->address, text), expected);
 }
 
-static void finds_the_first_address(void **state)
+ROWS(first_rows, finds_the_first_address)
 {
-	const struct first_row *row = *state;
 	cleanup_json json_t *json =
 		json_of("{'interfaces':[{'name':'cni0'},{'name':'veth1'},{'name':'eth0','sandbox':'"
 			"/n'},{'name':'eth1','sandbox':'/n'},{'name':'eth0'}]}");
@@ -190,16 +184,14 @@ static void finds_the_first_address(void **state)
 	cni_result_release(&result);
 }
 
-struct convert_row {
+static const struct {
 	const char *name;
 	const char *from;
 	const char *to;
 	const char *before;
 	int code;
 	const char *expected; /* JSON, or a part of the message */
-};
-
-static const struct convert_row relabel_rows[] = {
+} relabel_rows[] = {
 	{"[s34] unknown keys and order survive", NULL, "0.3.1",
 	 "{'z':1,'cniVersion':'0.4.0','ips':[{'x':[null,1.5],'address':'10.0.0.1/"
 	 "24'}],'a':{'k':9007199254740993}}",
@@ -212,22 +204,11 @@ static const struct convert_row relabel_rows[] = {
 	 "{'cniVersion':'1.0.0'}"},
 };
 
-static void relabels(void **state)
+ROWS(relabel_rows, relabels)
 {
-	const struct convert_row *row = *state;
 	cleanup_json json_t *before = json_of(row->before);
 	cleanup_json json_t *relabelled = cni_result_relabel(before, row->to);
 
 	assert_json_text(relabelled, row->expected);
 	assert_json_text(before, row->before);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, read_rows, reads_result);
-	ADD_ROWS(&list, first_rows, finds_the_first_address);
-	ADD_ROWS(&list, relabel_rows, relabels);
-	return test_list_run(&list, "cni/result");
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,41 +22,71 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MAX_TESTS 512
 
-struct test_list {
-	struct CMUnitTest tests[MAX_TESTS];
+static struct {
+	struct CMUnitTest list[MAX_TESTS];
 	size_t count;
-};
+	CMFixtureFunction set_up, tear_down;
+} tests;
 
-static inline void test_list_add(struct test_list *list, const char *name,
-				 CMUnitTestFunction function, const void *row)
+static inline void test_add(const char *name, CMUnitTestFunction function, const void *row)
 {
-	if (list->count == MAX_TESTS)
+	if (tests.count == MAX_TESTS)
 		abort();
-	list->tests[list->count++] = (struct CMUnitTest){
+	tests.list[tests.count++] = (struct CMUnitTest){
 		.name = name,
 		.test_func = function,
+		.setup_func = tests.set_up,
+		.teardown_func = tests.tear_down,
 		.initial_state = (void *)row,
 	};
 }
 
 /* Every row begins with its name. */
-static inline void test_list_add_rows(struct test_list *list, const void *rows, size_t size,
-				      size_t count, CMUnitTestFunction function)
+static inline void test_add_rows(const void *rows, size_t size, size_t count,
+				 CMUnitTestFunction function)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *const *row = (const void *)((const char *)rows + i * size);
 
-		test_list_add(list, *row, function, row);
+		test_add(*row, function, row);
 	}
 }
 
-#define ADD_ROWS(list, rows, function) \
-	test_list_add_rows(list, rows, sizeof((rows)[0]), COUNT(rows), function)
-#define ADD_TEST(list, name, function) test_list_add(list, name, function, NULL)
+/* Adds tests before main(), in the order in which they stand in the file. */
+#define ADD_TESTS(name) __attribute__((constructor)) static void name(void)
 
-static inline int test_list_run(struct test_list *list, const char *group)
+/* What a test is called, and the test; the same for each row of a table, `row` in it. */
+#define TEST(function, says) \
+	static void function(void **state); \
+	ADD_TESTS(add_##function) \
+	{ \
+		test_add(says, function, NULL); \
+	} \
+	static void function(void **state)
+#define ROWS(rows, function) \
+	static void function(const __typeof__((rows)[0]) *row); \
+	static void function##_of(void **state) \
+	{ \
+		function(*state); \
+	} \
+	ADD_TESTS(add_##function) \
+	{ \
+		test_add_rows(rows, sizeof((rows)[0]), COUNT(rows), function##_of); \
+	} \
+	static void function(const __typeof__((rows)[0]) *row)
+
+/* The tests that stand behind it have it. */
+#define FIXTURE(set_up_, tear_down_) \
+	ADD_TESTS(have_##set_up_) \
+	{ \
+		tests.set_up = set_up_; \
+		tests.tear_down = tear_down_; \
+	}
+
+int main(void)
 {
-	return _cmocka_run_group_tests(group, list->tests, list->count, NULL, NULL);
+	return _cmocka_run_group_tests(program_invocation_short_name, tests.list, tests.count, NULL,
+				       NULL);
 }
 
 /* Of the test that runs; assert_error() empties it. */

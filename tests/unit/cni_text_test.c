@@ -6,14 +6,12 @@
 
 #include "lib/text.h"
 
-struct printable_row {
+static const struct {
 	const char *name;
 	const char *text;
 	const char *kept;
 	const char *expected;
-};
-
-static const struct printable_row rows[] = {
+} rows[] = {
 	{"nothing", "", "", ""},
 	{"plain text", "port 80 is taken", "", "port 80 is taken"},
 	{"UTF-8 of two, three and four bytes", "\u00e4\u20ac\U0001f600", "",
@@ -42,21 +40,12 @@ static const struct printable_row rows[] = {
 	{"beyond Unicode", "\xf4\x90\x80\x80\xff", "", "?????"},
 };
 
-static void cleaned(void **state)
+ROWS(rows, cleaned)
 {
-	const struct printable_row *row = *state;
 	char *text = strdup(row->text);
 
 	assert_non_null(text);
 	cni_printable(text, row->kept);
 	assert_string_equal(text, row->expected);
 	free(text);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, cleaned);
-	return test_list_run(&list, "cni_text");
 }

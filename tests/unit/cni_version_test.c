@@ -6,14 +6,12 @@
 
 #include "cni/version.h"
 
-struct check_row {
+static const struct {
 	const char *name;
 	enum cni_command command;
 	const char *version;
 	int code;
-};
-
-static const struct check_row check_rows[] = {
+} check_rows[] = {
 	{"[s18] ADD 0.1.0", CNI_ADD, "0.1.0", 0},
 	{"[s18] ADD 0.2.0", CNI_ADD, "0.2.0", 0},
 	{"[s18] ADD 0.3.0", CNI_ADD, "0.3.0", 0},
@@ -47,15 +45,13 @@ static const struct check_row check_rows[] = {
 	{"[s20] STATUS -1.1.0", CNI_STATUS, "-1.1.0", 6},
 };
 
-static void command_in_version(void **state)
+ROWS(check_rows, command_in_version)
 {
-	const struct check_row *row = *state;
-
 	assert_int_equal(cni_version_check(row->command, row->version, &fault), row->code ? -1 : 0);
 	assert_error(row->code, row->version);
 }
 
-static void refusal_names_both_sides(void **state)
+TEST(refusal_names_both_sides, "[s18] the refusal of a version names both sides")
 {
 	assert_int_equal(cni_version_check(CNI_ADD, "2.0.0", &fault), -1);
 	assert_string_equal(cni_error_details(&fault),
@@ -76,10 +72,8 @@ static const struct text_row valid_rows[] = {
 	{"[s21] leading zeros", "01.0.0"},
 };
 
-static void is_valid(void **state)
+ROWS(valid_rows, is_valid)
 {
-	const struct text_row *row = *state;
-
 	assert_int_equal(cni_version_validate(row->version, &fault), 0);
 }
 
@@ -94,21 +88,17 @@ static const struct text_row invalid_rows[] = {
 	{"[s21] a number of 20 digits", "12345678901234567890.0.0"},
 };
 
-static void is_refused(void **state)
+ROWS(invalid_rows, is_refused)
 {
-	const struct text_row *row = *state;
-
 	assert_int_equal(cni_version_validate(row->version, &fault), -1);
 	assert_error(6, row->version);
 }
 
-struct family_row {
+static const struct {
 	const char *name;
 	const char *version;
 	enum cni_version_family family;
-};
-
-static const struct family_row family_rows[] = {
+} family_rows[] = {
 	{"[s25] family of 0.1.0", "0.1.0", CNI_FAMILY_0_1},
 	{"[s25] family of 0.2.0", "0.2.0", CNI_FAMILY_0_1},
 	{"[s25] family of 0.3.0", "0.3.0", CNI_FAMILY_0_3},
@@ -118,23 +108,8 @@ static const struct family_row family_rows[] = {
 	{"[s25] family of 1.1.0", "1.1.0", CNI_FAMILY_1_0},
 };
 
-static void belongs_to_family(void **state)
+ROWS(family_rows, belongs_to_family)
 {
-	const struct family_row *row = *state;
-
 	assert_true(cni_version_is_supported(row->version));
 	assert_int_equal(cni_version_family(row->version), row->family);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, check_rows, command_in_version);
-	ADD_TEST(&list, "[s18] the refusal of a version names both sides",
-		 refusal_names_both_sides);
-	ADD_ROWS(&list, valid_rows, is_valid);
-	ADD_ROWS(&list, invalid_rows, is_refused);
-	ADD_ROWS(&list, family_rows, belongs_to_family);
-	return test_list_run(&list, "cni/version");
 }

@@ -24,6 +24,8 @@ static struct conflist list = {
 	.length = 14,
 };
 
+FIXTURE(sandbox_setup, sandbox_teardown)
+
 static void write_file(const char *text)
 {
 	sandbox_make_directory("results");
@@ -56,7 +58,7 @@ static int read_entry(struct cache_entry *entry, const char *network, const char
 	return cache_read(entry, network, &conf, &fault);
 }
 
-static void all_fields_written(void **state)
+TEST(all_fields_written, "[s130] all fields, in libcni's order")
 {
 	json_t *args = json_of("[[\"A\",\"1\"]]");
 	json_t *capability_args = json_of("{\"mac\":\"00:11\"}");
@@ -74,7 +76,7 @@ static void all_fields_written(void **state)
 	json_decref(args);
 }
 
-static void conflist_read_again(void **state)
+TEST(conflist_read_again, "[s130] the conflist is read again")
 {
 	static const struct {
 		const char *config, *error;
@@ -101,7 +103,7 @@ static void conflist_read_again(void **state)
 	}
 }
 
-static void empty_fields_left_out(void **state)
+TEST(empty_fields_left_out, "[s130] empty fields are left out")
 {
 	json_t *empty = json_array();
 
@@ -120,7 +122,7 @@ static unsigned int mode_of(const char *name)
 	return status.st_mode & 07777;
 }
 
-static void modes(void **state)
+TEST(modes, "[s130] directory 0700, file 0600")
 {
 	mode_t before = umask(0);
 
@@ -146,7 +148,7 @@ static int count_files(void)
 }
 
 /* A reader that opened the old file still has all of it. */
-static void replaced_not_overwritten(void **state)
+TEST(replaced_not_overwritten, "[s130] a file is replaced, not overwritten")
 {
 	struct stat old;
 	struct stat new;
@@ -160,7 +162,7 @@ static void replaced_not_overwritten(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
-static void no_place(void **state)
+TEST(no_place, "[s130] a cache that cannot be written")
 {
 	sandbox_write("results", "a file");
 	assert_int_equal(write_entry(NULL, NULL, NULL), -1);
@@ -168,7 +170,7 @@ static void no_place(void **state)
 }
 
 /* DEL could not read it, and would not know what was added. */
-static void too_large_to_read(void **state)
+TEST(too_large_to_read, "[s130] more than could be read again")
 {
 	enum { SIZE = 16 << 20 };
 	char *text = malloc(SIZE + 1);
@@ -185,7 +187,7 @@ static void too_large_to_read(void **state)
 	free(text);
 }
 
-static void libcni_file_read(void **state)
+TEST(libcni_file_read, "[s130] a file of libcni is read")
 {
 	struct cache_entry entry = {0};
 
@@ -201,7 +203,7 @@ static void libcni_file_read(void **state)
 	cache_release(&entry);
 }
 
-static void old_format_read(void **state)
+TEST(old_format_read, "[s133] a file without kind is a bare result")
 {
 	struct cache_entry entry = {0};
 
@@ -212,7 +214,7 @@ static void old_format_read(void **state)
 	cache_release(&entry);
 }
 
-static void missing_file(void **state)
+TEST(missing_file, "[s131] no file is no error")
 {
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	struct cache_entry entry = {0};
@@ -223,15 +225,13 @@ static void missing_file(void **state)
 	assert_int_equal(cache_remove("n", &conf, &fault), 0);
 }
 
-struct broken_row {
-	const char *name;
-	const char *text;
-};
-
 #define KEYS \
 	"\"kind\":\"cniCacheV1\",\"containerId\":\"c\",\"ifName\":\"eth0\",\"networkName\":\"n\""
 
-static const struct broken_row broken_rows[] = {
+static const struct {
+	const char *name;
+	const char *text;
+} broken_rows[] = {
 	{"[s133] an empty file", ""},
 	{"[s133] a file cut short", "{\"kind\":\"cniCacheV1\",\"contai"},
 	{"[s133] an array", "[]"},
@@ -247,9 +247,8 @@ static const struct broken_row broken_rows[] = {
 	{"[s133] capabilityArgs is an array", "{" KEYS ",\"capabilityArgs\":[]}"},
 };
 
-static void broken_file(void **state)
+ROWS(broken_rows, broken_file)
 {
-	const struct broken_row *row = *state;
 	struct cache_entry entry = {0};
 
 	write_file(row->text);
@@ -260,7 +259,7 @@ static void broken_file(void **state)
 }
 
 /* a-b and c, a and b-c: one file name. */
-static void file_of_another(void **state)
+TEST(file_of_another, "[s130] names with dashes do not meet")
 {
 	struct cache_entry entry = {0};
 
@@ -277,7 +276,7 @@ static void file_of_another(void **state)
 	cache_release(&entry);
 }
 
-static void all_of_a_network(void **state)
+TEST(all_of_a_network, "[s135] entries of one network")
 {
 	struct cache_entries entries = {0};
 
@@ -312,7 +311,7 @@ static int lock_attachment(int *lock, const char *network, const char *ifname)
 	return cache_lock_attachment(lock, network, &conf, &fault);
 }
 
-static void attachment_locked(void **state)
+TEST(attachment_locked, "[s137] the lock of an attachment")
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
@@ -326,7 +325,7 @@ static void attachment_locked(void **state)
 	assert_true(is_free("locks/n"));
 }
 
-static void network_locked(void **state)
+TEST(network_locked, "[s137] the lock of a network")
 {
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
@@ -340,7 +339,7 @@ static void network_locked(void **state)
 	assert_true(is_free("locks/n"));
 }
 
-static void widened_by_the_last(void **state)
+TEST(widened_by_the_last, "[s137] the last attachment's lock becomes the network's")
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
@@ -356,7 +355,7 @@ static void widened_by_the_last(void **state)
 	assert_true(is_free("locks/n"));
 }
 
-static void swept(void **state)
+TEST(swept, "[s137] what killed runs have left is swept")
 {
 	static const char *const files[] = {"results/n-c-eth0", "results/.cnirun-n,c,eth0",
 					    "results/.cnirun-n-n,c,eth0"};
@@ -393,7 +392,7 @@ static pid_t leave_plugin(void)
 	return plugin;
 }
 
-static void held_by_plugin_of_killed_run(void **state)
+TEST(held_by_plugin_of_killed_run, "[s137] a plugin that has outlived its runtime has the lock")
 {
 	struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
@@ -429,7 +428,7 @@ static void count_up(void)
 	_exit(0);
 }
 
-static void contended(void **state)
+TEST(contended, "[s137] 30 processes at one attachment")
 {
 	enum { CHILDREN = 30 };
 	pid_t children[CHILDREN];
@@ -445,34 +444,4 @@ static void contended(void **state)
 		assert_int_equal(status, 0);
 	}
 	assert_string_equal(sandbox_read("number"), "30");
-}
-
-int main(void)
-{
-	static struct test_list tests;
-
-	ADD_SANDBOXED(&tests, "[s130] all fields, in libcni's order", all_fields_written);
-	ADD_SANDBOXED(&tests, "[s130] the conflist is read again", conflist_read_again);
-	ADD_SANDBOXED(&tests, "[s130] empty fields are left out", empty_fields_left_out);
-	ADD_SANDBOXED(&tests, "[s130] directory 0700, file 0600", modes);
-	ADD_SANDBOXED(&tests, "[s130] a file is replaced, not overwritten",
-		      replaced_not_overwritten);
-	ADD_SANDBOXED(&tests, "[s130] a cache that cannot be written", no_place);
-	ADD_SANDBOXED(&tests, "[s130] more than could be read again", too_large_to_read);
-	ADD_SANDBOXED(&tests, "[s130] a file of libcni is read", libcni_file_read);
-	ADD_SANDBOXED(&tests, "[s133] a file without kind is a bare result", old_format_read);
-	ADD_SANDBOXED(&tests, "[s131] no file is no error", missing_file);
-	ADD_SANDBOXED(&tests, "[s130] names with dashes do not meet", file_of_another);
-	ADD_SANDBOXED(&tests, "[s135] entries of one network", all_of_a_network);
-	ADD_SANDBOXED(&tests, "[s137] the lock of an attachment", attachment_locked);
-	ADD_SANDBOXED(&tests, "[s137] the lock of a network", network_locked);
-	ADD_SANDBOXED(&tests, "[s137] the last attachment's lock becomes the network's",
-		      widened_by_the_last);
-	ADD_SANDBOXED(&tests, "[s137] what killed runs have left is swept", swept);
-	ADD_SANDBOXED(&tests, "[s137] a plugin that has outlived its runtime has the lock",
-		      held_by_plugin_of_killed_run);
-	ADD_SANDBOXED(&tests, "[s137] 30 processes at one attachment", contended);
-	ADD_ROWS(&tests, broken_rows, broken_file);
-	test_list_set_fixture(&tests, tests.count - COUNT(broken_rows), sandbox_setup);
-	return test_list_run(&tests, "cnirun_cache");
 }

@@ -7,17 +7,15 @@
 #include "lib/json.h"
 #include "cnirun/conflist.h"
 
-struct list_row {
+#define PLUGINS "\"plugins\":[{\"type\":\"bridge\"}]"
+#define NAMED "{\"name\":\"n\","
+
+static const struct {
 	const char *name;
 	const char *text;
 	const char *expected; /* a part of the message; NULL: accepted */
 	int code;
-};
-
-#define PLUGINS "\"plugins\":[{\"type\":\"bridge\"}]"
-#define NAMED "{\"name\":\"n\","
-
-static const struct list_row list_rows[] = {
+} list_rows[] = {
 	{"[s118] a list", NAMED PLUGINS "}", NULL, 0},
 	{"[s118] unknown keys are ignored", NAMED "\"x\":[null]," PLUGINS "}", NULL, 0},
 	{"[s118] no name", "{" PLUGINS "}", "name", 7},
@@ -71,9 +69,8 @@ static int parse(struct conflist *list, const char *text, size_t length)
 	return failed;
 }
 
-static void list_read(void **state)
+ROWS(list_rows, list_read)
 {
-	const struct list_row *row = *state;
 	struct conflist list = {0};
 	int failed = parse(&list, row->text, strlen(row->text));
 
@@ -82,7 +79,7 @@ static void list_read(void **state)
 	conflist_release(&list);
 }
 
-static void deep_list(void **state)
+TEST(deep_list, "a list of 100,000 brackets")
 {
 	enum { DEPTH = 100000 };
 	static char text[DEPTH + 1];
@@ -94,13 +91,11 @@ static void deep_list(void **state)
 	conflist_release(&list);
 }
 
-struct version_row {
+static const struct {
 	const char *name;
 	const char *keys;
 	const char *version;
-};
-
-static const struct version_row version_rows[] = {
+} version_rows[] = {
 	{"[s121] no version", "", ""},
 	{"[s121] a lone cniVersion", "\"cniVersion\":\"0.4.0\",", "0.4.0"},
 	{"[s121] a lone cniVersion that is too new is sent", "\"cniVersion\":\"2.0.0\",", "2.0.0"},
@@ -119,9 +114,8 @@ static const struct version_row version_rows[] = {
 	{"[s121] 10 is more than 9", "\"cniVersions\":[\"0.10.0\",\"0.9.0\"],", "0.10.0"},
 };
 
-static void version_chosen(void **state)
+ROWS(version_rows, version_chosen)
 {
-	const struct version_row *row = *state;
 	struct conflist list = {0};
 	char text[512];
 
@@ -131,13 +125,11 @@ static void version_chosen(void **state)
 	conflist_release(&list);
 }
 
-struct switch_row {
+static const struct {
 	const char *name;
 	const char *value;
 	bool expected;
-};
-
-static const struct switch_row switch_rows[] = {
+} switch_rows[] = {
 	{"[s119] true", "true", true},
 	{"[s119] false", "false", false},
 	{"[s119] \"true\"", "\"true\"", true},
@@ -145,9 +137,8 @@ static const struct switch_row switch_rows[] = {
 	{"[s119] \"False\"", "\"False\"", false},
 };
 
-static void switch_read(void **state)
+ROWS(switch_rows, switch_read)
 {
-	const struct switch_row *row = *state;
 	struct conflist list = {0};
 	char text[512];
 
@@ -214,7 +205,9 @@ static void assert_not_found(const char *name, int code, const char *message)
 	conflist_release(&list);
 }
 
-static void first_by_name(void **state)
+FIXTURE(sandbox_setup, sandbox_teardown)
+
+TEST(first_by_name, "[s115] the first of the name, by file name")
 {
 	write_list("20.conflist", "n", "second");
 	write_list("10.conflist", "n", "first");
@@ -222,21 +215,21 @@ static void first_by_name(void **state)
 	assert_found("n", "first");
 }
 
-static void lists_before_singles(void **state)
+TEST(lists_before_singles, "[s115] *.conflist before *.conf")
 {
 	write_single("00.conf", "n", "single");
 	write_list("99.conflist", "n", "list");
 	assert_found("n", "list");
 }
 
-static void singles_together(void **state)
+TEST(singles_together, "[s115] 15.json beats 20.conf")
 {
 	write_single("20.conf", "n", "conf");
 	write_single("15.json", "n", "json");
 	assert_found("n", "json");
 }
 
-static void single_is_wrapped(void **state)
+TEST(single_is_wrapped, "[s115] a single plugin is wrapped")
 {
 	struct conflist list = {0};
 
@@ -250,7 +243,7 @@ static void single_is_wrapped(void **state)
 	conflist_release(&list);
 }
 
-static void other_files_ignored(void **state)
+TEST(other_files_ignored, "[s115] other files are ignored")
 {
 	write_list("1.conflist.bak", "n", "backup");
 	write_list("1.txt", "n", "text");
@@ -259,13 +252,13 @@ static void other_files_ignored(void **state)
 	assert_found("n", "right");
 }
 
-static void not_found(void **state)
+TEST(not_found, "[s115] no such network")
 {
 	write_list("1.conflist", "other", "a");
 	assert_not_found("n", 7, "no network named \"n\"");
 }
 
-static void no_directory(void **state)
+TEST(no_directory, "[s115] no such directory")
 {
 	struct conflist list = {0};
 
@@ -273,27 +266,27 @@ static void no_directory(void **state)
 	assert_error(7, "no network named");
 }
 
-static void broken_before(void **state)
+TEST(broken_before, "[s116] a broken file before the match")
 {
 	sandbox_write("1.conflist", "{");
 	write_list("2.conflist", "n", "a");
 	assert_not_found("n", 6, "1.conflist");
 }
 
-static void broken_after(void **state)
+TEST(broken_after, "[s116] a broken file after the match")
 {
 	sandbox_write("2.conflist", "{");
 	write_list("1.conflist", "n", "a");
 	assert_found("n", "a");
 }
 
-static void broken_single_before(void **state)
+TEST(broken_single_before, "[s116] a list named .json before the match")
 {
 	write_list("1.json", "n", "a");
 	assert_not_found("n", 7, ".conflist");
 }
 
-static void folder_appended(void **state)
+TEST(folder_appended, "[s120] the network's folder is appended")
 {
 	write_list("1.conflist", "n", "inlined");
 	sandbox_make_directory("n");
@@ -303,7 +296,7 @@ static void folder_appended(void **state)
 	assert_found("n", "inlined sooner later");
 }
 
-static void folder_alone(void **state)
+TEST(folder_alone, "[s120] the network's folder alone")
 {
 	sandbox_write("1.conflist", "{\"name\":\"n\"}");
 	sandbox_make_directory("n");
@@ -311,7 +304,7 @@ static void folder_alone(void **state)
 	assert_found("n", "only");
 }
 
-static void folder_unwanted(void **state)
+TEST(folder_unwanted, "[s120] loadOnlyInlinedPlugins")
 {
 	sandbox_write("1.conflist",
 		      "{\"name\":\"n\",\"loadOnlyInlinedPlugins\":\"true\"," PLUGINS "}");
@@ -320,7 +313,7 @@ static void folder_unwanted(void **state)
 	assert_found("n", "bridge");
 }
 
-static void folder_broken(void **state)
+TEST(folder_broken, "[s120] a broken file in the folder")
 {
 	write_list("1.conflist", "n", "a");
 	sandbox_make_directory("n");
@@ -337,7 +330,7 @@ static void assert_path_type(const char *file, const char *type)
 	conflist_release(&list);
 }
 
-static void found_by_path(void **state)
+TEST(found_by_path, "a list by its path")
 {
 	write_list("a.conflist", "n", "list");
 	write_list("b.json", "n", "list-as-json");
@@ -347,42 +340,10 @@ static void found_by_path(void **state)
 	assert_path_type("c.conf", "single");
 }
 
-static void path_missing(void **state)
+TEST(path_missing, "a path that does not exist")
 {
 	struct conflist list = {0};
 
 	assert_int_equal(conflist_find(&list, "none.conflist", &fault), -1);
 	assert_error(5, "none.conflist");
-}
-
-static void add_searches(struct test_list *list)
-{
-	ADD_SANDBOXED(list, "[s115] the first of the name, by file name", first_by_name);
-	ADD_SANDBOXED(list, "[s115] *.conflist before *.conf", lists_before_singles);
-	ADD_SANDBOXED(list, "[s115] 15.json beats 20.conf", singles_together);
-	ADD_SANDBOXED(list, "[s115] a single plugin is wrapped", single_is_wrapped);
-	ADD_SANDBOXED(list, "[s115] other files are ignored", other_files_ignored);
-	ADD_SANDBOXED(list, "[s115] no such network", not_found);
-	ADD_SANDBOXED(list, "[s115] no such directory", no_directory);
-	ADD_SANDBOXED(list, "[s116] a broken file before the match", broken_before);
-	ADD_SANDBOXED(list, "[s116] a broken file after the match", broken_after);
-	ADD_SANDBOXED(list, "[s116] a list named .json before the match", broken_single_before);
-	ADD_SANDBOXED(list, "[s120] the network's folder is appended", folder_appended);
-	ADD_SANDBOXED(list, "[s120] the network's folder alone", folder_alone);
-	ADD_SANDBOXED(list, "[s120] loadOnlyInlinedPlugins", folder_unwanted);
-	ADD_SANDBOXED(list, "[s120] a broken file in the folder", folder_broken);
-	ADD_SANDBOXED(list, "a list by its path", found_by_path);
-	ADD_SANDBOXED(list, "a path that does not exist", path_missing);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, list_rows, list_read);
-	ADD_TEST(&list, "a list of 100,000 brackets", deep_list);
-	ADD_ROWS(&list, version_rows, version_chosen);
-	ADD_ROWS(&list, switch_rows, switch_read);
-	add_searches(&list);
-	return test_list_run(&list, "cnirun_conflist");
 }

@@ -6,17 +6,15 @@
 
 #include "cnirun/plugin.h"
 
-struct request_row {
+#define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
+
+static const struct {
 	const char *name;
 	const char *plugin;
 	const char *prev_result;     /* NULL: none */
 	const char *capability_args; /* NULL: none */
 	const char *expected;
-};
-
-#define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
-
-static const struct request_row rows[] = {
+} rows[] = {
 	{"[s123] name and version are set", "{'type':'a'}", NULL, NULL,
 	 "{\"type\":\"a\"," ENDS "}"},
 	{"[s123] name and version are overwritten, in every spelling",
@@ -47,9 +45,8 @@ static const struct request_row rows[] = {
 	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808," ENDS "}"},
 };
 
-static void request_composed(void **state)
+ROWS(rows, request_composed)
 {
-	const struct request_row *row = *state;
 	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.0.0"};
 	json_t *plugin = json_of(row->plugin);
 	json_t *before = json_deep_copy(plugin);
@@ -70,7 +67,7 @@ static void request_composed(void **state)
 	json_decref(plugin);
 }
 
-static void version_missing(void **state)
+TEST(version_missing, "[s19] a list without version sends an empty one")
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
 	json_t *plugin = json_of("{'type':'a'}");
@@ -83,7 +80,7 @@ static void version_missing(void **state)
 	json_decref(plugin);
 }
 
-static void gc_has_both_keys(void **state)
+TEST(gc_has_both_keys, "[s135] GC has both keys")
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.1.0"};
 	json_t *plugin = json_of("{'type':'a'}");
@@ -100,14 +97,4 @@ static void gc_has_both_keys(void **state)
 	json_decref(request);
 	json_decref(valid);
 	json_decref(plugin);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, request_composed);
-	ADD_TEST(&list, "[s19] a list without version sends an empty one", version_missing);
-	ADD_TEST(&list, "[s135] GC has both keys", gc_has_both_keys);
-	return test_list_run(&list, "cnirun_plugin");
 }

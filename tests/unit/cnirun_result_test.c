@@ -7,18 +7,16 @@
 #include "lib/cleanup.h"
 #include "cni/result.h"
 
-struct result_row {
-	const char *name;
-	const char *version;
-	const char *json;
-	const char *failure; /* NULL: valid */
-};
-
 #define IP4(keys) "{\"ip4\":{\"ip\":\"10.0.0.2/24\"" keys "}}"
 #define IPS(keys) "{\"ips\":[{\"address\":\"10.0.0.2/24\"" keys "}]}"
 #define ROUTES(route) "{\"routes\":[{" route "}]}"
 
-static const struct result_row rows[] = {
+static const struct {
+	const char *name;
+	const char *version;
+	const char *json;
+	const char *failure; /* NULL: valid */
+} rows[] = {
 	{"an empty result", "1.1.0", "{}", NULL},
 	{"unknown keys, and keys of other versions", "1.1.0",
 	 "{'x':1,'ip4':1,'ips':[{'address':'::1/128','version':4,'x':[]}]}", NULL},
@@ -81,9 +79,8 @@ static const struct result_row rows[] = {
 	{"routes is a string", "1.1.0", "{'routes':''}", "\"routes\" must be an array"},
 };
 
-static void validated(void **state)
+ROWS(rows, validated)
 {
-	const struct result_row *row = *state;
 	json_t *result = json_of(row->json);
 	int failed = cni_result_validate(result, row->version, &fault);
 
@@ -92,12 +89,4 @@ static void validated(void **state)
 	assert_int_equal(failed, row->failure ? -1 : 0);
 	assert_error(fault.code == 7 ? 7 : row->failure ? 6 : 0, row->failure);
 	json_decref(result);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, validated);
-	return test_list_run(&list, "cnirun_result");
 }

@@ -83,19 +83,3 @@ static inline int sandbox_teardown(void **state)
 {
 	return nftw(sandbox, sandbox_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
-
-/* The tests of the list from `first` on get a folder each. */
-static inline void test_list_set_fixture(struct test_list *list, size_t first,
-					 CMFixtureFunction setup)
-{
-	for (size_t i = first; i < list->count; i++) {
-		list->tests[i].setup_func = setup;
-		list->tests[i].teardown_func = sandbox_teardown;
-	}
-}
-
-#define ADD_SANDBOXED(list, name, function) \
-	do { \
-		ADD_TEST(list, name, function); \
-		test_list_set_fixture(list, (list)->count - 1, sandbox_setup); \
-	} while (0)

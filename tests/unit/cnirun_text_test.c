@@ -15,7 +15,7 @@ struct pair_row {
 	const char *other; /* NULL: refused */
 };
 
-static void id_as_cnitool(void **state)
+TEST(id_as_cnitool, "[s138] container ID as cnitool makes it")
 {
 	char *id = netns_default_container_id("/run/netns/c1");
 
@@ -32,9 +32,8 @@ static const struct pair_row netns_rows[] = {
 	{"netns . is refused", ".", NULL},
 };
 
-static void netns_resolved(void **state)
+ROWS(netns_rows, netns_resolved)
 {
-	const struct pair_row *row = *state;
 	char *path;
 
 	assert_int_equal(chdir("/tmp"), 0);
@@ -62,9 +61,8 @@ static const struct pair_row args_rows[] = {
 	{"[s139] CNI_ARGS that is no UTF-8", "A=\xff", NULL},
 };
 
-static void args_parsed(void **state)
+ROWS(args_rows, args_parsed)
 {
-	const struct pair_row *row = *state;
 	json_t *pairs = args_parse(row->plain, &fault);
 	char *text;
 
@@ -130,9 +128,8 @@ static const struct pair_row port_rows[] = {
 	{"-p with an open range", "80-:80-", NULL},
 };
 
-static void port_parsed(void **state)
+ROWS(port_rows, port_parsed)
 {
-	const struct pair_row *row = *state;
 	json_t *mappings = json_array();
 	int failed = portmapping_parse(row->plain, mappings, &fault);
 
@@ -142,7 +139,7 @@ static void port_parsed(void **state)
 	json_decref(mappings);
 }
 
-static void all_ports(void **state)
+TEST(all_ports, "-p with all ports")
 {
 	json_t *mappings = json_array();
 
@@ -152,16 +149,4 @@ static void all_ports(void **state)
 				 json_object_get(json_array_get(mappings, 65534), "containerPort")),
 			 65535);
 	json_decref(mappings);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_TEST(&list, "[s138] container ID as cnitool makes it", id_as_cnitool);
-	ADD_ROWS(&list, netns_rows, netns_resolved);
-	ADD_ROWS(&list, args_rows, args_parsed);
-	ADD_ROWS(&list, port_rows, port_parsed);
-	ADD_TEST(&list, "-p with all ports", all_ports);
-	return test_list_run(&list, "cnirun_text");
 }

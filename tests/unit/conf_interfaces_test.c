@@ -48,8 +48,6 @@ static const struct row rows[] = {
 	{"two dots", "['..']", 7, "is a directory"},
 	{"a string in place of the list", "\"eth0\"", 6,
 	 " must be an array, found the string \"eth0\""},
-	{"an object in place of the list", "{'eth0':true}", 6, " must be an array"},
-	{"true in place of the list", "true", 6, " must be an array"},
 	{"a number in the list", "['eth0',7]", 6, "[1] must be a string, found the number 7"},
 	{"null in the list", "[null]", 6, "[0] must be a string, found null"},
 	{"a list in the list", "[['eth0']]", 6, "[0] must be a string, found an array"},
@@ -91,14 +89,14 @@ static void read_key(const struct row *row, const char *key)
 	conf_release(&conf);
 }
 
-static void reads_names(void **state)
+ROWS(rows, reads_names)
 {
-	read_key(*state, "uplinks");
-	read_key(*state, "excludeInterfaces");
+	read_key(row, "uplinks");
+	read_key(row, "excludeInterfaces");
 }
 
 /* One that is empty is a list too: nothing is excluded then. */
-static void excludes_by_default(void **state)
+TEST(excludes_by_default, "what is excluded by default")
 {
 	cleanup_json json_t *without = json_pack("{}");
 	cleanup_json json_t *empty = json_pack("{s:[]}", "excludeInterfaces");
@@ -124,7 +122,7 @@ static json_t *config_of(size_t count)
 	return json_pack("{s:o}", "uplinks", array);
 }
 
-static void takes_64(void **state)
+TEST(takes_64, "64 names")
 {
 	cleanup_json json_t *config = config_of(64);
 	struct conf conf = {0};
@@ -137,7 +135,7 @@ static void takes_64(void **state)
 	conf_release(&conf);
 }
 
-static void refuses_more(void **state)
+TEST(refuses_more, "more than 64 names")
 {
 	static const size_t counts[] = {65, 1000000};
 
@@ -151,14 +149,12 @@ static void refuses_more(void **state)
 	}
 }
 
-struct match_row {
+static const struct {
 	const char *name;
 	const char *list;
 	const char *interface;
 	bool named;
-};
-
-static const struct match_row match_rows[] = {
+} match_rows[] = {
 	{"no list names nothing", "[]", "eth0", false},
 	{"a name is itself", "['eth0']", "eth0", true},
 	{"a name is no prefix", "['eth']", "eth0", false},
@@ -176,25 +172,12 @@ static const struct match_row match_rows[] = {
 	{"none of two", "['wg0','eth1']", "eth0", false},
 };
 
-static void matches(void **state)
+ROWS(match_rows, matches)
 {
-	const struct match_row *row = *state;
 	cleanup_json json_t *config = json_pack("{s:o}", "uplinks", json_of(row->list));
 	struct conf conf = {0};
 
 	assert_int_equal(conf_parse_options(&conf, config, &fault), 0);
 	assert_int_equal(conf_names_interface(conf.uplinks, row->interface), row->named);
 	conf_release(&conf);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, reads_names);
-	ADD_TEST(&list, "what is excluded by default", excludes_by_default);
-	ADD_TEST(&list, "64 names", takes_64);
-	ADD_TEST(&list, "more than 64 names", refuses_more);
-	ADD_ROWS(&list, match_rows, matches);
-	return test_list_run(&list, "conf_interfaces");
 }

@@ -64,6 +64,12 @@ static void keeps_the_rules(void **state)
 	is_explained(*state);
 }
 
+ADD_TESTS(of_each_option)
+{
+	for (const struct option *option = conf_options; option->name; option++)
+		test_add(option->name, keeps_the_rules, option);
+}
+
 static const struct option *find(const char *name)
 {
 	for (const struct option *option = conf_options; option->name; option++)
@@ -128,7 +134,7 @@ static size_t check_row(char *row)
 	return count;
 }
 
-static void readme_agrees(void **state)
+TEST(readme_agrees, "README.md has options that there are, with their defaults")
 {
 	FILE *readme = fopen("README.md", "re");
 	bool is_about_options = false;
@@ -145,14 +151,4 @@ static void readme_agrees(void **state)
 	free(line);
 	fclose(readme);
 	assert_true(names >= 6);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	for (const struct option *option = conf_options; option->name; option++)
-		test_list_add(&list, option->name, keeps_the_rules, option);
-	ADD_TEST(&list, "README.md has options that there are, with their defaults", readme_agrees);
-	return test_list_run(&list, "conf_options");
 }

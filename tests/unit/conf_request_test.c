@@ -67,14 +67,9 @@ static const struct claim_row claim_rows[] = {
 	 "\"containerPort\" is 65536"},
 	{"[s65] hostPort \"80\"", HOST_PORT("\"80\""), "4", 6,
 	 "runtimeConfig.portMappings[0]: \"hostPort\" must be an integer, found the string \"80\""},
-	{"[s65] hostPort 80.0", HOST_PORT("80.0"), "4", 6, "found the number 80.0"},
-	{"[s65] hostPort 1.5", HOST_PORT("1.5"), "4", 6, "found the number 1.5"},
-	{"[s65] hostPort 8e3", HOST_PORT("8e3"), "4", 6, "found the number 8000.0"},
-	{"[s65] hostPort true", HOST_PORT("true"), "4", 6, "found true"},
 	{"[s65] hostPort an array", HOST_PORT("[80]"), "4", 6, "found an array"},
 	{"[s65] containerPort \"80\"", CONTAINER_PORT("\"80\""), "4", 6,
 	 "\"containerPort\" must be"},
-	{"[s65] containerPort 80.5", CONTAINER_PORT("80.5"), "4", 6, "found the number 80.5"},
 	{"[s66] protocol missing", ENTRY("'hostPort':8080,'containerPort':80"), "4", 7,
 	 "\"protocol\" is missing, must be \"tcp\", \"udp\" or \"sctp\""},
 	{"[s66] protocol empty", PROTOCOL("\"\""), "4", 7, "\"protocol\" is missing"},
@@ -116,11 +111,6 @@ static const struct claim_row claim_rows[] = {
 	 "tcp 1.2.3.4 8080>10.0.0.2:80 "},
 	{"[s75] hostIP junk", TCP_80_AT("junk"), "4", 7,
 	 "runtimeConfig.portMappings[0]: \"hostIP\" is \"junk\", which is no IP address"},
-	{"[s75] hostIP a host name", TCP_80_AT("localhost"), "46", 7, "\"localhost\""},
-	{"[s75] hostIP a prefix", TCP_80_AT("1.2.3.0/24"), "4", 7, "\"1.2.3.0/24\""},
-	{"[s75] hostIP with a blank", TCP_80_AT(" 1.2.3.4"), "4", 7, "\" 1.2.3.4\""},
-	{"[s76] hostIP in brackets", TCP_80_AT("[::1]"), "6", 7, "\"[::1]\""},
-	{"[s76] hostIP with a zone", TCP_80_AT("fe80::1%eth0"), "6", 7, "\"fe80::1%eth0\""},
 	{"hostIP link-local never matches", TCP_80_AT("fe80::1"), "6", 7, "nothing can be mapped"},
 	{"hostIP multicast never matches", TCP_80_AT("224.0.0.1"), "4", 7, "nothing can be mapped"},
 	{"hostIP IPv6 multicast never matches", TCP_80_AT("ff02::1"), "6", 7, "nothing can be"},
@@ -248,9 +238,8 @@ static void describe(const struct conf *conf, char *text, size_t size)
 				   json_string_value(json_array_get(conf->warnings, i)));
 }
 
-static void claims_what_the_mappings_say(void **state)
+ROWS(claim_rows, claims_what_the_mappings_say)
 {
-	const struct claim_row *row = *state;
 	cleanup_json json_t *config = config_with(json_of(row->mappings));
 	struct conf conf = {0};
 	char text[512];
@@ -264,7 +253,7 @@ static void claims_what_the_mappings_say(void **state)
 }
 
 /* What is reserved, and that SCTP cannot be. */
-static void reserved_ports_are_marked(void **state)
+TEST(reserved_ports_are_marked, "reserved ports are marked")
 {
 	cleanup_json json_t *config = config_with(
 		json_of("[{" TCP_80 "},{'hostPort':9,'containerPort':9,'protocol':'sctp'}]"));
@@ -280,18 +269,16 @@ static void reserved_ports_are_marked(void **state)
 	conf_release(&conf);
 }
 
-struct never_row {
+#define MAPS(port, protocol) \
+	ENTRY("'hostPort':" #port ",'containerPort':80,'protocol':'" protocol "'")
+
+static const struct {
 	const char *name;
 	const char *never; /* the value of neverPorts; NULL: not given */
 	const char *mappings;
 	int code;
 	const char *expected; /* as of struct claim_row */
-};
-
-#define MAPS(port, protocol) \
-	ENTRY("'hostPort':" #port ",'containerPort':80,'protocol':'" protocol "'")
-
-static const struct never_row never_rows[] = {
+} never_rows[] = {
 	{"neverPorts empty", "[]", MAPS(10250, "tcp"), 0, "tcp 0.0.0.0 10250>10.0.0.2:80 "},
 	{"neverPorts of others", "\"22,6443,10250-10260\"", MAPS(8080, "tcp"), 0,
 	 "tcp 0.0.0.0 8080>10.0.0.2:80 "},
@@ -315,9 +302,8 @@ static const struct never_row never_rows[] = {
 	 "udp 0.0.0.0 10250>10.0.0.2:80 "},
 };
 
-static void ports_are_never_mapped(void **state)
+ROWS(never_rows, ports_are_never_mapped)
 {
-	const struct never_row *row = *state;
 	cleanup_json json_t *config = config_with(json_of(row->mappings));
 	struct conf conf = {0};
 	char text[512];
@@ -335,7 +321,7 @@ static void ports_are_never_mapped(void **state)
 }
 
 /* The key is compared byte by byte in the kernel: what is not named must be zero. */
-static void unnamed_bytes_of_the_key_are_zero(void **state)
+TEST(unnamed_bytes_of_the_key_are_zero, "unnamed bytes of a claim's key are zero")
 {
 	cleanup_json json_t *config = config_with(json_of(TCP_80_AT("192.0.2.1")));
 	struct portmap_key expected;
@@ -366,7 +352,7 @@ static json_t *many_mappings(void)
 	return mappings;
 }
 
-static void many_mappings_are_all_claimed(void **state)
+TEST(many_mappings_are_all_claimed, "10,000 mappings are all claimed")
 {
 	cleanup_json json_t *config = config_with(many_mappings());
 	struct conf conf = {0};
@@ -381,7 +367,7 @@ static void many_mappings_are_all_claimed(void **state)
 	conf_release(&conf);
 }
 
-static void a_contradiction_among_many_is_found(void **state)
+TEST(a_contradiction_among_many_is_found, "[s79] a contradiction among 10,000 mappings is found")
 {
 	json_t *mappings = many_mappings();
 	cleanup_json json_t *config = config_with(mappings);
@@ -392,19 +378,4 @@ static void a_contradiction_among_many_is_found(void **state)
 	assert_int_equal(conf_parse(&conf, config, "", &fault), -1);
 	assert_error(7, "and [10000] contradict each other: host port 1/udp");
 	conf_release(&conf);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, claim_rows, claims_what_the_mappings_say);
-	ADD_ROWS(&list, never_rows, ports_are_never_mapped);
-	ADD_TEST(&list, "unnamed bytes of a claim's key are zero",
-		 unnamed_bytes_of_the_key_are_zero);
-	ADD_TEST(&list, "reserved ports are marked", reserved_ports_are_marked);
-	ADD_TEST(&list, "10,000 mappings are all claimed", many_mappings_are_all_claimed);
-	ADD_TEST(&list, "[s79] a contradiction among 10,000 mappings is found",
-		 a_contradiction_among_many_is_found);
-	return test_list_run(&list, "conf_request");
 }

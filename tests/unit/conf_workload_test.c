@@ -11,14 +11,12 @@
 #define SIXTY TEN TEN TEN TEN TEN TEN
 #define LONG SIXTY SIXTY SIXTY SIXTY TEN "01234"
 
-struct row {
+static const struct {
 	const char *name;
 	const char *args;
 	enum workload_kind kind;
 	const char *namespace, *workload_name;
-};
-
-static const struct row rows[] = {
+} rows[] = {
 	{"nobody says", "", WORKLOAD_NONE, "", ""},
 	{"[s152] CNI_ARGS that are garbage", "garbage;;=;K8S_POD_NAME", WORKLOAD_NONE, "", ""},
 	{"a pod as containerd has it",
@@ -48,9 +46,8 @@ static const struct row rows[] = {
 	 SIXTY SIXTY SIXTY SIXTY TEN "0123/"},
 };
 
-static void reads_the_workload(void **state)
+ROWS(rows, reads_the_workload)
 {
-	const struct row *row = *state;
 	cleanup_json json_t *config = json_object();
 	struct conf conf = {0};
 
@@ -59,12 +56,4 @@ static void reads_the_workload(void **state)
 	assert_string_equal(conf.workload.namespace, row->namespace);
 	assert_string_equal(conf.workload.name, row->workload_name);
 	conf_release(&conf);
-}
-
-int main(void)
-{
-	static struct test_list list;
-
-	ADD_ROWS(&list, rows, reads_the_workload);
-	return test_list_run(&list, "conf_workload");
 }

@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* crc32c_test.c - the change of a CRC32c against the CRC32c of everything. */
+#include "cni_testing.h"
+
 #include <linux/types.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "../sums.h"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes" /* functions of a BPF program */
 #include "../../bpf/sctp.h"
 
 #define LONGEST 65535
 
-/* RFC 9260 appendix A, a bit at a time. */
 static uint32_t crc32c(const uint8_t *bytes, size_t size)
 {
-	uint32_t crc = 0xffffffff;
-
-	for (size_t i = 0; i < size; i++) {
-		crc ^= bytes[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc & 1 ? crc >> 1 ^ 0x82f63b78 : crc >> 1;
-	}
-	return ~crc;
+	return ~crc32c_add(~0u, bytes, size, 0);
 }
 
 static void expect_change(uint8_t *packet, uint32_t change, size_t length)
@@ -39,7 +26,7 @@ static void expect_change(uint8_t *packet, uint32_t change, size_t length)
 }
 
 /* RFC 3720 B.4 */
-static void test_the_oracle_itself(void **state)
+TEST(test_the_oracle_itself, "the oracle itself")
 {
 	uint8_t zeros[32] = {0};
 
@@ -47,7 +34,7 @@ static void test_the_oracle_itself(void **state)
 }
 
 /* From the shortest SCTP packet; beyond that, every bit of the length alone and all together. */
-static void test_change_of_every_length(void **state)
+TEST(test_change_of_every_length, "change of every length")
 {
 	uint8_t *packet = malloc(LONGEST);
 
@@ -65,7 +52,7 @@ static void test_change_of_every_length(void **state)
 	free(packet);
 }
 
-static void test_every_bit_of_the_change(void **state)
+TEST(test_every_bit_of_the_change, "every bit of the change")
 {
 	uint8_t packet[1452];
 
@@ -76,23 +63,11 @@ static void test_every_bit_of_the_change(void **state)
 }
 
 /* Each power is the square of the one before, and the first is x^8. */
-static void test_powers(void **state)
+TEST(test_powers, "powers")
 {
 	const uint32_t *powers = crc32c_powers;
 
 	assert_int_equal(0x80000000 >> 8, powers[0]);
 	for (size_t i = 1; i < sizeof(crc32c_powers) / sizeof(powers[0]); i++)
 		assert_int_equal(crc32c_multiply(powers[i - 1], powers[i - 1]), powers[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_oracle_itself),
-		cmocka_unit_test(test_change_of_every_length),
-		cmocka_unit_test(test_every_bit_of_the_change),
-		cmocka_unit_test(test_powers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static enum listening listening_with(const char *address, bool both)
 	return listening_at(&list, PROTOCOL_TCP, container, 80, &where);
 }
 
-static void test_listening(void **state)
+TEST(test_listening, "listening")
 {
 	struct socket_list none = {NULL, 0};
 	const uint8_t *where;
@@ -35,7 +35,7 @@ static void test_listening(void **state)
 	assert_null(where);
 }
 
-static void test_remedy_words(void **state)
+TEST(test_remedy_words, "remedy words")
 {
 	char longest[REMEDY_WORD_SIZE];
 
@@ -51,14 +51,4 @@ static void test_remedy_words(void **state)
 	assert_string_equal("''", remedy_word(longest).text);
 	longest[REMEDY_WORD_SIZE / 4 - 1] = '\0';
 	assert_int_equal(4 * (REMEDY_WORD_SIZE / 4 - 1) + 2, strlen(remedy_word(longest).text));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_listening),
-		cmocka_unit_test(test_remedy_words),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

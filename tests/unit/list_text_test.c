@@ -72,7 +72,7 @@ static void check_change(const struct row *row)
 	assert_string_equal(back, row->text);
 }
 
-static void test_rows(void **state)
+TEST(test_rows, "rows")
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		enum list_verdict verdict =
@@ -89,7 +89,7 @@ static void test_rows(void **state)
 }
 
 /* Every beginning of a list is no JSON, so that one that is being written is waited for. */
-static void test_half_written(void **state)
+TEST(test_half_written, "half written")
 {
 	static const char text[] = "{\"a\":1.5,\"plugins\":[" BRIDGE PORTMAP "]}";
 
@@ -102,22 +102,11 @@ static void test_half_written(void **state)
 }
 
 /* What is first by its name, and no .conflist, is the configuration of one plugin. */
-static void test_single_plugin(void **state)
+TEST(test_single_plugin, "single plugin")
 {
 	cleanup_error struct cni_error err = {0};
 	static const char text[] = LIST(BRIDGE PORTMAP);
 
 	assert_int_equal(list_text_judge(text, strlen(text), "/etc/cni/net.d/a.conf", &err),
 			 LIST_IS_REFUSED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_half_written),
-		cmocka_unit_test(test_single_plugin),
-	};
-
-	return cmocka_run_group_tests_name("list_text", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static void expect_reason(const char *log, const char *program, const char *veri
 	assert_string_equal(reason.verifier, verifier);
 }
 
-static void test_verifier(void **state)
+TEST(test_verifier, "verifier")
 {
 	expect_reason("libbpf: prog 'from_uplink': BPF program load failed: Permission denied\n"
 		      "libbpf: prog 'from_uplink': -- BEGIN PROG LOAD LOG --\n"
@@ -29,7 +29,7 @@ static void test_verifier(void **state)
 }
 
 /* Its beginning is cut off. */
-static void test_tail(void **state)
+TEST(test_tail, "tail")
 {
 	expect_reason("mem access 'scalar'\n"
 		      "processed 11 insns (limit 1000000)\n\n"
@@ -38,7 +38,7 @@ static void test_tail(void **state)
 		      "to_uplink", "mem access 'scalar'");
 }
 
-static void test_verifier_says_nothing(void **state)
+TEST(test_verifier_says_nothing, "verifier says nothing")
 {
 	expect_reason("libbpf: Failed to bump RLIMIT_MEMLOCK (err = -1)\n"
 		      "libbpf: prog 'to_uplink': BPF program load failed: Invalid argument\n"
@@ -50,21 +50,9 @@ static void test_verifier_says_nothing(void **state)
 	expect_reason("libbpf: prog 'to_uplink': failed to load: -22\n", "to_uplink", "");
 }
 
-static void test_no_program(void **state)
+TEST(test_no_program, "no program")
 {
 	expect_reason("libbpf: Error in bpf_create_map_xattr(flows):Cannot allocate memory(-12)\n",
 		      "", "");
 	expect_reason("", "", "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verifier),
-		cmocka_unit_test(test_tail),
-		cmocka_unit_test(test_verifier_says_nothing),
-		cmocka_unit_test(test_no_program),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

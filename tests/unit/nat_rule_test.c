@@ -28,6 +28,8 @@ static int set_up(void **state)
 	return 0;
 }
 
+FIXTURE(set_up, NULL)
+
 /* A message in the making. */
 struct message {
 	uint8_t bytes[2048];
@@ -163,7 +165,7 @@ static bool meant(const struct nat_rule *rule, uint16_t port)
 	return nat_rule_may_match(rule, PROTOCOL_TCP, mapped, port);
 }
 
-static void test_port(void **state)
+TEST(test_port, "port")
 {
 	struct message list = {0};
 	struct nat_rule rule;
@@ -182,7 +184,7 @@ static void test_port(void **state)
 	assert_string_equal(rule.comment, "my?name");
 }
 
-static void test_range(void **state)
+TEST(test_range, "range")
 {
 	struct message list = {0};
 	struct nat_rule rule;
@@ -197,7 +199,7 @@ static void test_range(void **state)
 	assert_false(meant(&rule, 7999) || meant(&rule, 8080) || meant(&rule, 8100));
 }
 
-static void test_address(void **state)
+TEST(test_address, "address")
 {
 	struct message list = {0}, other = {0};
 	struct nat_rule rule;
@@ -252,7 +254,7 @@ static bool in_set(const struct nat_rule *rule, const struct elements *elements,
 	return false;
 }
 
-static void test_set(void **state)
+TEST(test_set, "set")
 {
 	struct message list = {0}, set = {0}, message = {0};
 	struct elements elements = {0};
@@ -276,7 +278,7 @@ static void test_set(void **state)
 	assert_false(in_set(&rule, &elements, 8081) || in_set(&rule, &elements, 7999));
 }
 
-static void test_iptables_matches(void **state)
+TEST(test_iptables_matches, "iptables matches")
 {
 	struct xt_multiport_v1 ports = {XT_MULTIPORT_DESTINATION, 3, {80, 90, 100}, {0, 1, 0}, 0};
 	struct xt_tcp tcp = {.spts = {0, 65535}, .dpts = {90, 95}, .invflags = XT_TCP_INV_DSTPT};
@@ -372,7 +374,7 @@ static struct rules parse_chain(const void *bytes, size_t offset)
 	return rules;
 }
 
-static void test_legacy(void **state)
+TEST(test_legacy, "legacy")
 {
 	char address[CNI_ADDRESS_TEXT_SIZE];
 	struct legacy table;
@@ -416,7 +418,7 @@ static uint8_t *damage(const void *bytes, size_t size)
 	return copy;
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged, "damaged")
 {
 	struct message list = {0}, message;
 	struct legacy table;
@@ -442,20 +444,4 @@ static void test_damaged(void **state)
 		free(rule_bytes);
 		free(table_bytes);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_port),
-		cmocka_unit_test(test_range),
-		cmocka_unit_test(test_address),
-		cmocka_unit_test(test_set),
-		cmocka_unit_test(test_iptables_matches),
-
-		cmocka_unit_test(test_legacy),
-		cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests_name("nat_rule", tests, set_up, NULL);
 }

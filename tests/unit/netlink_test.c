@@ -96,7 +96,7 @@ static int ask(int flags, const struct datagram *answers, size_t count, struct t
 	return result;
 }
 
-static void test_one_answer(void **state)
+TEST(test_one_answer, "one answer")
 {
 	struct datagram answer = {0};
 	struct taken taken;
@@ -107,7 +107,7 @@ static void test_one_answer(void **state)
 }
 
 /* With NLM_F_ACK the answer comes first, then that it is done. */
-static void test_acknowledged(void **state)
+TEST(test_acknowledged, "acknowledged")
 {
 	struct datagram answers[2] = {0};
 	struct taken taken;
@@ -118,7 +118,7 @@ static void test_acknowledged(void **state)
 	assert_int_equal(taken.sum, 7);
 }
 
-static void test_refused(void **state)
+TEST(test_refused, "refused")
 {
 	struct datagram answer = {0};
 	struct taken taken;
@@ -129,7 +129,7 @@ static void test_refused(void **state)
 	assert_int_equal(taken.count, 0);
 }
 
-static void test_dump(void **state)
+TEST(test_dump, "dump")
 {
 	struct datagram answers[3] = {0};
 	struct taken taken;
@@ -147,7 +147,7 @@ static void test_dump(void **state)
 	assert_int_equal(errno, EPERM);
 }
 
-static void test_interrupted_dump(void **state)
+TEST(test_interrupted_dump, "interrupted dump")
 {
 	struct datagram answers[2] = {0};
 	struct taken taken;
@@ -162,7 +162,7 @@ static void test_interrupted_dump(void **state)
 
 /* The last message of a datagram may end without its padding; what is still in the buffer from the
  * datagram before it is no message. */
-static void test_without_padding(void **state)
+TEST(test_without_padding, "without padding")
 {
 	struct datagram answers[3] = {0};
 	struct taken taken;
@@ -181,7 +181,7 @@ static void test_without_padding(void **state)
 }
 
 /* Who is not the kernel is not listened to, whatever it says. */
-static void test_stranger(void **state)
+TEST(test_stranger, "stranger")
 {
 	struct datagram answers[4] = {{.sender = 4711}, {0}, {.sender = 4711}, {0}};
 	struct taken taken;
@@ -196,7 +196,7 @@ static void test_stranger(void **state)
 	assert_int_equal(taken.sum, 2);
 }
 
-static void test_attributes(void **state)
+TEST(test_attributes, "attributes")
 {
 	uint32_t fixed = 1;
 	cleanup_request struct nl_msg *request =
@@ -223,7 +223,7 @@ static void test_attributes(void **state)
 }
 
 /* What is left of the answer to a request that failed half-way. */
-static void test_late(void **state)
+TEST(test_late, "late")
 {
 	struct datagram answers[3] = {{.late = 1}, {.late = 1}, {0}};
 	struct taken taken;
@@ -235,29 +235,11 @@ static void test_late(void **state)
 	assert_int_equal(taken.sum, 2);
 }
 
-static void test_no_socket(void **state)
+TEST(test_no_socket, "no socket")
 {
 	uint32_t fixed = 1;
 	cleanup_request struct nl_msg *request = netlink_begin(ANY_TYPE, 0, &fixed, sizeof(fixed));
 
 	assert_int_equal(netlink_ask(NULL, request, NULL, NULL), -1);
 	assert_int_equal(errno, ENOTSOCK);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_answer),
-		cmocka_unit_test(test_acknowledged),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_dump),
-		cmocka_unit_test(test_interrupted_dump),
-		cmocka_unit_test(test_without_padding),
-		cmocka_unit_test(test_stranger),
-		cmocka_unit_test(test_attributes),
-		cmocka_unit_test(test_late),
-		cmocka_unit_test(test_no_socket),
-	};
-
-	return cmocka_run_group_tests_name("netlink", tests, NULL, NULL);
 }

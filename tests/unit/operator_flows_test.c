@@ -27,7 +27,7 @@ static int parse(const char *text, unsigned int set, struct options *options)
 	return result;
 }
 
-static void test_bad_options(void **state)
+TEST(test_bad_options, "bad options")
 {
 	static const char *const bad[] = {
 		"--port 0",
@@ -64,7 +64,7 @@ static void test_bad_options(void **state)
 			fail_msg("accepted: %s", bad[i]);
 }
 
-static void test_options(void **state)
+TEST(test_options, "options")
 {
 	struct options options;
 
@@ -90,7 +90,7 @@ static void test_options(void **state)
 }
 
 /* The words of an option stand in the order of its numbers. */
-static void test_choices(void **state)
+TEST(test_choices, "choices")
 {
 	static const char *const colors[] = {"auto", "always", "never"};
 	static const char *const sorts[] = {"packets", "bytes", "client", "container"};
@@ -138,7 +138,7 @@ static struct flow_record make(void)
 	return flow;
 }
 
-static void test_filters(void **state)
+TEST(test_filters, "filters")
 {
 	static const struct {
 		const char *options;
@@ -177,7 +177,7 @@ static void test_filters(void **state)
 	}
 }
 
-static void test_ranges(void **state)
+TEST(test_ranges, "ranges")
 {
 	static const struct {
 		const char *range, *address;
@@ -211,7 +211,7 @@ static void test_ranges(void **state)
 }
 
 /* Against sorting them all. */
-static void test_top(void **state)
+TEST(test_top, "top")
 {
 	uint32_t sizes[500];
 
@@ -244,15 +244,4 @@ static void test_top(void **state)
 		}
 		flow_top_release(&top);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bad_options), cmocka_unit_test(test_options),
-		cmocka_unit_test(test_choices),     cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_ranges),      cmocka_unit_test(test_top),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

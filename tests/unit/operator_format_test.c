@@ -17,7 +17,7 @@ static const char *endpoint(const char *address, uint16_t port)
 	return format_endpoint(bytes, port, text);
 }
 
-static void test_endpoints(void **state)
+TEST(test_endpoints, "endpoints")
 {
 	char text[ENDPOINT_TEXT_SIZE];
 
@@ -31,7 +31,7 @@ static void test_endpoints(void **state)
 	assert_string_equal(format_host_port(cni_address_any_ipv6, 80, text), "[::]:80");
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers, "numbers")
 {
 	char text[NUMBER_TEXT_SIZE];
 
@@ -43,7 +43,7 @@ static void test_numbers(void **state)
 	assert_string_equal(format_number(UINT64_MAX, text), "18,446,744,073,709,551,615");
 }
 
-static void test_durations(void **state)
+TEST(test_durations, "durations")
 {
 	static const struct {
 		uint64_t seconds;
@@ -57,7 +57,7 @@ static void test_durations(void **state)
 		assert_string_equal(format_duration(rows[i].seconds, text), rows[i].text);
 }
 
-static void test_times(void **state)
+TEST(test_times, "times")
 {
 	char text[TIME_TEXT_SIZE];
 
@@ -71,7 +71,7 @@ static void test_times(void **state)
 #define BOTH_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 #define ASSURED (STATE_REPLIED | STATE_ASSURED)
 
-static void test_states(void **state)
+TEST(test_states, "states")
 {
 	static const struct {
 		enum protocol protocol;
@@ -107,7 +107,7 @@ static void test_states(void **state)
 }
 
 /* What no program writes is shown as what it is, and never looked up beyond a table. */
-static void test_unknown_words(void **state)
+TEST(test_unknown_words, "unknown words")
 {
 	char text[PROTOCOL_WORD_SIZE];
 
@@ -121,7 +121,7 @@ static void test_unknown_words(void **state)
 	assert_string_equal(flow_kind_word((enum flow_kind)255), "unknown");
 }
 
-static void test_paths(void **state)
+TEST(test_paths, "paths")
 {
 	static const struct {
 		enum flow_path out, in;
@@ -149,16 +149,4 @@ static void test_paths(void **state)
 		assert_string_equal(flow_way_path_word(flow_way_path_of(&connection, INWARDS)),
 				    rows[i].in_word);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endpoints), cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_durations), cmocka_unit_test(test_times),
-		cmocka_unit_test(test_states),    cmocka_unit_test(test_unknown_words),
-		cmocka_unit_test(test_paths),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static const char *finish(struct table *table)
 	return text;
 }
 
-static void test_alignment(void **state)
+TEST(test_alignment, "alignment")
 {
 	struct table table;
 
@@ -57,7 +57,7 @@ static void test_alignment(void **state)
 	free(text);
 }
 
-static void test_titles_alone(void **state)
+TEST(test_titles_alone, "titles alone")
 {
 	struct table table;
 
@@ -66,7 +66,7 @@ static void test_titles_alone(void **state)
 	free(text);
 }
 
-static void test_limit(void **state)
+TEST(test_limit, "limit")
 {
 	struct table table;
 
@@ -80,7 +80,7 @@ static void test_limit(void **state)
 }
 
 /* Texts are shortened as far as it is needed, and by turns. */
-static void test_shortened(void **state)
+TEST(test_shortened, "shortened")
 {
 	struct table table;
 
@@ -91,7 +91,7 @@ static void test_shortened(void **state)
 	free(text);
 }
 
-static void test_colors(void **state)
+TEST(test_colors, "colors")
 {
 	struct table table;
 
@@ -104,7 +104,7 @@ static void test_colors(void **state)
 }
 
 /* Rows behind the sample are printed at once, and may be wider. */
-static void test_sample(void **state)
+TEST(test_sample, "sample")
 {
 	struct table table;
 	size_t most = 0;
@@ -123,7 +123,7 @@ static void test_sample(void **state)
 	free(text);
 }
 
-static void test_items(void **state)
+TEST(test_items, "items")
 {
 	struct items items = {0};
 	json_t *whole;
@@ -145,7 +145,7 @@ static void test_items(void **state)
 	free(text);
 }
 
-static void test_no_items(void **state)
+TEST(test_no_items, "no items")
 {
 	struct items items = {0};
 
@@ -154,16 +154,4 @@ static void test_no_items(void **state)
 	fclose(items.file);
 	assert_non_null(strstr(text, "\"items\":[]}\n"));
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alignment), cmocka_unit_test(test_titles_alone),
-		cmocka_unit_test(test_limit),     cmocka_unit_test(test_shortened),
-		cmocka_unit_test(test_colors),    cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_items),     cmocka_unit_test(test_no_items),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+FIXTURE(set_up, tear_down)
+
 static void make(void)
 {
 	plan_release(&plan);
@@ -143,14 +145,14 @@ static void add_network(const char *name, const char *uplinks, const char *exclu
 	wish->excluded_interfaces = excluded;
 }
 
-static void test_nothing_to_do(void **state)
+TEST(test_nothing_to_do, "nothing to do")
 {
 	make();
 	assert_int_equal(plan.count, 0);
 	assert_int_equal(plan.warning_count, 0);
 }
 
-static void test_new_interface(void **state)
+TEST(test_new_interface, "new interface")
 {
 	at(ETH1)->is_known = false;
 	at(ETH1)->entry = (struct interface){0};
@@ -163,7 +165,7 @@ static void test_new_interface(void **state)
 	assert_null(plan_find_damage(&plan));
 }
 
-static void test_lost_program(void **state)
+TEST(test_lost_program, "lost program")
 {
 	at(ETH0)->hooks.hooks[HOOK_INGRESS].count = 0;
 	make();
@@ -175,7 +177,7 @@ static void test_lost_program(void **state)
 	assert_false(need_change_at(ETH0)->writes_entry);
 }
 
-static void test_older_program(void **state)
+TEST(test_older_program, "older program")
 {
 	at(ETH0)->hooks.hooks[HOOK_EGRESS].list[0].id = OLD_ID;
 	make();
@@ -188,7 +190,7 @@ static void test_older_program(void **state)
 	assert_non_null(plan_find_damage(&plan));
 }
 
-static void test_copy_is_detached(void **state)
+TEST(test_copy_is_detached, "copy is detached")
 {
 	hang(ETH0, HOOK_INGRESS, PROGRAM_FROM_UPLINK, OLD_ID);
 	make();
@@ -198,7 +200,7 @@ static void test_copy_is_detached(void **state)
 }
 
 /* The order of networks is that of a map, which nobody knows. */
-static void test_order_decides_nothing(void **state)
+TEST(test_order_decides_nothing, "order decides nothing")
 {
 	for (int order = 0; order < 2; order++) {
 		look.network_count = 0;
@@ -213,7 +215,7 @@ static void test_order_decides_nothing(void **state)
 	}
 }
 
-static void test_excluded(void **state)
+TEST(test_excluded, "excluded")
 {
 	look.network_count = 0;
 	add_network("excludes", "", LIST("eth1"));
@@ -230,7 +232,7 @@ static void test_excluded(void **state)
 	assert_true(plan.excluded[1]);
 }
 
-static void test_conflict_is_said(void **state)
+TEST(test_conflict_is_said, "conflict is said")
 {
 	look.network_count = 0;
 	add_network("excludes", "", LIST("eth1"));
@@ -243,7 +245,7 @@ static void test_conflict_is_said(void **state)
 	assert_non_null(strstr(plan.warnings[0], "it is an uplink"));
 }
 
-static void test_named_by_others_alone(void **state)
+TEST(test_named_by_others_alone, "named by others alone")
 {
 	look.network_count = 0;
 	add_network("named", LIST("eth0"), "");
@@ -258,7 +260,7 @@ static void test_named_by_others_alone(void **state)
 }
 
 /* Programs stay for the next container. */
-static void test_no_network(void **state)
+TEST(test_no_network, "no network")
 {
 	look.network_count = 0;
 	at(ETH1)->entry.addresses_excluded = 1;
@@ -267,7 +269,7 @@ static void test_no_network(void **state)
 	assert_true(plan.excluded[1]);
 }
 
-static void test_unmatched(void **state)
+TEST(test_unmatched, "unmatched")
 {
 	look.network_count = 0;
 	add_network("named", LIST("vpn*"), "");
@@ -278,7 +280,7 @@ static void test_unmatched(void **state)
 	assert_non_null(strstr(plan.unmatched_uplinks, "there are eth0, eth1, cni0"));
 }
 
-static void test_becomes_port(void **state)
+TEST(test_becomes_port, "becomes port")
 {
 	at(ETH1)->link.master = CNI0;
 	at(ETH1)->master = at(CNI0)->link;
@@ -289,7 +291,7 @@ static void test_becomes_port(void **state)
 		strstr(need_change_at(ETH1)->what, "left: it is a port of the bridge cni0"));
 }
 
-static void test_interface_gone(void **state)
+TEST(test_interface_gone, "interface gone")
 {
 	at(ETH1)->is_gone = true;
 	at(VETH)->is_gone = true;
@@ -299,7 +301,7 @@ static void test_interface_gone(void **state)
 	assert_null(change_at(VETH));
 }
 
-static void test_bridge_has_another_mac(void **state)
+TEST(test_bridge_has_another_mac, "bridge has another mac")
 {
 	at(CNI0)->link.mac[5] = 77;
 	make();
@@ -308,7 +310,7 @@ static void test_bridge_has_another_mac(void **state)
 	assert_int_equal(need_change_at(VETH)->hooks.count, 0);
 }
 
-static void test_others_bar_the_fast_path(void **state)
+TEST(test_others_bar_the_fast_path, "others bar the fast path")
 {
 	hang(ETH0, HOOK_INGRESS, PROGRAM_COUNT, 7);
 	hang(VETH, HOOK_EGRESS, PROGRAM_COUNT, 8);
@@ -320,7 +322,7 @@ static void test_others_bar_the_fast_path(void **state)
 }
 
 /* A veth that a ptp container's ADD is about to claim has an address of the host. */
-static void test_containers_veth_is_no_uplink(void **state)
+TEST(test_containers_veth_is_no_uplink, "containers veth is no uplink")
 {
 	at(ETH1)->is_known = false;
 	at(ETH1)->entry = (struct interface){0};
@@ -348,7 +350,7 @@ static void add_container(enum attach_mode mode)
 	memset(at(VETH)->hooks.hooks, 0, sizeof(at(VETH)->hooks.hooks));
 }
 
-static void test_veth(void **state)
+TEST(test_veth, "veth")
 {
 	add_container(ATTACH_AUTO);
 	make();
@@ -364,7 +366,7 @@ static void test_veth(void **state)
 }
 
 /* Taken for an uplink before its ADD: no packet passes between the two programs. */
-static void test_veth_taken_back(void **state)
+TEST(test_veth_taken_back, "veth taken back")
 {
 	add_container(ATTACH_AUTO);
 	hang(VETH, HOOK_INGRESS, PROGRAM_FROM_UPLINK, ID);
@@ -376,7 +378,7 @@ static void test_veth_taken_back(void **state)
 	assert_int_equal(plan.veth_hooks.list[1].replaced, ID);
 }
 
-static void test_veth_without_tcx(void **state)
+TEST(test_veth_without_tcx, "veth without tcx")
 {
 	add_container(ATTACH_TCX);
 	at(VETH)->hooks.tcx = false;
@@ -385,33 +387,4 @@ static void test_veth_without_tcx(void **state)
 	assert_int_equal(fault.code, CNI_ERROR_KERNEL_REFUSED);
 	assert_non_null(strstr(cni_error_message(&fault), "needs Linux 6.6"));
 	cni_error_release(&fault);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_nothing_to_do),
-		TEST(test_new_interface),
-		TEST(test_lost_program),
-		TEST(test_older_program),
-		TEST(test_copy_is_detached),
-		TEST(test_order_decides_nothing),
-		TEST(test_excluded),
-		TEST(test_conflict_is_said),
-		TEST(test_named_by_others_alone),
-		TEST(test_no_network),
-		TEST(test_unmatched),
-		TEST(test_becomes_port),
-		TEST(test_interface_gone),
-		TEST(test_bridge_has_another_mac),
-		TEST(test_others_bar_the_fast_path),
-		TEST(test_containers_veth_is_no_uplink),
-		TEST(test_veth),
-		TEST(test_veth_taken_back),
-		TEST(test_veth_without_tcx),
-	};
-
-	return cmocka_run_group_tests_name("plan", tests, NULL, NULL);
 }

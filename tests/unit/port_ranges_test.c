@@ -22,7 +22,7 @@ static const char *choose(uint16_t first, uint16_t last, const char *reserved, b
 	return text;
 }
 
-static void test_ephemeral_range(void **state)
+TEST(test_ephemeral_range, "ephemeral range")
 {
 	assert_string_equal(choose(32768, 60999, "", true), "1024-32767 61000-65535");
 	assert_string_equal(choose(1024, 40000, "", true), "40001-65535");
@@ -30,7 +30,7 @@ static void test_ephemeral_range(void **state)
 	assert_string_equal(choose(1, 1023, "", true), "1024-65535");
 }
 
-static void test_reserved_ports(void **state)
+TEST(test_reserved_ports, "reserved ports")
 {
 	assert_string_equal(choose(32768, 60999, "1024,2000-2009,65535\n", true),
 			    "1025-1999 2010-32767 61000-65534");
@@ -42,7 +42,7 @@ static void test_reserved_ports(void **state)
 }
 
 /* Sixteen fit; the smaller ones go. */
-static void test_more_ranges_than_fit(void **state)
+TEST(test_more_ranges_than_fit, "more ranges than fit")
 {
 	char reserved[256] = "";
 	const char *found;
@@ -55,21 +55,9 @@ static void test_more_ranges_than_fit(void **state)
 	assert_non_null(strstr(found, " 2039-32767 61000-65535"));
 }
 
-static void test_hardly_any_left(void **state)
+TEST(test_hardly_any_left, "hardly any left")
 {
 	assert_string_equal(choose(1024, 65535, "", false), "1024-65535");
 	assert_string_equal(choose(1024, 65000, "3000", false), "1024-2999 3001-65535");
 	assert_string_equal(choose(32768, 60999, "1-65535", false), "1024-65535");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ephemeral_range),
-		cmocka_unit_test(test_reserved_ports),
-		cmocka_unit_test(test_more_ranges_than_fit),
-		cmocka_unit_test(test_hardly_any_left),
-	};
-
-	return cmocka_run_group_tests_name("port_ranges", tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void expect_text(const char *text, const char *expected)
 	assert_string_equal(prefix_format(&prefix, formatted), expected);
 }
 
-static void host_bits_are_dropped(void **state)
+TEST(host_bits_are_dropped, "host bits are dropped")
 {
 	struct prefix prefix;
 
@@ -46,7 +46,7 @@ static bool overlap(const char *one, const char *other)
 	return prefix_overlaps(&first, &second);
 }
 
-static void prefixes_overlap(void **state)
+TEST(prefixes_overlap, "prefixes overlap")
 {
 	assert_true(overlap("10.91.0.0/24", "10.91.0.0/24"));
 	assert_true(overlap("10.0.0.0/8", "10.91.0.0/24"));
@@ -66,7 +66,7 @@ static void expect_usable(const char *whole, const char *part, const char *from,
 	assert_string_equal(cni_address_format(last, text), to);
 }
 
-static void network_and_broadcast_are_not_usable(void **state)
+TEST(network_and_broadcast_are_not_usable, "network and broadcast are not usable")
 {
 	expect_usable("10.91.0.0/24", "10.91.0.0/24", "10.91.0.1", "10.91.0.254");
 	expect_usable("10.91.0.0/24", "10.91.0.0/25", "10.91.0.1", "10.91.0.127");
@@ -77,15 +77,4 @@ static void network_and_broadcast_are_not_usable(void **state)
 	expect_usable("10.91.0.2/31", "10.91.0.2/31", "10.91.0.2", "10.91.0.3");
 	expect_usable("10.91.0.7/32", "10.91.0.7/32", "10.91.0.7", "10.91.0.7");
 	expect_usable("fd00::2/127", "fd00::2/127", "fd00::2", "fd00::3");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(host_bits_are_dropped),
-		cmocka_unit_test(prefixes_overlap),
-		cmocka_unit_test(network_and_broadcast_are_not_usable),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 
 #include "lib/version.h"
 
-static void test_order(void **state)
+TEST(test_order, "order")
 {
 	static const char *const versions[] = {"0.1~rc1", "0.1~rc2", "0.1",  "0.1.1",
 					       "0.2~rc1", "0.2.0",   "0.10", "5.15.0-91-generic"};
@@ -19,13 +19,4 @@ static void test_order(void **state)
 	assert_false(version_is_older("1", "01.0.0"));
 	assert_false(version_is_older("0.2.0", "0.2"));
 	assert_false(version_is_older("5.15.0-91-generic", "5.15"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-	};
-
-	return cmocka_run_group_tests_name("version", tests, NULL, NULL);
 }
