@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
 #
 # containerd.sh - containerd as on a node of Kubernetes, in the namespaces of a test: with its own
 # state, socket, conflists and plugins, and one image, because nothing can be pulled.
@@ -83,7 +82,6 @@ image_import() { containerd_ctr -n "$1" image import "$containerd_home/image.tar
 # An OCI image of one layer. Its container serves port 80, with its host name in the answer.
 image_make() {
 	local directory=$1 serves layer config manifest
-	# shellcheck disable=SC2016 # for the container's shell
 	serves=$(serving '$(busybox hostname)' tcp/80 udp/80)
 	mkdir -p "$directory/blobs/sha256"
 	tar -C "$rootfs" -cf "$directory/layer" .

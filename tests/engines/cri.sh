@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # cri.sh - a client of the Container Runtime Interface, like kubelet. gRPC is HTTP/2 with five bytes
 # (a flag and the length) before each message. curl speaks HTTP/2, protoc encodes the messages.
@@ -15,7 +14,6 @@ cri_frame() {
 	length=$(stat -c %s "$1")
 	printf '\0'
 	for shift in 24 16 8 0; do
-		# shellcheck disable=SC2059 # a byte
 		printf "\\x$(printf %02x $((length >> shift & 255)))"
 	done
 	cat "$1"

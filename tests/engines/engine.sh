@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: tests/net/world.sh
 #
 # engine.sh - what an engine needs to run in a test's namespaces, and how its calls are recorded.
 

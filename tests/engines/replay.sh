@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: tests/net/world.sh
 #
 # replay.sh - calls our plugin as recorded in a file of data/, in a test's namespaces. In place of
 # the engine it makes namespaces, starts servers in them, and runs the real bridge plugin, whose

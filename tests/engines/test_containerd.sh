@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_containerd.sh - the real containerd, called like kubelet calls it, with conf/bridge.conflist.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
-# shellcheck source=tests/engines/cri.sh
 . "$folder/cri.sh"
-# shellcheck source=tests/engines/containerd.sh
 . "$folder/containerd.sh"
 
 # sandbox_add NAME PORT...: its ID is in $id
@@ -56,8 +52,7 @@ test_containerd_sandbox() {
 	containerd_world
 	state_without_sandbox
 	sandbox_add web 8080:80/tcp 8080:80/udp
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 	expect_answers server "$host4_second" 8080 web "$server4"
 	expect_answers host 127.0.0.1 8080 web
 	expect_answers host ::1 8080 web
@@ -109,8 +104,7 @@ test_containerd_conflict() {
 	state_without_sandbox
 	sandbox_add web 8080:80/tcp
 	first=$id
-	expect_failure sandbox_run second 9090:80/tcp 8080:80/tcp
-	expect_contains "$output" 'failed to setup network for sandbox'
+	expect_refusal 'failed to setup network for sandbox' sandbox_run second 9090:80/tcp 8080:80/tcp
 	expect_contains "$output" 'plugin type="bpf-portmap" failed (add): host port 8080/tcp '
 	expect_contains "$output" "taken by pod default/web (sandbox $first), interface eth0, network bridge, since 20"
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -173,8 +167,7 @@ test_containerd_killed() {
 	containerd_start
 	expect_contains "$(sandboxes)" "$first"
 	expect_answers client "$host6" 8080 web "$client6"
-	expect_failure sandbox_run second 8080:80/tcp
-	expect_contains "$output" "taken by pod default/web (sandbox $first)"
+	expect_refusal "taken by pod default/web (sandbox $first)" sandbox_run second 8080:80/tcp
 	sandbox_delete "$first"
 	sandbox_add second 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 second "$client4"
@@ -343,8 +336,7 @@ ctr_runs() {
 	local answer
 	answer=$(containerd_ctr run --rm --cni --snapshotter native "$image" "$1" \
 		/bin/peer ask tcp "$server4" 80) || fail "ctr run: $answer"
-	expect_contains "$answer" "name=server "
-	expect_contains "$answer" "client=$host4_second:"
+	expect_contains "$answer" "name=server " "client=$host4_second:"
 	wait_until 10 no_veth || fail "the interface of $1 stays"
 }
 

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_image.sh - the container image of `make image`, in real engines.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
-# shellcheck source=tests/engines/cri.sh
 . "$folder/cri.sh"
-# shellcheck source=tests/engines/containerd.sh
 . "$folder/containerd.sh"
 
 # the image has the static binary and licences, all of them root's; its blobs are what their names say

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_kubernetes.sh - conf/kubernetes: the manifests, and their container in the real containerd.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
-# shellcheck source=tests/engines/cri.sh
 . "$folder/cri.sh"
-# shellcheck source=tests/engines/containerd.sh
 . "$folder/containerd.sh"
 
 kubectl=$project/build/kubectl
@@ -39,7 +35,6 @@ test_kubernetes_manifests() {
 		expect_equal "DaemonSet kube-system $our_image" "$(jq -r '"\(.kind) \(.metadata.namespace) \(
 			.spec.template.spec.containers[0].image)"' /run/manifest)" "$overlay"
 	done
-	# shellcheck disable=SC2016
 	expect_equal '["install","--watch","--alias"]' "$(manifest alias |
 		jq -c '.spec.template.spec.containers[0].args')" "arguments of the alias"
 	expect_equal '/var/lib/rancher/k3s/data/cni /var/lib/rancher/k3s/agent/etc/cni/net.d' "$(manifest k3s |
@@ -83,7 +78,6 @@ daemon() {
 	for capability in $default_capabilities; do
 		[[ " ${options[*]} " == *" CAP_$capability "* ]] || options+=(--cap-drop "CAP_$capability")
 	done
-	# shellcheck disable=SC2046 # a word each
 	[ $# -gt 0 ] || set -- $(jq -r '.spec.template.spec.containers[0].args[]' /run/typed)
 	containerd_ctr run --rm --snapshotter native "${options[@]}" \
 		"$our_image" "$name" /bpf-portmap "$@"

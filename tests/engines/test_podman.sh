@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_podman.sh - the real Podman: version 4 with its CNI backend and our plugin in place of portmap,
 # version 5 with networks of our driver for netavark.
 
-# shellcheck source=tests/engines/engine.sh
 . "$folder/engine.sh"
 
 podman_list=/etc/cni/net.d/87-podman-bridge.conflist
@@ -79,11 +77,9 @@ network_reserves() {
 podman_run() {
 	local name=$1 ports=$2
 	shift 2
-	# shellcheck disable=SC2086
 	podman run -d --name "$name" "$@" --rootfs "$rootfs" \
 		/bin/sh -c "$(serving "$name" $ports)" >/run/results/"$name" 2>&1 ||
 		fail "podman run $name: $(cat /run/results/"$name")"
-	# shellcheck disable=SC2086
 	podman_serves "$name" $ports || fail "$name does not serve: $(podman logs "$name" 2>&1)"
 }
 
@@ -113,7 +109,6 @@ podman_remove() { podman rm -f -t 0 "$1" >/dev/null || fail "podman rm $1"; }
 podman_kill_all_of() {
 	local pid pids
 	pids=$(podman inspect -f '{{.State.ConmonPid}} {{.State.Pid}}' "$1")
-	# shellcheck disable=SC2086
 	kill -9 $pids
 	for pid in $pids; do
 		wait_until 10 no_process "$pid" || fail "process $pid of $1 stays"
@@ -179,8 +174,7 @@ test_podman_ports() {
 	podman_run web 'tcp/80 udp/80 tcp/9001 tcp/9003' --network web -p 8080:80 -p 8080:80/udp \
 		-p "$host4_second":8081:80 -p 9000-9003:9000-9003 -p "[$host6]":8082:80 -p '[::]:8083:80/udp' \
 		-p 127.0.0.1:8084:80
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 	expect_answer client tcp "$host4_second" 8081 web "$client4"
 	expect_no_answer client tcp "$host4" 8081
 	expect_answer client tcp "$host4" 9001 web "$client4"
@@ -211,8 +205,7 @@ test_podman_restart() {
 	podman_world
 	network_create web
 	podman_run web 'tcp/80 udp/80' --network web -p 8080:80 -p 8080:80/udp
-	conversation_open talk client udp "$host4" 8080 --keep-going
-	expect_says talk web
+	conversation_with web talk client udp "$host4" 8080 --keep-going
 	local round
 	for round in 1 2; do
 		podman restart -t 0 web >/dev/null || fail "podman restart $round"
@@ -335,8 +328,7 @@ expect_names_owner() {
 	fi
 	expect_contains "$1" "host port 8080/tcp of any IPv4 address is taken by container web \
 ($(podman inspect -f '{{.Id}}' web)), interface eth0, network web, since 20"
-	expect_contains "$1" 'choose another host port'
-	expect_contains "$1" 'remove that container (`podman rm -f '
+	expect_contains "$1" 'choose another host port' 'remove that container (`podman rm -f '
 }
 
 four_want_one_port() {
@@ -369,8 +361,7 @@ test_podman_host_addresses() {
 	podman_run two tcp/80 --network web -p "$host4_second":8080:80
 	expect_answer client tcp "$host4" 8080 one "$client4"
 	expect_answer client tcp "$host4_second" 8080 two "$client4"
-	expect_failure podman_run any tcp/80 --network web -p 8080:80
-	expect_contains "$output" 'address already in use'
+	expect_refusal 'address already in use' podman_run any tcp/80 --network web -p 8080:80
 	podman_remove any
 	expect_equal 2 "$(map_count portmaps)" portmaps
 	podman_remove one
@@ -380,8 +371,7 @@ test_podman_host_addresses() {
 	expect_nothing_left
 	! is_netavark || return 0
 	network_reserves web
-	expect_failure podman_run reserved tcp/80 --network web -p 8080:80
-	expect_contains "$output" 'address already in use'
+	expect_refusal 'address already in use' podman_run reserved tcp/80 --network web -p 8080:80
 	podman_remove reserved
 	expect_nothing_left
 }
@@ -451,7 +441,6 @@ test_podman_sends() {
 	local published="-p 8080:80 -p 8080:80/udp -p $host4:8081:80 -p 9000-9001:9000-9001"
 	recorder_install
 	during 'podman network create' network_create web --ipv6 --subnet 10.89.0.0/24 --subnet fd00:89::/64
-	# shellcheck disable=SC2086
 	during "podman run $published" podman_run web 'tcp/80 udp/80' --network web $published
 	during 'podman restart' podman restart -t 0 web >/dev/null
 	during 'podman network reload' podman network reload web >/dev/null

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_podman5.sh - what only Podman 5 has, beside the tests of any Podman.
 
-# shellcheck source=tests/engines/test_podman.sh
 . "$folder/test_podman.sh"
 
 inspect() { podman network inspect web | jq -r ".[0] | $1"; }
@@ -20,8 +18,7 @@ test_podman5_network() {
 			.options.sourceRanges)"')" 'podman network inspect'
 	expect_failure network_create bad -o fastPath=fast
 	expect_contains "$output" 'bpf-portmap failed: netavark: "fastPath" is "fast", must be "off"'
-	expect_failure network_create bad --subnet 192.0.2.0/25
-	expect_contains "$output" 'overlaps with that of interface eth0'
+	expect_refusal 'overlaps with that of interface eth0' network_create bad --subnet 192.0.2.0/25
 	expect_failure podman network inspect bad
 	podman_run web tcp/80 --network web -p 8080:80 --network-alias www --mac-address 02:00:00:00:00:07
 	expect_equal "$(ip -n "$(basename "$(podman inspect -f '{{.NetworkSettings.SandboxKey}}' web)")" \
@@ -70,9 +67,7 @@ test_podman5_options() {
 	expect_failure podman run --rm --network web:host_interface_name=x --rootfs "$rootfs" /bin/sh -c true
 	expect_contains "$output" 'unknown option "host_interface_name" for one container'
 	while read -r row; do
-		# shellcheck disable=SC2086
-		expect_failure network_create bad ${row% # *}
-		expect_contains "$output" "${row#* # }"
+		expect_refusal "${row#* # }" network_create bad ${row% # *}
 	done <<-'ROWS'
 		-o isolate=strict # option isolate=strict: must be true or false
 		-o vrf=red # unknown option "vrf"
@@ -115,7 +110,6 @@ all_killed() {
 	local pids
 	pids=$(pgrep -s "$1"; pgrep -x 'conmon|runc' || true)
 	[ -n "$pids" ] || return 0
-	# shellcheck disable=SC2086
 	kill -9 $pids 2>/dev/null
 	return 1
 }
@@ -123,8 +117,7 @@ all_killed() {
 # Killed after setup, and before it has written down the namespace, Podman calls no teardown.
 free_what_podman_forgot() {
 	[ "$(map_count portmaps)" != 0 ] || return 0
-	expect_failure podman_run web tcp/80 --network web -p 8080:80
-	expect_contains "$output" 'is taken by container half'
+	expect_refusal 'is taken by container half' podman_run web tcp/80 --network web -p 8080:80
 	[[ $output =~ (ip link delete veth[0-9a-f]*) ]] || fail "no remedy in $output"
 	${BASH_REMATCH[1]}
 	podman_remove web

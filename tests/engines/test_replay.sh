@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_replay.sh - calls our plugin as engines have called it (data/), without an engine.
 
-# shellcheck source=tests/engines/replay.sh
 . "$folder/replay.sh"
 
 # limit 240 s

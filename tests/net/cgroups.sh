@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
 #
 # cgroups.sh - a cgroup for each test. It is the root of cgroup2 for the test, so that programs
 # attached there apply to its own processes only, and are removed with it.

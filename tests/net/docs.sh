@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # docs.sh - runs the commands of a page of docs/, in the world of the network tests.
 #
@@ -90,7 +89,6 @@ docs_run() {
 	*'# fails') [ "$status" != 0 ] || fail "$page: should have failed: $command: $seen" ;;
 	*) [ "$status" = 0 ] || fail "$page: failed with status $status: $command: $seen" ;;
 	esac
-	# shellcheck disable=SC2053 # it is a pattern
 	[ -z "$wanted" ] || [[ $(docs_flat "$seen") == $(docs_pattern "$wanted") ]] ||
 		fail "$page: $command: expected:
 $wanted

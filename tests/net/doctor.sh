@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # doctor.sh - how tests break a host, and expect `bpf-portmap doctor` to find that and nothing else.
 
@@ -70,6 +69,12 @@ says() {
 	nothing_stays
 }
 
+# begins WORDS [ARGUMENT...]: it fails, and the first line has these words
+begins() {
+	by_hand 2 doctor "${@:2}"
+	expect_contains "$(head -n 1 /run/out)" "$1"
+}
+
 # good [ARGUMENT...]: the probe finds nothing
 good() {
 	by_hand 0 doctor "${@:-8080/tcp}"
@@ -117,6 +122,5 @@ record_set() {
 			.key < $offset + ($ARGS.positional | length)
 			then $ARGS.positional[.key - $offset] else .value end) | join(" "))' \
 		--args "${@:4}")
-	# shellcheck disable=SC2086 # the bytes, a word each
 	bpftool map update pinned "$pins/$1" key hex $record
 }

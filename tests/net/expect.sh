@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # expect.sh - what a test may check. A check that fails prints what it has seen instead.
 
@@ -92,6 +91,17 @@ expect_answers() {
 	expect_answer "$who" udp "$@"
 }
 
+# expect_serves NAME [PORT]: the client reaches its host port, over IPv4 and IPv6, and is seen with its
+# own address; expect_gets_out NAME: it reaches port 9000 of the server, which sees the host's addresses
+expect_serves() {
+	expect_answers client "$host4" "${2:-8080}" "$1" "$client4"
+	expect_answers client "$host6" "${2:-8080}" "$1" "$client6"
+}
+expect_gets_out() {
+	expect_answers "$1" "$server4" 9000 server "$host4_second"
+	expect_answers "$1" "$server6" 9000 server "$host6_second"
+}
+
 # expect_no_answer NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: refused, or timed out
 expect_no_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 answer
@@ -136,8 +146,13 @@ expect_equal() {
 	[ "$1" = "$2" ] || fail "${3:-values differ}: expected '$1', got '$2'"
 }
 
+# expect_contains TEXT PART...
 expect_contains() {
-	case $1 in *"$2"*) ;; *) fail "expected to find '$2' in: $1" ;; esac
+	local text=$1 part
+	shift
+	for part; do
+		case $text in *"$part"*) ;; *) fail "expected to find '$part' in: $text" ;; esac
+	done
 }
 
 # expect_counted COUNTER NUMBER WHAT: the counter of our programs gets there. A packet that was sent
@@ -150,6 +165,23 @@ has_counted() { [ "$(counted "$1")" = "$2" ]; }
 # expect_failure COMMAND...: the command fails; its output is in $output.
 expect_failure() {
 	! output=$("$@" 2>&1) || fail "should have failed: $*: $output"
+}
+
+# expect_refusal TEXT COMMAND...: it fails, and says this.
+expect_refusal() {
+	local text=$1
+	shift
+	expect_failure "$@"
+	expect_contains "$output" "$text"
+}
+
+# expect_error CODE TEXT COMMAND...: it fails with one CNI error that has this code, and says TEXT, "":
+# whatever.
+expect_error() {
+	local code=$1 text=$2
+	shift 2
+	expect_refusal "$text" "$@"
+	expect_code "$code"
 }
 
 expect_same_state() {
@@ -212,6 +244,12 @@ expect_says() {
 	case $answer in *"name=$2 "*) ;; *) fail "$1: expected $2, got: $answer" ;; esac
 }
 
+# conversation_with ANSWER NAME NAMESPACE ...: opens one, whose first answer is expected
+conversation_with() {
+	conversation_open "${@:2}"
+	expect_says "$2" "$1"
+}
+
 conversation_close() {
 	local in=$1_in
 	echo bye >&"${!in}"
@@ -255,7 +293,6 @@ expect_slow() {
 capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
-	# shellcheck disable=SC2206
 	local command=(tcpdump --immediate-mode -n -l ${CAPTURE:-} -i "$interface" "$*")
 	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
 	rm -f "/run/$name.log"

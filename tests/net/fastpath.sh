@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # fastpath.sh - conversations that continue through every change, and checks whether they skip the
 # IP stack.
@@ -30,9 +29,7 @@ talk_open() {
 talks_open() {
 	local name=$1 who=$2 address4=$3 address6=$4 port=$5 protocol
 	for protocol in tcp udp; do
-		# shellcheck disable=SC2086
 		talk_open "${name}_${protocol}4" "$who" "$protocol" "$address4" "$port" ${6:-}
-		# shellcheck disable=SC2086
 		talk_open "${name}_${protocol}6" "$who" "$protocol" "$address6" "$port" ${7:-}
 	done
 }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh; the tests' own
 #
 # floods.sh - what the tests of floods and of fairness share: crowds (idle connections), herds
 # (flows without an IP stack at their end), floods, and calls. FLOOD=20: seconds of each flood.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # frames.sh - packets that no IP stack would send: fragments in any order, and IPv4 packets and frames
 # in hexadecimal digits.
@@ -15,11 +14,10 @@ expect_whole() {
 	answer=$("${command[@]}") || fail "$who sends to $*: ${answer##*$'\n'}"
 }
 
-# by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
-by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
+# pieces_by_hand ORDER INTERFACE-OF-THE-NEXT-HOP: the options for a tool that fragments by itself
+pieces_by_hand() { echo "--order $1 --interface eth0 --destination-mac $(mac_of "$2")"; }
 
 address_hex() {
-	# shellcheck disable=SC2046
 	printf %02x $(tr . ' ' <<<"$1")
 }
 
@@ -43,9 +41,8 @@ ipv4_hex() {
 
 # all digits of an IPv6 address
 address6_hex() {
-	local head=${1%%::*} tail= group digits= count
+	local head=${1%%::*} tail='' group digits='' count
 	case $1 in *::*) tail=${1#*::} ;; esac
-	# shellcheck disable=SC2086
 	set -- ${head//:/ } - ${tail//:/ }
 	count=$#
 	for group; do

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # guarded.sh - what the tests of the fast path share: a firewall that drops by default,
 # conversations through it, and checks of conntrack.
@@ -47,6 +46,13 @@ conversations_each() {
 		"$command" "out4_$protocol" server "$protocol"
 		"$command" "out6_$protocol" server "$protocol"
 	done
+}
+
+# UDP skips it after a second answer.
+conversations_skip_stack() {
+	conversations_each expect_says tcp udp
+	conversations_each expect_says udp
+	conversations_each expect_fast tcp udp
 }
 
 # conversations_silent PROTOCOL...: all of them send a request at once, and none is answered

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh
 #
 # ipam.sh - a cni-ipam that runs, and requests as Docker sends them.
 
@@ -35,7 +34,6 @@ call() {
 	post "IpamDriver.$name" "$(jq -nc "$@" "$filter")"
 }
 
-# shellcheck disable=SC2016 # the variables are jq's
 {
 pool_request() { call RequestPool '{AddressSpace: "docker-local", Pool: $p, SubPool: $s}' \
 	--arg p "$1" --arg s "${2:-}"; }
@@ -92,7 +90,6 @@ docker_fake() {
 docker_network() {
 	local name=$1 driver=$2 config=$3
 	shift 3
-	# shellcheck disable=SC2016 # the variables are jq's
 	jq -nc --arg n "$name" --arg d "$driver" --argjson c "$config" '{Id: $n, Name: $n, Scope: "local",
 		IPAM: {Driver: $d, Options: {}, Config: [$c]}, Containers: [$ARGS.positional[] |
 		{key: ("c" + .), value: {Name: ("c" + .), IPv4Address: (. + "/24")}}] | from_entries}' --args "$@"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
 #
 # kube_proxy.sh - many rules, as kube-proxy writes them in its mode iptables.
 

@@ -26,12 +26,10 @@ const char tool_usage[] =
 	"  connect ADDRESS PORT   connect-nonblocking ADDRESS PORT   fast-open ADDRESS PORT\n"
 	"  unconnect              connect to AF_UNSPEC\n"
 	"  names                  peer=... own=..., by getpeername and getsockname\n"
-	"  send                   a request to the connected peer\n"
 	"  sendto, sendmsg, sendmmsg ADDRESS PORT\n"
 	"  sendmsg-from SOURCE ADDRESS PORT   with this source address, by a control message\n"
 	"  receive, recvfrom, recvmsg, recvmmsg   the answer; from=... as the call returns it\n"
-	"  ask                    send and recvfrom\n"
-	"  error                  the socket's pending error, by SO_ERROR\n"
+	"  ask                    a request to the connected peer, and recvfrom\n"
 	"  wait                   for a line on standard input\n";
 
 static int family;
@@ -142,11 +140,6 @@ static int step_names(int fd, char **arguments)
 	return 0;
 }
 
-static int step_send(int fd, char **arguments)
-{
-	return report(arguments[0], send(fd, request, REQUEST_SIZE, MSG_NOSIGNAL) < 0);
-}
-
 static int step_sendto(int fd, char **arguments)
 {
 	union socket_address address;
@@ -248,18 +241,6 @@ static int step_ask(int fd, char **arguments)
 	return step_receive(fd, arguments);
 }
 
-static int step_error(int fd, char **arguments)
-{
-	socklen_t size = sizeof(errno);
-	int error;
-
-	(void)arguments;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
-		die("SO_ERROR");
-	printf("error=%s\n", error ? strerror(error) : "none");
-	return 0;
-}
-
 static int step_wait(int fd, char **arguments)
 {
 	char line[LINE_SIZE];
@@ -282,7 +263,6 @@ static const struct step {
 	{"fast-open", step_fast_open, 2},
 	{"unconnect", step_unconnect, 0},
 	{"names", step_names, 0},
-	{"send", step_send, 0},
 	{"sendto", step_sendto, 2},
 	{"sendmsg", step_sendmsg, 2},
 	{"sendmmsg", step_sendmsg, 2},
@@ -292,7 +272,6 @@ static const struct step {
 	{"recvmsg", step_receive, 0},
 	{"recvmmsg", step_receive, 0},
 	{"ask", step_ask, 0},
-	{"error", step_error, 0},
 	{"wait", step_wait, 0},
 };
 

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2034 # the world's names: world.sh
 #
 # operator.sh - how tests run the commands for people.
 
@@ -9,6 +8,16 @@ by_hand() {
 	shift
 	${PREFIX:-} "${binary:-$build/bpf-portmap}" "$@" >/run/out 2>/run/err </dev/null || code=$?
 	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*: $(cat /run/err) $(head -n 3 /run/out)"
+}
+
+# by_hand_says CODE TEXT [ARGUMENT...]: TEXT is in what it prints; by_hand_warns: on standard error
+by_hand_says() {
+	by_hand "$1" "${@:3}"
+	expect_contains "$(cat /run/out)" "$2"
+}
+by_hand_warns() {
+	by_hand "$1" "${@:3}"
+	expect_contains "$(cat /run/err)" "$2"
 }
 
 # rows [ARGUMENT...]: a table without its titles, a blank between columns

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_alias.sh - bpf-portmap that is called `portmap`, and the reference plugin beside it as
 # `portmap.reference`. agents/ has conflists as agents write them, unchanged: of Nomad 1.9
@@ -182,10 +181,8 @@ test_alias_errors() {
 test_alias_keys_of_portmap() {
 	local conditions='.conditionsV4 = ["-s", "192.0.2.0/24"] | .conditionsV6 = ["-s", "2001:db8:1::/64"]'
 	alias_install
-	container_add_plain web
-	serve_in web 80
-	expect_failure plugin_call ADD web "$conditions"
-	expect_code 2
+	container_start_plain web
+	expect_error 2 '' plugin_call ADD web "$conditions"
 	alias_call ADD web "$conditions" >/run/out || fail "$(cat /run/out)"
 	expect_same_json /run/results/web /run/out '[.ips, .interfaces]'
 	expect_answer client tcp "$host4" 8080 web "$client4"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_bandwidth.sh - together with the reference `bandwidth` plugin, in both orders. Its egress
 # limit needs an `ingress` qdisc on the veth, and redirects what the container sends to an ifb
@@ -107,7 +106,7 @@ limits_hold() {
 	shift 3
 	for where; do
 		for limits in ingress egress; do
-			name=$main-$where-$limits port=$((port + 1))
+			name=$main-$place-$where-$limits port=$((port + 1))
 			limited_list "$main" "$place" "$where" "$limits" "${ours:-}"
 			limited_add "$name" -p "$port:80/tcp"
 			in_namespace "$name" "$build/tests/bulk" serve 80 --background
@@ -122,18 +121,15 @@ limits_hold() {
 	done
 }
 
-# limits of a bandwidth plugin before us hold in both directions, from the first packet on [s105]
-test_bandwidth_limits_before() {
+# limit 120 s
+# limits of a bandwidth plugin before us, or after us, where it adds its qdiscs after our ADD, hold in
+# both directions, from the first packet on [s105]
+test_bandwidth_limits() {
 	tcx_needed
 	limits_hold 8100 bridge before entry runtime
 	limits_hold 8200 ptp before entry runtime
-}
-
-# the same for a bandwidth plugin after us, which adds its qdiscs after our ADD
-test_bandwidth_limits_after() {
-	tcx_needed
-	limits_hold 8100 bridge after entry runtime
-	limits_hold 8200 ptp after entry runtime
+	limits_hold 8300 bridge after entry runtime
+	limits_hold 8400 ptp after entry runtime
 }
 
 # CHECK does not need the limits that ADD received
@@ -164,8 +160,7 @@ shaper_in_order() {
 	device=$(ip -o link show type ifb | sed 's/^[0-9]*: \([^:@]*\).*/\1/')
 	expect_equal 'clsact from_container' "$(attached "$device" egress)"
 	tc qdisc del dev "$device" clsact
-	expect_failure runtime check limited web
-	expect_contains "$output" 'from_container is not attached there'
+	expect_refusal 'from_container is not attached there' runtime check limited web
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
 	runtime check limited web >/run/out 2>&1 || fail "CHECK: $(cat /run/out)"
 	expect_everybody_answered
@@ -175,7 +170,8 @@ shaper_in_order() {
 filters_asked() { [ "$(kernel_or 6.6)" != 6.6 ] || echo '{"attach": "clsact"}'; }
 
 # where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes
-# before them, every port answers everybody, and there is no warning of that filter [s105][s110]
+# before them, every port answers everybody, there is no warning of that filter, and limits hold
+# [s105][s110]
 test_bandwidth_filters() {
 	near_start bridge
 	limited_list bridge before entry both "$(filters_asked)"
@@ -188,9 +184,5 @@ test_bandwidth_filters() {
 	shaper_in_order
 	limited_remove web
 	expect_equal '' "$(ip -o link show type ifb)"
-}
-
-# the same limits hold
-test_bandwidth_filters_limits() {
 	ours=$(filters_asked) limits_hold 8100 bridge before entry
 }

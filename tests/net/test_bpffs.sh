@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_bpffs.sh - the file system of pins, in which other users may write, and which may be
 # read-only, or not to be had.
@@ -19,17 +18,6 @@ expect_pins_of_root() {
 }
 
 plugin_status() { plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'; }
-
-# what another user has made where we load, before the first ADD, is moved out of the way
-test_bpffs_loading_of_another() {
-	container_add_plain web
-	serve_in web 80
-	bpffs_as_user mkdir -p "$pins-loading/x"
-	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" "chmod 0700 /sys/fs/bpf"
-	expect_pins_of_root
-	expect_answer client tcp "$host4" 8080 web "$client4"
-}
 
 # one who makes such a directory again, in the instant after it was moved away, does not get our
 # pins into it, neither in the place where we load nor in that of the pins
@@ -52,17 +40,18 @@ test_bpffs_made_again_by_another() {
 	done
 }
 
-# a pin directory of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves
-# it out of the way
+# what another user has made where we load, before the first ADD, is moved out of the way; a pin directory
+# of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves it out of the way
 test_bpffs_pins_of_another() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	bpffs_as_user mkdir "$pins"
+	bpffs_as_user mkdir -p "$pins-loading/x"
 	plugin_status 2>/run/err || fail STATUS
 	expect_contains "$(cat /run/err)" "$pins does not belong to root"
 	expect_failure plugin_call CHECK web
 	plugin_call DEL web 2>/run/err || fail DEL
 	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" "chmod 0700 /sys/fs/bpf"
 	expect_pins_of_root
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call CHECK web || fail CHECK
@@ -86,12 +75,8 @@ test_bpffs_written_by_others() {
 	for command in 'chmod 0777 /sys/fs/bpf' 'chown 65534 /sys/fs/bpf' "chmod 0777 $pins"; do
 		path=${command##* }
 		$command
-		expect_failure plugin_call ADD web
-		expect_code 102
-		expect_contains "$output" "chown root $path; chmod 0700 $path"
-		expect_failure plugin_status
-		expect_code 50
-		expect_contains "$output" "chown root $path; chmod 0700 $path"
+		expect_error 102 "chown root $path; chmod 0700 $path" plugin_call ADD web
+		expect_error 50 "chown root $path; chmod 0700 $path" plugin_status
 		chown root "$path"
 		chmod 0700 "$path"
 		plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -110,15 +95,12 @@ with_error() {
 # mounting is not allowed at all, too
 test_bpffs_not_mounted() {
 	container_add_plain web
-	expect_failure with_error fsopen EPERM plugin_call ADD web
-	expect_code 102
+	expect_error 102 '' with_error fsopen EPERM plugin_call ADD web
 	expect_contains "$output" 'cannot mount the sysfs of this network namespace'
 	umount /sys/fs/bpf
-	expect_failure with_error mount EPERM plugin_call ADD web
-	expect_code 102
+	expect_error 102 '' with_error mount EPERM plugin_call ADD web
 	expect_contains "$output" 'mount one on the host: `mount -t bpf'
-	expect_failure with_error mount ENODEV plugin_call ADD web
-	expect_contains "$output" 'CONFIG_BPF_SYSCALL'
+	expect_refusal 'CONFIG_BPF_SYSCALL' with_error mount ENODEV plugin_call ADD web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 }
 
@@ -134,9 +116,6 @@ call_of_load() {
 # load_refused PATTERN ERROR: the first ADD of web, in which this bpf() call and all later ones fail
 load_refused() {
 	local call
-	mount -t tmpfs tmpfs /sys/kernel/btf # else the loader tries once more, with other programs
-	container_add_plain web
-	plugin_config web >/run/config
 	call=$(call_of_load "$1")
 	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=$2:when=$call+" \
 		expect_failure plugin_run ADD web </run/config
@@ -144,15 +123,14 @@ load_refused() {
 }
 
 # a program that the kernel refuses: the error names the kernel and the program first, and leaves
-# libbpf's lines to the details
-test_bpffs_program_refused() {
+# libbpf's lines to the details; maps that there is no memory for: it says what to do
+test_bpffs_load_refused() {
+	mount -t tmpfs tmpfs /sys/kernel/btf # else the loader tries once more, with other programs
+	container_add_plain web
+	plugin_config web >/run/config
 	load_refused 'BPF_PROG_LOAD.*"to_uplink"' EINVAL
 	expect_contains "$(jq -r .msg <<<"$output")" "Linux $(uname -r) refuses the program to_uplink"
 	expect_contains "$(jq -r .details <<<"$output")" libbpf
-}
-
-# maps that there is no memory for: the error says what to do
-test_bpffs_no_memory() {
 	load_refused 'BPF_MAP_CREATE.*"connections"' ENOMEM
 	expect_contains "$(jq -r .msg <<<"$output")" 'MemoryMax of containerd.service'
 }

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # test_bypass_live.sh - the programs notice by themselves what is added to a container's veth or
 # bridge, without an ADD, CHECK or `attach`.
 
-# shellcheck source=tests/net/test_bypass.sh
 . "$project/tests/net/test_bypass.sh"
 # Needs the kernel's BTF.
 sight_needed() {

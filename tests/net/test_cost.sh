@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 
 # test_cost.sh - what an ADD and a DEL ask of the kernel, counted: a time would follow the machine.
 

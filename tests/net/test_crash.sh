@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
@@ -224,9 +223,7 @@ bitmaps_are_sound() {
 test_crash_bitmaps() {
 	local step=${STEP:-4} status=137
 	local call=$((RANDOM % step + 1))
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	plugin_run DEL web </run/config || fail DEL
 	while [ "$status" = 137 ]; do
 		"$build/tests/tcx" clear "$pins/published_ports"
@@ -245,8 +242,7 @@ test_crash_bitmaps() {
 # limit 180 s
 # 200 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
 test_crash_add_killed() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_config web '.runtimeConfig.portMappings = [range(300) |
 		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/config
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
@@ -333,8 +329,7 @@ unload() {
 # 12 first ADDs, which load everything, killed at moments that are spread over the time that one
 # takes (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
 test_crash_first_add_killed() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_config web >/run/config
 	local round rounds=${KILLS:-12} killed=0 moment took since=${EPOCHREALTIME/./}
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
@@ -370,8 +365,7 @@ test_crash_first_add_killed() {
 # and DEL find it, also a DEL that comes first; nothing of ours is left at the sockets meanwhile [s51]
 test_crash_pins_removed() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	conversation_open talk client tcp "$host4" 8080
-	expect_says talk web
+	conversation_with web talk client tcp "$host4" 8080
 	rm -rf "$pins"
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_says talk web
@@ -384,8 +378,7 @@ test_crash_pins_removed() {
 	container_check web bridge
 	container_check other bridge
 	namespace_add thief
-	expect_failure runtime add bridge thief -p 8080:80/tcp
-	expect_contains "$output" web
+	expect_refusal web runtime add bridge thief -p 8080:80/tcp
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	rm -rf "$pins"
 	container_remove web bridge
@@ -401,7 +394,6 @@ test_crash_pins_not_seen() {
 	container_start web bridge -p 8080:80/tcp
 	container_add_plain second
 	plugin_config second "$(mapping 9090)" >/run/config
-	# shellcheck disable=SC2016
 	unshare --mount bash -c 'mount -t bpf bpf /sys/fs/bpf && exec env CNI_COMMAND=ADD \
 		CNI_CONTAINERID=second CNI_IFNAME=eth0 CNI_NETNS=/run/netns/second "$0"' \
 		"$build/bpf-portmap" </run/config >/run/out || fail "$(cat /run/out)"
@@ -441,8 +433,7 @@ test_crash_corrupt_pins() {
 		expect_answer client tcp "$host4" 8080 web
 	else
 		output=$(cat /run/out)
-		expect_contains "$output" portmaps
-		expect_contains "$output" '"code"'
+		expect_contains "$output" portmaps '"code"'
 	fi
 	plugin_call DEL web || fail "DEL: $output"
 }
@@ -473,9 +464,7 @@ test_crash_read_only_bpffs() {
 	! mkdir /sys/fs/bpf/probe 2>/dev/null || skip "bpffs cannot be made read-only"
 	local before
 	before=$(state_show)
-	expect_failure plugin_call ADD web
-	expect_code 102
-	expect_contains "$output" 'mount -o remount,rw /sys/fs/bpf'
+	expect_error 102 'mount -o remount,rw /sys/fs/bpf' plugin_call ADD web
 	expect_same_state "$before"
 	plugin_call DEL web || fail DEL
 }

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
-# shellcheck disable=SC2154,SC2086 # the world's names; conversations are words
 #
 # test_devices.sh - uplinks that are built on other devices. Not every kernel has them; those of
 # distributions do, and `make check-kernel` runs these tests there.
@@ -110,8 +108,7 @@ bond_serves() {
 # existing connection
 test_devices_bond() {
 	bond_serves active-backup
-	conversation_open talk office tcp "$uplink4" 8080
-	expect_says talk one
+	conversation_with one talk office tcp "$uplink4" 8080
 	ip link set "$(cat /sys/class/net/bond0/bonding/active_slave)" down
 	wait_until 5 bond_answers || fail "no answer through the other link"
 	expect_says talk one
@@ -200,8 +197,7 @@ extra_address_serves() {
 		expect_answer "$who" udp "$uplink6" 8081 exact
 		expect_no_answer "$who" udp "$host4" 8081
 	done
-	expect_answers one "$server4" 9000 server "$host4_second"
-	expect_answers one "$server6" 9000 server "$host6_second"
+	expect_gets_out one
 	expect_answers one "$uplink4" 8080 one "$bridge4"
 	for who in one near; do container_remove "$who" bridge; done
 	container_remove exact ptp
@@ -240,7 +236,6 @@ test_devices_wireguard() {
 ppp_make() {
 	local options="nodetach noauth local nodefaultroute noipdefault nopersist +ipv6 115200"
 	namespace_add office
-	# shellcheck disable=SC2086
 	pppd $options "$uplink4:$office4" ifname ppp0 pty \
 		"exec nsenter --net=/run/netns/office pppd notty $options $office4:$uplink4 ifname ppp0" \
 		>/run/pppd.log 2>&1 &

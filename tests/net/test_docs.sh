@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh; backquotes of Markdown
 #
 # test_docs.sh - what README.md and docs/ say: the commands in them are run (docs.sh), and what they
 # name is there.
 #
 # nothing is loaded before these tests
 
-# shellcheck source=tests/net/docs.sh
 . "$here/docs.sh"
 
 # docs/getting-started.md: its commands do what it says
@@ -40,7 +38,6 @@ migrating_prepare() {
 # docs/podman.md: its commands do what it says, with Podman 5
 test_docs_podman() {
 	local folder=$project/tests/engines
-	# shellcheck source=tests/engines/test_podman.sh
 	. "$folder/test_podman.sh"
 	podman_world 5
 	sed -i '/^network_config_dir\|^netavark_plugin_dirs/d' "$CONTAINERS_CONF"
@@ -94,7 +91,6 @@ test_docs_upgrading() { docs_page upgrading upgrading_prepare; }
 upgrading_prepare() {
 	local offset
 	docs_container web -p 8080:80
-	# shellcheck source=tests/net/test_install.sh
 	. "$here/test_install.sh"
 	for offset in 32 34 36; do meta_set $offset 30; done
 }
@@ -129,11 +125,8 @@ test_docs_security() { docs_page security docs_container web -p 8080:80; }
 # docs/docker.md: its commands do what it says, with the real Docker
 # limit 120 s
 test_docs_docker() {
-	# shellcheck source=tests/engines/engine.sh
 	. "$project/tests/engines/engine.sh"
-	# shellcheck source=tests/engines/docker.sh
 	. "$project/tests/engines/docker.sh"
-	# shellcheck source=tests/net/ipam.sh
 	. "$here/ipam.sh"
 	ipam_conflists=/etc/cni/net.d
 	ipam_start --cni-path /run/cni-plugins

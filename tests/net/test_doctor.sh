@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor.sh - `bpf-portmap doctor`: a healthy host has no finding; each fault has its own, and
 # the remedy that is printed mends it.
 
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
-
-# nothing is wrong on a healthy host, and the last line says how many things were looked at
+# nothing is wrong on a healthy host, and the last line says how many things were looked at; a port is not
+# mapped; maps of another layout
 test_doctor_healthy() {
 	healthy_host
 	healthy
@@ -21,6 +18,10 @@ test_doctor_healthy() {
 	by_hand 64 doctor 8080 9090
 	by_hand 64 doctor --from nowhere
 	by_hand 64 doctor 0
+	finds owner 'no container has port 9' 2 9
+	meta_set 0 63
+	doctor 2
+	expect_contains "$(jq -r 'select(.check == "version").found' /run/doctor)" 'layout'
 }
 
 # --quick, for liveness: 0 on a host without containers and on a healthy one, 1 where programs are
@@ -30,16 +31,14 @@ test_doctor_quick() {
 	by_hand 0 doctor --quick
 	healthy_host
 	by_hand 0 doctor --quick
-	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 3 doctor
-	expect_contains "$(cat /run/err)" 'could not look at maps'
+	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand_warns 3 'could not look at maps' doctor
 	PREFIX="setpriv --reuid 1000 --clear-groups" doctor 3
 	expect_equal rights "$(jq -r .check /run/doctor)"
 	expect_equal 'sudo bpf-portmap doctor' "$(jq -r .remedy /run/doctor)"
 	nft 'table inet closed { chain forward { type filter hook forward priority filter; policy drop; }; }'
 	by_hand 0 doctor --quick
 	strip eth0
-	by_hand 1 doctor --quick
-	expect_contains "$(cat /run/out)" eth0
+	by_hand_says 1 eth0 doctor --quick
 	by_hand 0 attach
 	PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 doctor --quick
 }
@@ -62,7 +61,8 @@ test_doctor_way() {
 	expect_contains "$(jq -r 'select(.check == "way").found' /run/doctor)" 'cni0 is down'
 }
 
-# nobody listens in the container, or only at a loopback address
+# nobody listens in the container, or only at a loopback address; one with a network stack of its own is
+# not said to be broken: gVisor takes the addresses, Kata Containers hand the frames to a virtual machine
 test_doctor_listener() {
 	healthy_host
 	healthy
@@ -72,6 +72,12 @@ test_doctor_listener() {
 	finds listener 'listens at tcp port 127.0.0.1:80 only' 2 8080
 	serve_in_family
 	healthy
+	processes_end web
+	ip -n web tuntap add tap0_kata mode tap
+	finds way 'network stack of its own (gVisor' 3
+	ip -n web link del tap0_kata
+	ip -n web address flush dev eth0
+	finds way 'network stack of its own (gVisor' 3
 }
 serve_in_family() {
 	processes_end web
@@ -79,7 +85,7 @@ serve_in_family() {
 }
 
 # programs that are gone from interfaces, veths and sockets; an interface that came after the last
-# container
+# container; a container that went without DEL
 test_doctor_hooks() {
 	healthy_host
 	breaks programs 'eth0' 2 detach_ours eth0 ingress from_uplink
@@ -90,6 +96,14 @@ test_doctor_hooks() {
 		breaks socket-programs 'connect4' 2 rm "$pins/connect4"
 	fi
 	breaks settled 'late came' 1 late_interface
+	container_add near bridge
+	breaks abandoned 'container near has gone without DEL' 1 container_die near
+	# Where it had ports they are its no more.
+	container_die web
+	doctor 2
+	expect_equal 'abandoned owner' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
+	mend
+	healthy
 }
 late_interface() {
 	ip link add late type veth peer name late-peer
@@ -140,15 +154,6 @@ bridge_again() {
 	ip address add "$bridge6/64" dev cni0 nodad
 }
 
-# ports: not mapped; maps of another layout
-test_doctor_port() {
-	healthy_host
-	finds owner 'no container has port 9' 2 9
-	meta_set 0 63
-	doctor 2
-	expect_contains "$(jq -r 'select(.check == "version").found' /run/doctor)" 'layout'
-}
-
 # addresses that the host does not have, or that another network's conflist excludes; "uplinks" that
 # match nothing
 test_doctor_addresses() {
@@ -159,8 +164,7 @@ test_doctor_addresses() {
 	conflist third bridge "$(with_ours '{"excludeInterfaces": ["eth1"]}') | $third_network"
 	container_start third third -p 81:80/tcp
 	container_start fourth bridge -p "$host4_second:82:80/tcp"
-	by_hand 2 doctor 82
-	expect_contains "$(head -n 1 /run/out)" 'leave its address out by "excludeInterfaces"'
+	begins 'leave its address out by "excludeInterfaces"' 82
 	container_remove fourth bridge
 	container_remove third third
 	conflist named bridge "$(with_ours '{"uplinks": ["eth7"]}') | $third_network"
@@ -184,28 +188,6 @@ test_doctor_ephemeral() {
 	healthy
 }
 
-# a container with a network stack of its own is not said to be broken: gVisor takes the addresses,
-# Kata Containers hand the frames to a virtual machine
-test_doctor_own_stack() {
-	healthy_host
-	processes_end web
-	ip -n web tuntap add tap0_kata mode tap
-	finds way 'network stack of its own (gVisor' 3
-	ip -n web link del tap0_kata
-	ip -n web address flush dev eth0
-	finds way 'network stack of its own (gVisor' 3
-}
-
-# the container's interface is down
-test_doctor_down() {
-	healthy_host
-	ip -n web link set eth0 down
-	finds way 'eth0 in shop/web-0 is down' 2
-	mend
-	# Its routes and addresses of IPv6 went with it.
-	finds way 'no IPv4 route' 2
-}
-
 # a container may name its interface as a command: pasting a remedy does not run it
 test_doctor_interface_named_as_command() {
 	local name=';>$PWNED;#'"'" address
@@ -227,19 +209,6 @@ test_doctor_interface_named_as_command() {
 	mend
 	[ ! -e /run/pwned ] || fail "the container had a command run: $(cat /run/doctor)"
 	expect_equal 1400 "$(ip -n web -j link show dev "$name" | jq '.[0].mtu')"
-}
-
-# a container that went without DEL
-test_doctor_abandoned() {
-	healthy_host
-	container_add near bridge
-	breaks abandoned 'container near has gone without DEL' 1 container_die near
-	# Where it had ports they are its no more.
-	container_die web
-	doctor 2
-	expect_equal 'abandoned owner' "$(jq -r .check /run/doctor | sort -u | paste -sd ' ')"
-	mend
-	healthy
 }
 
 # pins that are gone, the BPF file system that is read-only, or not mounted
@@ -303,8 +272,7 @@ test_doctor_many() {
 	for number in {1..50}; do processes_end "web$number"; done
 	finds listener 'nobody listens' 2
 	expect_equal '8 92' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
-	by_hand 2 doctor
-	expect_contains "$(cat /run/out)" '... and 92 more   (--all shows them)'
+	by_hand_says 2 '... and 92 more   (--all shows them)' doctor
 	expect_contains "$(cat /run/out)" '100 failures'
 	doctor 2 --all
 	expect_equal '100 0' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_doctor_damaged.sh - whatever is pinned, the commands that look say a sentence, and none
 # crashes: with the plugin under the sanitizers.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
 
 # Each as it is called; what they print is in /run/out and /run/err.
 lookers() { echo list flows stats doctor; }
@@ -68,7 +64,6 @@ test_doctor_damaged_pins() {
 			mkdir "$pin"
 			looks 3 doctor
 			expect_contains "$(cat /run/err)" "${pin##*/}: Is a directory" ;;
-		# shellcheck disable=SC2086 # words
 		*) bpftool map create "$pin" type ${types[number % 8]} entries 8 name foreign ;;
 		esac
 		number=$((number + 1))

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor_faults.sh - faults of hosts and containers, one after the other in one world: the port is
 # dead, `bpf-portmap doctor PORT` fails, and its first line has the cause.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
-# shellcheck source=tests/net/operator.sh
-. "$project/tests/net/operator.sh"
 
 # sick_host: a healthy host; the addresses of its container are $web4 and $web6, its veth is $veth
 sick_host() {
@@ -22,8 +16,7 @@ dead() {
 	shift
 	[ $# -gt 0 ] || set -- --from "$client4" 8080/tcp
 	case $2 in *:*) address=$host6 ;; esac
-	by_hand 2 doctor "$@"
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  probe'
+	begins 'FAIL  probe' "$@"
 	expect_contains "$(head -n 1 /run/out)" "$words"
 	expect_no_answer client tcp "$address" 8080
 }

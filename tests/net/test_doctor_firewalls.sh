@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor_firewalls.sh - `bpf-portmap doctor` beside firewalls: the rule or chain that drops is
 # named, and after the remedy packets get through, to the mapped port and out of the container.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
 
 # guarded_host: a healthy host, with a server that containers reach by the default route
 guarded_host() {

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_doctor_host.sh - what `bpf-portmap doctor` says of the kernel, the host's settings and tables.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
 
 # conntrack's table is nearly full; an uplink takes smaller packets than containers send, itself or by
 # a route; a process keeps the lock; a user namespace; a kernel that is locked down

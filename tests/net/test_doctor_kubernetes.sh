@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor_kubernetes.sh - `bpf-portmap doctor` on a node of Kubernetes: kube-proxy's own rules are
 # no finding, and a fault beside them is one. The rules are as kube-proxy writes them, for a service
 # with a node port that leads to the container, one without endpoints, and what is invalid.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
-# shellcheck source=tests/net/operator.sh
-. "$project/tests/net/operator.sh"
-# shellcheck source=tests/net/kube_proxy.sh
-. "$project/tests/net/kube_proxy.sh"
 
 # node: a host with a container at 8080, and whatever a node sets
 node() {
@@ -252,12 +244,10 @@ test_doctor_kubernetes_many() {
 	healthy_host
 	for ((i = 0; i < 100; i++)); do
 		ports=$(printf -- '-p %d:80/tcp ' $(seq $((20000 + i * 60)) 3 $((20057 + i * 60))))
-		# shellcheck disable=SC2086 # words
 		container_add "many$i" bridge $ports
 	done
 	kube_proxy_rules | iptables-nft-restore -w
 	for words in 'doctor 8080/tcp' 'doctor --no-probe' 'doctor' 'stats --prometheus --checks'; do
-		# shellcheck disable=SC2086 # words
 		"$build/tests/fill" measure "$build/bpf-portmap" $words >/run/out 2>/run/err || true
 		read -r took computed _ < <(tail -n 1 /run/err)
 		echo "note: $words: $took ms, of which it computed $computed ms"

@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154,SC2016 # the world's names: world.sh
 #
 # test_doctor_probe.sh - `bpf-portmap doctor PORT` sends a packet, and its first line says where that
 # ended; firewalls that let clients in are left alone, and nothing stays of the packet.
-
-# shellcheck source=tests/net/doctor.sh
-. "$project/tests/net/doctor.sh"
-# shellcheck source=tests/net/operator.sh
-. "$project/tests/net/operator.sh"
 
 # a port that is answered has no finding: IPv4, IPv6, both uplinks; the client named gets no packet.
 # --no-probe sends nothing, and neither do --quick and the metrics of the timer
@@ -73,8 +67,7 @@ test_doctor_probe_drops() {
 	nft delete table bridge b
 	processes_end web
 	says 'refused: nobody listens at tcp port 10.88.0.'
-	by_hand 2 doctor --send 5353/udp
-	expect_contains "$(cat /run/out)" 'nobody listens'
+	by_hand_says 2 'nobody listens' doctor --send 5353/udp
 }
 
 # a firewall inside the container, of nftables and of iptables
@@ -227,8 +220,7 @@ test_doctor_probe_other_address() {
 	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "eth0" drop; }; }'
 	says 'dropped by the host: nft inet f, chain c, rule handle' 9090
 	nft delete table inet f
-	by_hand 2 doctor 9091
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  host-ip            203.0.113.77:9091/tcp'
+	begins 'FAIL  host-ip            203.0.113.77:9091/tcp' 9091
 	expect_contains "$(cat /run/out)" 'no packet is sent to 203.0.113.77:9091/tcp: no uplink has an address at which'
 }
 
@@ -270,8 +262,7 @@ probe_is_good() {
 test_doctor_probe_range() {
 	healthy_host
 	container_add ftp bridge -p 20000-23999:20000-23999/tcp
-	by_hand 2 doctor
-	expect_contains "$(head -n 1 /run/out)" 'refused: nobody listens at tcp port 10.88.0.3:20000 in ftp'
+	begins 'refused: nobody listens at tcp port 10.88.0.3:20000 in ftp'
 	expect_contains "$(cat /run/out)" '*:20000-23999/tcp'
 	! grep 'more   (--all' /run/out || fail "more than a line: $(cat /run/out)"
 	doctor 2
@@ -281,10 +272,8 @@ test_doctor_probe_range() {
 	expect_equal 2 "$(wc -l <<<"$(grep -v remedy /run/out)")" "$(cat /run/out)"
 	expect_contains "$(head -n 1 /run/out)" '[*:20007/tcp, from'
 	container_remove ftp bridge
-	# shellcheck disable=SC2046 # words
 	container_add many bridge $(printf -- '-p %d:80/tcp ' $(seq 25000 2 25070))
-	by_hand 2 doctor
-	expect_contains "$(cat /run/out)" 'no packet is sent to 74 ports; bpf-portmap doctor PORT sends one'
+	by_hand_says 2 'no packet is sent to 74 ports; bpf-portmap doctor PORT sends one' doctor
 	expect_contains "$(cat /run/out)" 'nobody listens at tcp port'
 }
 
@@ -303,8 +292,7 @@ test_doctor_probe_udp() {
 	processes_end web
 	in_namespace web "$peer" serve udp 127.0.0.1 80 --name web --background
 	says 'refused: shop/web-0 listens at udp port 127.0.0.1:80 only' --send --from "$client4" 5353/udp
-	by_hand 2 doctor 5353/udp
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  listener'
+	begins 'FAIL  listener' 5353/udp
 	expect_contains "$(head -n 1 /run/out)" 'listens at udp port 127.0.0.1:80 only'
 }
 
@@ -317,11 +305,9 @@ test_doctor_probe_not() {
 	good 81
 	expect_contains "$(cat /run/out)" 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
 	processes_end local
-	by_hand 2 doctor 81
-	expect_contains "$(head -n 1 /run/out)" 'refused: nobody listens at tcp port 10.88.0.3:80 in local'
+	begins 'refused: nobody listens at tcp port 10.88.0.3:80 in local' 81
 	ip -n local link set eth0 down
-	by_hand 2 doctor 3868/sctp
-	expect_contains "$(head -n 1 /run/out)" 'FAIL  way                eth0 in local is down'
+	begins 'FAIL  way                eth0 in local is down' 3868/sctp
 }
 
 # another list that runtimes take first, of any name that they read, while the port is not mapped
@@ -332,16 +318,14 @@ test_doctor_probe_other_list() {
 	cp /run/conf/bridge.conflist /etc/cni/net.d/10-net.conflist
 	for name in 05-old.conflist 05-old.json 05-old.conf; do
 		jq "$only_main" /run/conf/bridge.conflist >"/etc/cni/net.d/$name"
-		by_hand 2 doctor 9090
-		expect_contains "$(head -n 1 /run/out)" "FAIL  conflist-first     runtimes take /etc/cni/net.d/$name"
+		begins "FAIL  conflist-first     runtimes take /etc/cni/net.d/$name" 9090
 		expect_contains "$(head -n 1 /run/out)" 'so the port is not mapped'
 		rm "/etc/cni/net.d/$name"
 	done
 	# One that is behind ours, or that nobody reads.
 	jq "$only_main" /run/conf/bridge.conflist | tee /etc/cni/net.d/20-old.conf >/etc/cni/net.d/05-old.bak
 	good
-	by_hand 2 doctor 9090
-	expect_contains "$(head -n 1 /run/out)" 'no container has port 9090'
+	begins 'no container has port 9090' 9090
 }
 
 # as a DaemonSet sees it: the image's files alone, no nft, nobody else's processes, and its own /run;

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # test_fairness.sh - what one client or container may use up, and what is left for others.
 # FLOOD=20: seconds of each load.
-
-# shellcheck source=tests/net/floods.sh
-. "$project/tests/net/floods.sh"
 
 least_flows=$((flow_entries / 2)) # that one table has room for, at the very least
 load_seconds=${FLOOD:-4}
@@ -232,9 +228,7 @@ test_half_open_of_neighbour() {
 		pid=$!
 		sleep 1
 		expect_untouched "half-open $protocol" victim "$untouched_port"
-		# shellcheck disable=SC2086
 		expect_calls "half-open $protocol" client udp "$host4" 8090 $slowly
-		# shellcheck disable=SC2086
 		expect_calls "half-open $protocol" victim udp "$server4" 7001 $slowly
 		wait "$pid"
 		echo "note: half-open $protocol to everywhere: $(cat /run/herd)"

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash
-# shellcheck disable=SC2154,SC2086,SC2046 # the world's names; conversations are words
 #
 # test_fastpath_change.sh - flows that skip the IP stack while the network around them changes: they
 # behave as in the IP stack.
@@ -249,8 +247,7 @@ test_fastpath_route_to_another_uplink() {
 	expect_arrives_at client $flows
 	expect_skips_stack $flows
 	seen=$(capture_stop other)
-	expect_contains "$seen" "IP $host4_second"
-	expect_contains "$seen" "IP6 $host6_second"
+	expect_contains "$seen" "IP $host4_second" "IP6 $host6_second"
 	far_by server
 	expect_goes_on $flows
 	for gone in del blackhole; do
@@ -621,15 +618,11 @@ test_fastpath_root_qdisc() {
 	local name before seen
 	talk_fast $flows
 	seen=$(capture_stop eth0)
-	expect_contains "$seen" "> $host4.8080"
-	expect_contains "$seen" "> $host6.8080"
-	expect_contains "$seen" "IP $host4.8080 >"
-	expect_contains "$seen" "IP6 $host6.8080 >"
+	expect_contains "$seen" "> $host4.8080" "> $host6.8080" "IP $host4.8080 >" "IP6 $host6.8080 >"
 	seen=$(capture_stop eth1)
 	grep -q "IP $host4_second.* > $server4.9000" <<<"$seen" || fail "what leaves is not seen: $seen"
 	grep -q "IP6 $host6_second.* > $server6.9000" <<<"$seen" || fail "what leaves is not seen: $seen"
-	expect_contains "$seen" "IP $server4.9000 > $host4_second"
-	expect_contains "$seen" "IP6 $server6.9000 > $host6_second"
+	expect_contains "$seen" "IP $server4.9000 > $host4_second" "IP6 $server6.9000 > $host6_second"
 	tc qdisc add dev eth1 root tbf rate 100mbit burst 20k latency 50ms
 	for name in $(talks out); do
 		before=$(queued eth1)

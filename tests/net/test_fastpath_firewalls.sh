@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_firewalls.sh - packets that skip the IP stack, on a host whose firewall drops by
 # default: it decides once about every flow.
-
-# shellcheck source=tests/net/guarded.sh
-. "$project/tests/net/guarded.sh"
 
 # ask_in_vain NAMESPACE PROTOCOL ADDRESS PORT: several requests over one socket; none is answered
 ask_in_vain() {
@@ -116,8 +112,7 @@ test_fastpath_allowed_outlives_conntrack() {
 			in_namespace "$each" ss -Htn state connected exclude time-wait; done)"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	expect_no_invalid
-	conversation_open talk client tcp "$host4" 8080
-	expect_says talk web
+	conversation_with web talk client tcp "$host4" 8080
 	expect_fast talk web tcp
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 	processes_end web
@@ -159,8 +154,7 @@ test_fastpath_tcp_handshake() {
 	expect_equal "SYN_RECV SYN_RECV" "$(conntrack_list tcp | awk '{ print $4 }' | xargs)"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	expect_counted flow_offloaded 2 "flows offloaded"
-	conversation_open out6 web tcp "$server6" 9000
-	expect_says out6 server
+	conversation_with server out6 web tcp "$server6" 9000
 	flows_age 3600
 	for _ in 1 2 3; do
 		expect_fast in web tcp
@@ -237,9 +231,7 @@ says_for() {
 test_fastpath_rule_added_later() {
 	guarded_world
 	conversations_open --timeout 500
-	conversations_each expect_says tcp udp
-	conversations_each expect_says udp
-	conversations_each expect_fast tcp udp
+	conversations_skip_stack
 	guard "$refuses_all"
 	says_for 7 {in,out}{4,6}_udp
 	conversations_silent udp
@@ -254,9 +246,7 @@ test_fastpath_rule_added_later() {
 test_fastpath_drop_offload_accepted() {
 	guarded_world
 	conversations_open --timeout 500
-	conversations_each expect_says tcp udp
-	conversations_each expect_says udp
-	conversations_each expect_fast tcp udp
+	conversations_skip_stack
 	drop_offload
 	local tcp udp
 	tcp=$(forwarded tcp) udp=$(forwarded udp)
@@ -284,9 +274,7 @@ test_fastpath_drop_offload_one_direction() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	conversations_open --timeout 300
-	conversations_each expect_says tcp udp
-	conversations_each expect_says udp
-	conversations_each expect_fast tcp udp
+	conversations_skip_stack
 	refuse_replies
 	drop_offload
 	for _ in 1 2; do conversations_silent tcp udp; done

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_never.sh - flows that never skip the IP stack, and flows that always do if
 # configured.
-
-# shellcheck source=tests/net/guarded.sh
-. "$project/tests/net/guarded.sh"
 
 # Another flow does skip the stack, so nothing else has kept these from it.
 expect_only_usual_skips() {
@@ -13,8 +9,7 @@ expect_only_usual_skips() {
 	container_start usual bridge -p 8099:80/tcp
 	before=$(fast_packets)
 	expect_equal 0 "$before" "packets that skipped the IP stack"
-	conversation_open usual client tcp "$host4" 8099
-	expect_says usual usual
+	conversation_with usual usual client tcp "$host4" 8099
 	ROUNDS=5 expect_fast usual usual tcp
 	[ "$(fast_packets)" -gt 0 ] || fail "no packet skips the IP stack, or none is counted"
 }
@@ -60,8 +55,9 @@ test_fastpath_never_hairpin() {
 	expect_only_usual_skips
 }
 
-# masqAll: a flow that is translated at both ends
-test_fastpath_never_masquerade_all() {
+# masqAll: a flow that is translated at both ends; containers whose list turns fastPath off, together with
+# others; SCTP
+test_fastpath_never_of_lists() {
 	conflist all bridge "$(with_ours '{"masqAll": true}')"
 	stack_watch
 	container_start web all -p 8080:80/tcp -p 8080:80/udp
@@ -70,6 +66,18 @@ test_fastpath_never_masquerade_all() {
 		conversation_open "all_$protocol" client "$protocol" "$host4" 8080
 		expect_slow "all_$protocol" web "$protocol"
 	done
+	container_remove web all
+	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
+	guard
+	serve_in server 9000
+	container_start web off -p 8080:80/tcp -p 8080:80/udp
+	conversations_open
+	conversations_each expect_slow tcp udp
+	nft delete table inet guard
+	container_add sctp bridge -p 9999:3868/sctp
+	serve_sctp_in sctp 3868
+	ask client sctp "$host4" 9999 --count 3 >/run/answers || fail "$(cat /run/answers)"
+	[ "$(forwarded sctp)" -ge 6 ] || fail "$(forwarded sctp) packets through the IP stack"
 	expect_only_usual_skips
 }
 
@@ -120,16 +128,6 @@ test_fastpath_never_foreign_nat_inward() {
 	expect_only_usual_skips
 }
 
-# SCTP
-test_fastpath_never_sctp() {
-	stack_watch
-	container_add web bridge -p 9999:3868/sctp
-	serve_sctp_in web 3868
-	ask client sctp "$host4" 9999 --count 3 >/run/answers || fail "$(cat /run/answers)"
-	[ "$(forwarded sctp)" -ge 6 ] || fail "$(forwarded sctp) packets through the IP stack"
-	expect_only_usual_skips
-}
-
 # an uplink without Ethernet headers, for a bridge container and a ptp container
 test_fastpath_never_tunnel() {
 	local list
@@ -151,18 +149,6 @@ test_fastpath_never_tunnel() {
 	expect_only_usual_skips
 }
 
-# containers whose list turns fastPath off, together with others
-test_fastpath_never_off() {
-	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
-	guard
-	stack_watch
-	serve_in server 9000
-	container_start web off -p 8080:80/tcp -p 8080:80/udp
-	conversations_open
-	conversations_each expect_slow tcp udp
-	expect_only_usual_skips
-}
-
 always_world() {
 	conflist always bridge "$(with_ours '{"fastPath": "always"}')"
 	stack_watch
@@ -176,26 +162,19 @@ always_world() {
 }
 
 # fastPath always: no packet to a mapped port goes through the IP stack, not even the first and the
-# last, once the container's MAC is known; flows that a container begins do so at first
+# last, once the container's MAC is known; flows that a container begins do so at first, and a firewall
+# that refuses those is obeyed
 test_fastpath_always() {
 	always_world
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 	nft reset counters >/dev/null
 	conversations_open
-	conversations_each expect_says tcp udp
-	conversations_each expect_says udp
-	conversations_each expect_fast tcp udp
+	conversations_skip_stack
 	local each
 	for each in {in,out}{4,6}_{tcp,udp}; do conversation_close "$each"; done
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	expect_equal 0 "$(nft -j list counter inet watch_web to_web |
 		jq '.nftables[] | select(.counter).counter.packets')" "packets of the mapped port there"
-}
-
-# ... and a firewall that refuses flows which a container begins is obeyed
-test_fastpath_always_refused_outward() {
-	always_world
 	guard 'meta l4proto { tcp, udp } th dport 9000 drop'
 	hits_count server eth0 9000
 	ask web udp "$server4" 9000 --count 4 --timeout 150 --keep-going >/dev/null || true

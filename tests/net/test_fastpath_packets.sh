@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fastpath_packets.sh - special packets of flows that skip the IP stack: fragments, too large
 # ones, with an expiring TTL, errors about them. A firewall drops what conntrack calls invalid.
-
-# shellcheck source=tests/net/guarded.sh
-. "$project/tests/net/guarded.sh"
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # Port 9000, in the container 80, echoes in fragments that are in order; 9009 (89) in reverse order.
 echoes_start() {
@@ -16,11 +9,9 @@ echoes_start() {
 	stack_watch
 	container_add echo bridge -p 8080:80/udp -p 8089:89/udp
 	in_namespace echo "$datagrams" echo 80 --background
-	# shellcheck disable=SC2046
-	in_namespace echo "$datagrams" echo 89 $(by_hand backward cni0) --background
+	in_namespace echo "$datagrams" echo 89 $(pieces_by_hand backward cni0) --background
 	in_namespace server "$datagrams" echo 9000 --background
-	# shellcheck disable=SC2046
-	in_namespace server "$datagrams" echo 9009 $(by_hand backward eth1) --background
+	in_namespace server "$datagrams" echo 9009 $(pieces_by_hand backward eth1) --background
 }
 
 # fragments_skip NAMESPACE ADDRESS PORT HOW...: after three small datagrams
@@ -38,16 +29,12 @@ test_fastpath_fragments() {
 	echoes_start
 	for order in forward backward twice; do
 		for address in "$host4" "$host6"; do
-			# shellcheck disable=SC2046
-			fragments_skip client "$address" 8080 $(by_hand "$order" eth0)
-			# shellcheck disable=SC2046
-			fragments_skip client "$address" 8089 $(by_hand "$order" eth0)
+			fragments_skip client "$address" 8080 $(pieces_by_hand "$order" eth0)
+			fragments_skip client "$address" 8089 $(pieces_by_hand "$order" eth0)
 		done
 		for address in "$server4" "$server6"; do
-			# shellcheck disable=SC2046
-			fragments_skip echo "$address" 9000 $(by_hand "$order" cni0)
-			# shellcheck disable=SC2046
-			fragments_skip echo "$address" 9009 $(by_hand "$order" cni0)
+			fragments_skip echo "$address" 9000 $(pieces_by_hand "$order" cni0)
+			fragments_skip echo "$address" 9009 $(pieces_by_hand "$order" cni0)
 		done
 	done
 	expect_no_invalid
@@ -60,9 +47,8 @@ paused_datagram() {
 	shift 4
 	mkfifo /run/paused
 	capture_start first "$who" eth0 "(ip[6:2] & 0x3fff = 0x2000) or (ip6[6] = 44 and ip6[42:2] = 1)"
-	# shellcheck disable=SC2046
 	in_namespace "$who" "$datagrams" ask "$address" "$port" 4000 --source-port 5000 --pause \
-		--timeout 3000 $(by_hand forward "$hop") </run/paused >/run/answer &
+		--timeout 3000 $(pieces_by_hand forward "$hop") </run/paused >/run/answer &
 	asks=$!
 	exec {first}>/run/paused
 	wait_until 5 test -s /run/first.capture || fail "no first fragment was sent"
@@ -173,8 +159,7 @@ test_fastpath_error_from_router() {
 	path_shrinks_for web "$far4" 9000
 	path_shrinks_for web "$far6" 9000
 	seen=$(capture_stop errors)
-	expect_contains "$seen" "need to frag"
-	expect_contains "$seen" "packet too big"
+	expect_contains "$seen" "need to frag" "packet too big"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	[ "$(forwarded icmp)" -ge 4 ] || fail "errors through the IP stack: $(forwarded icmp)"
 	expect_no_invalid
@@ -209,8 +194,7 @@ test_fastpath_larger_than_route() {
 	route_shrinks_for web "$client4" 9000
 	route_shrinks_for web "$client6" 9000
 	seen=$(capture_stop errors)
-	expect_contains "$seen" "need to frag (mtu 1400)"
-	expect_contains "$seen" "packet too big, mtu 1400"
+	expect_contains "$seen" "need to frag (mtu 1400)" "packet too big, mtu 1400"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
 	expect_no_invalid
 }
@@ -233,7 +217,6 @@ hops_left() {
 # exceeded PROTOCOL-NUMBER ADDRESS PORT: a filter for "time exceeded" errors about packets to an
 # IPv4 address and port, and for IPv6 to the port
 exceeded() {
-	# shellcheck disable=SC2046
 	printf '(icmp[0] = 11 and icmp[17] = %d and icmp[24:4] = 0x%02x%02x%02x%02x and icmp[30:2] = %d)' \
 		"$1" $(tr . ' ' <<<"$2") "$3"
 	printf ' or (ip6[6] = 58 and ip6[40] = 3 and ip6[54] = %d and ip6[90:2] = %d)' "$1" "$3"
@@ -243,8 +226,7 @@ exceeded() {
 expect_exceeded() {
 	local seen
 	seen=$(capture_stop "$1")
-	expect_contains "$seen" "IP $2 > $4: ICMP time exceeded"
-	expect_contains "$seen" "IP6 $3 > $5: ICMP6, time exceeded"
+	expect_contains "$seen" "IP $2 > $4: ICMP time exceeded" "IP6 $3 > $5: ICMP6, time exceeded"
 }
 
 # limit 120 s
@@ -255,9 +237,7 @@ test_fastpath_last_hop() {
 	errors_unlimited host
 	conntrack_times tcp_timeout_syn_recv=1
 	conversations_open --timeout 700
-	conversations_each expect_says tcp udp
-	conversations_each expect_says udp
-	conversations_each expect_fast tcp udp
+	conversations_skip_stack
 	wait_until 10 no_conntrack tcp || fail "conntrack keeps: $(conntrack_list tcp)"
 	capture_start tcp_outside client eth0 "$(exceeded 6 "$host4" 8080)"
 	capture_start udp_outside client eth0 "$(exceeded 17 "$host4" 8080)"

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # test_floods.sh - how a flood, or very many connections, affect others.
-
-# shellcheck source=tests/net/floods.sh
-. "$project/tests/net/floods.sh"
 
 # nothing is loaded
 # limit 180 s

@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_foreign_errors.sh - ICMP errors about packets that their sender never received.
-
-# shellcheck source=tests/net/fastpath.sh
-. "$project/tests/net/fastpath.sh"
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # too_big_send NAMESPACE INTERFACE NEXT-HOP-MAC MTU SENDER RECEIVER PORT PEER PEER-PORT: reports
 # that the UDP packet from the receiver's port to the peer was too big

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_foreign_nat.sh - host ports for which port mappers already have rules of iptables or nftables.
-
-# shellcheck source=tests/net/kube_proxy.sh
-. "$project/tests/net/kube_proxy.sh"
 
 # served_by_portmap NAME -p ...: a container whose port the reference portmap has mapped
 served_by_portmap() {
@@ -30,17 +26,14 @@ expect_silence() { expect_equal '' "$1" 'output of ADD'; }
 expect_old_found() {
 	local said state_before
 	said=$(said_by_add web bridge -p 8080:80/tcp -p 8081:80/tcp)
-	expect_contains "$said" 'host port 8080/tcp is mapped to '
-	expect_contains "$said" 'id: "old"'
+	expect_contains "$said" 'host port 8080/tcp is mapped to ' 'id: "old"'
 	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web
 	container_remove web bridge
 	container_add_plain late
 	state_before=$(state_show)
-	expect_failure plugin_call ADD late '.refuseForeign = true'
-	expect_code 101
-	expect_contains "$output" 'id: \"old\"'
+	expect_error 101 'id: \"old\"' plugin_call ADD late '.refuseForeign = true'
 	expect_same_state "$state_before"
 	expect_answer client tcp "$host4" 8080 old
 	said=$(plugin_call ADD late ".refuseForeign = true | $(mapping 8081)" 2>&1 >/run/out)
@@ -79,8 +72,7 @@ test_foreign_nat_others() {
 	RULES
 	iptables -t nat -A PREROUTING -p tcp --dport 8080 -j DNAT --to-destination 10.0.0.6:80
 	expect_silence "$(said_by_add web bridge -p 8080:80/tcp)"
-	by_hand 1 who 8080
-	expect_contains "$(cat /run/out)" 10.0.0.5:80
+	by_hand_says 1 10.0.0.5:80 who 8080
 	expect_contains "$(cat /run/out)" 10.0.0.6:80
 }
 
@@ -182,8 +174,7 @@ test_foreign_nat_sanitized() {
 	by_hand 1 who 8080
 	by_hand 1 who 3/tcp
 	plugin_call DEL web || fail DEL
-	expect_failure plugin_call ADD web '.refuseForeign = true'
-	expect_code 101
+	expect_error 101 '' plugin_call ADD web '.refuseForeign = true'
 }
 
 # limit 120 s

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_fragments.sh - datagrams larger than the MTU, with fragments in order and out of order.
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 large=65000
 
@@ -27,8 +23,7 @@ in_every_order() {
 	local order
 	expect_whole "$1" "$2" "$3" "$large" --count 3
 	for order in forward backward twice; do
-		# shellcheck disable=SC2046
-		expect_whole "$1" "$2" "$3" "$large" --count 3 $(by_hand "$order" "$4")
+		expect_whole "$1" "$2" "$3" "$large" --count 3 $(pieces_by_hand "$order" "$4")
 	done
 }
 
@@ -40,11 +35,9 @@ fragments_everywhere() {
 	gateway=$(host_veth one)
 	[ "$list" = ptp ] || gateway=cni0
 	echo_in one 80
-	# shellcheck disable=SC2046
-	echo_in one 81 $(by_hand backward "$gateway")
+	echo_in one 81 $(pieces_by_hand backward "$gateway")
 	echo_in server 9000
-	# shellcheck disable=SC2046
-	echo_in server 9001 $(by_hand backward eth1)
+	echo_in server 9001 $(pieces_by_hand backward eth1)
 	capture_start client_wire client eth0 "$leak"
 	capture_start server_wire server eth0 "$leak"
 	for port in 8080 8081; do
@@ -68,18 +61,15 @@ test_fragments_bare() {
 }
 
 # also with fastPath off
-# limit 90 s
-# the same where conntrack reassembles datagrams and the stack fragments them again [T17][T28]
+# limit 180 s
+# the same where conntrack reassembles datagrams and the stack fragments them again, then with bridge
+# netfilter [T17][T28]
 test_fragments_conntrack() {
 	firewall_strict
 	fragments_everywhere bridge
-}
-
-# limit 90 s
-# the same with bridge netfilter [T17][T28]
-test_fragments_bridge_netfilter() {
+	container_remove one bridge
+	processes_end server
 	bridge_netfilter 1
-	firewall_strict
 	fragments_everywhere bridge
 }
 
@@ -141,8 +131,7 @@ neighbours_in_fragments() {
 	container_add one bridge -p 8080:80/udp -p 8081:81/udp
 	container_add two bridge
 	echo_in one 80
-	# shellcheck disable=SC2046
-	echo_in one 81 $(by_hand backward cni0)
+	echo_in one 81 $(pieces_by_hand backward cni0)
 	expect_whole two "$(address4 one)" 80 "$large"
 	expect_whole two "$(address6 one)" 80 "$large"
 	"$@"
@@ -172,8 +161,7 @@ test_fragments_host() {
 	container_add one bridge -p 8080:80/udp
 	echo_in host 9000
 	echo_in server 9000
-	# shellcheck disable=SC2046
-	echo_in server 9001 $(by_hand backward eth1)
+	echo_in server 9001 $(pieces_by_hand backward eth1)
 	in_every_order client "$host4" 9000 eth0
 	in_every_order client "$host6" 9000 eth0
 	local address port
@@ -203,22 +191,16 @@ test_fragments_flood() {
 	echo_in one 80
 	echo_in host 9000
 	local orphans backward
-	orphans="--count 14 $(by_hand first-lost eth0)"
-	backward=$(by_hand backward eth0)
-	# shellcheck disable=SC2086
+	orphans="--count 14 $(pieces_by_hand first-lost eth0)"
+	backward=$(pieces_by_hand backward eth0)
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $orphans
-	# shellcheck disable=SC2086
 	in_namespace client "$datagrams" ask "$host6" 8080 "$large" $orphans
 	expect_whole client "$host4" 8080 "$large" --count 3
 	expect_whole client "$host6" 8080 "$large" --count 3
-	# shellcheck disable=SC2086
 	expect_whole client "$host4" 9000 "$large" --count 3 $backward
-	# shellcheck disable=SC2046
-	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(by_hand overlapping eth0) || true
+	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(pieces_by_hand overlapping eth0) || true
 	sleep 7
-	# shellcheck disable=SC2086
 	expect_whole client "$host4" 8080 "$large" --count 3 $backward
-	# shellcheck disable=SC2086
 	expect_whole client "$host6" 8080 "$large" --count 3 $backward
 }
 

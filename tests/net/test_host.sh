@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_host.sh - the host's own traffic, its settings, and what others have set up there, stay as
 # they are.
 
 # also with fastPath off, always
-# the host's own socket whose source port is published receives its replies [i08][i02]
+# the host's own socket whose source port is published receives its replies; a client that uses a port
+# again, after such a socket has talked to it and was closed, reaches the container [i08][i02]
 test_host_socket_on_published_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in client 9000
@@ -18,6 +18,8 @@ test_host_socket_on_published_port() {
 		expect_answers host "$address" 9000 "$who" - --source-port 8080 --connected
 	done
 	expect_answers client "$host4" 8080 web "$client4"
+	processes_end client
+	expect_answers client "$host4" 8080 web "$client4" --source-port 9000
 }
 
 # also with fastPath off
@@ -37,42 +39,25 @@ test_host_socket_after_masquerade() {
 	expect_contains "$(say theirs)" "client=$port "
 }
 
-# a client that uses a port again, after a socket of the host on a published port has talked to it
-# and was closed, reaches the container
-test_host_socket_on_published_port_gone() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	serve_in client 9000
-	expect_answers host "$client4" 9000 client - --source-port 8080 --connected
-	processes_end client
-	expect_answers client "$host4" 8080 web "$client4" --source-port 9000
-}
-
-# the host's other services and pings work as before [i08][i13]
+# the host's other services and pings work as before; a connection to a listener of the host that was there
+# first survives the ADD that publishes its port [i08][i13]
 test_host_services() {
 	serve_on_host 9999
+	serve_on_host 8080
+	container_add first bridge
+	conversation_with host old client tcp "$host4" 8080
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answer client tcp "$host4" 8080 web
+	expect_says old host
+	expect_says old host
 	serve_in client 9000
-	expect_answers client "$host4" 9999 host "$client4"
-	expect_answers client "$host6" 9999 host "$client6"
+	expect_serves host 9999
 	expect_answers host "$client4" 9000 client "$host4"
 	expect_answers host "$client6" 9000 client "$host6"
 	in_namespace client busybox ping -c 1 -W 1 "$host4" >/dev/null
 	in_namespace client busybox ping -6 -c 1 -W 1 "$host6" >/dev/null
 	busybox ping -c 1 -W 1 "$client4" >/dev/null
 	busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
-}
-
-# a connection to a listener of the host that was there first survives the ADD that publishes its
-# port [i08]
-test_host_listener_connection_survives() {
-	serve_on_host 8080
-	container_add first bridge
-	conversation_open old client tcp "$host4" 8080
-	expect_says old host
-	container_start web bridge -p 8080:80/tcp
-	expect_answer client tcp "$host4" 8080 web
-	expect_says old host
-	expect_says old host
 }
 
 settings_show() {

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_install.sh - what a user gets: the two programs, where they are put, what they say of
 # themselves, and what they say where they cannot work.
@@ -37,7 +36,6 @@ test_install_bill() {
 	! readelf -sW "$build/bpf-portmap" | grep -w ZSTD_compressStream2 >/dev/null || static+=' zstd'
 	export SOURCE_DATE_EPOCH=0
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/bpf-portmap" >/run/bill || fail 'no bill'
-	# shellcheck disable=SC2086
 	"$project/tests/packages/bill" /run/bill "$build/cnirun" $static || fail "$(cat /run/bill)"
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/bpf-portmap" | cmp - /run/bill || fail 'another bill'
 	! "$project/packaging/bill" 1.2.3 "$build/cnirun" /bin/true 2>/run/err || fail 'a bill for nothing'
@@ -57,9 +55,8 @@ files_for() {
 		share/man/man8/cni-ipam.8'
 	[ -x "$build/cni-ipam" ] || ipam=
 	(
-		cd "$project"
+		cd "$project" || exit
 		echo "$2/bpf-portmap"
-		# shellcheck disable=SC2086
 		printf "$1/%s\n" bin/cnirun lib/netavark/bpf-portmap $ipam \
 			lib/systemd/system/bpf-portmap{,-load,-metrics}.service lib/systemd/system/bpf-portmap.timer \
 			lib/udev/rules.d/90-bpf-portmap.rules \
@@ -67,7 +64,6 @@ files_for() {
 			share/man/man{1/cnirun.1,5/bpf-portmap.conf.5,8/bpf-portmap.8,8/netavark-bpf-portmap.8} \
 			share/{bash-completion/completions/bpf-portmap,zsh/site-functions/_bpf-portmap} \
 			share/fish/vendor_completions.d/bpf-portmap.fish
-		# shellcheck disable=SC2046
 		printf "$1/share/doc/bpf-portmap/%s\n" CHANGELOG.md LICENSES/*.txt README.md SECURITY.md \
 			$(find conf -type f) docs/*.md
 	) | sort | xargs
@@ -118,31 +114,24 @@ test_install_again() {
 	expect_equal '' "$(cat /run/failures)" "calls that failed"
 }
 
-# both programs tell their version and explain themselves on stdout
+# both programs tell their version and explain themselves on stdout; a command, an option or an operand that
+# bpf-portmap does not know is refused with 64
 test_install_help_on_stdout() {
 	local arguments version
 	version=$(sed -n 's/^VERSION := //p' "$project/Makefile")
 	by_hand 0 --version
 	expect_equal "bpf-portmap $version" "$(cat /run/out)"
 	for arguments in --help -h help; do
-		by_hand 0 "$arguments"
-		expect_contains "$(cat /run/out)" '  repair        attaches what is missing'
+		by_hand_says 0 '  repair        attaches what is missing' "$arguments"
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
 		[ "$(wc -l </run/out)" -le 40 ] && [ "$(wc -L </run/out)" -le 80 ] || fail "not one screen"
 	done
 	for arguments in 'repair --help' 'attach eth0 -h' 'help attach'; do
-		# shellcheck disable=SC2086
-		by_hand 0 $arguments
-		expect_contains "$(cat /run/out)" 'usage: bpf-portmap repair [INTERFACE...]'
+		by_hand_says 0 'usage: bpf-portmap repair [INTERFACE...]' $arguments
 		expect_equal "" "$(cat /run/err)" "stderr of $arguments"
 	done
-	by_hand 0 drop-offload --help
-	expect_contains "$(cat /run/out)" 'usage: bpf-portmap drop-offload'
+	by_hand_says 0 'usage: bpf-portmap drop-offload' drop-offload --help
 	expect_equal "cnirun $version" "$("$cnirun" --version)"
-}
-
-# a command, an option or an operand that bpf-portmap does not know is refused with 64
-test_install_bad_usage() {
 	by_hand 64 lists
 	expect_equal 'bpf-portmap: unknown command "lists"; see bpf-portmap --help' "$(cat /run/err)"
 	by_hand 64 attach eth0 --verbose
@@ -151,8 +140,7 @@ test_install_bad_usage() {
 	expect_equal 'bpf-portmap: unknown option --verbose; see bpf-portmap --help' "$(cat /run/err)"
 	by_hand 64 drop-offload now
 	expect_equal 'bpf-portmap: drop-offload takes no "now"; see bpf-portmap drop-offload --help' "$(cat /run/err)"
-	by_hand 64 help atach
-	expect_contains "$(cat /run/err)" 'unknown command "atach"'
+	by_hand_warns 64 'unknown command "atach"' help atach
 	expect_equal "" "$(cat /run/out)" "stdout"
 	by_hand 64 doctor 80x
 	by_hand 64 who 80x
@@ -168,8 +156,7 @@ test_install_manual_pages() {
 	sed 's/\\-/-/g' "$project/man/cnirun.1" >/run/cnirun.1
 	sed 's/\\-/-/g' "$build/man/bpf-portmap.8" >/run/bpf-portmap.8
 	"$cnirun" --help >/run/help || fail "--help"
-	expect_failure "$cnirun" destroy
-	expect_contains "$output" destroy
+	expect_refusal destroy "$cnirun" destroy
 	for verb in add del check gc status version list; do
 		expect_contains "$(cat /run/help)" "$verb"
 		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
@@ -204,7 +191,6 @@ test_install_completion() {
 		! command -v "$shell" >/dev/null || "$shell" -n "$build/completion/$shell" ||
 			fail "$shell does not accept it"
 	done
-	# shellcheck source=/dev/null
 	. "$build/completion/bash"
 	expect_equal 'list' "$(completed li)"
 	expect_equal 'list who flows stats doctor trace repair upgrade drop-offload install migrate uninstall support help --help --version' "$(completed '')"
@@ -225,14 +211,11 @@ test_install_other_layout() {
 	local before command
 	before=$(state_show)
 	for command in ADD CHECK; do
-		expect_failure plugin_call "$command" second "$(mapping 9090)"
-		expect_code 102
-		expect_contains "$output" 'layout 99'
+		expect_error 102 'layout 99' plugin_call "$command" second "$(mapping 9090)"
 		grep -qE 'use the bpf-portmap [0-9.]+ that made them, or stop all containers' \
 			<<<"$output" || fail "$command: $output"
 	done
-	expect_failure plugin_call STATUS second 'del(.prevResult) | .cniVersion = "1.1.0"'
-	expect_code 50
+	expect_error 50 '' plugin_call STATUS second 'del(.prevResult) | .cniVersion = "1.1.0"'
 	plugin_call DEL second 2>/run/err || fail DEL
 	expect_contains "$(cat /run/err)" 'layout 99'
 	expect_same_state "$before"

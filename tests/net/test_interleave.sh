@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_interleave.sh - one command runs while another one is stopped half-way: neither of them fails
 # for that reason, nor does a later command. At some of the places where it matters; STEP=1: at all.
@@ -39,7 +38,6 @@ two_containers() {
 late_again() {
 	plugin_run DEL late </run/config.late || fail "DEL of late"
 	strip "$late_veth"
-	# shellcheck disable=SC2086
 	bpftool map delete pinned "$pins/interfaces" key $late_index 2>/dev/null || true
 }
 
@@ -164,7 +162,7 @@ test_interleave_del() {
 test_interleave_bandwidth() {
 	local before=true late_veth late_index
 	two_containers
-	[ -n "$(attached cni0 ingress | grep -v clsact)" ] || skip "the kernel has no TCX"
+	attached cni0 ingress | grep -v clsact >/dev/null || skip "the kernel has no TCX"
 	"$build/bpf-portmap" attach >/run/out || fail "$(cat /run/out)"
 	expect_equal 'tcx from_uplink' "$(attached "$late_veth" ingress)"
 	plugin_config late ".name = \"ptp\" | $(mapping 9090) | .capabilities.bandwidth = true |
@@ -180,7 +178,6 @@ ports_know_their_bridge() {
 	expect_equal "$(mac_of cni0)" "$(bpftool -j map dump pinned "$pins/interfaces" |
 		jq -r '[.[].formatted.value | select(.role == "ROLE_PORT" or .role == "ROLE_BRIDGE") |
 			.bridge_mac | join(" ")] | unique[]' | while read -r mac; do
-			# shellcheck disable=SC2086
 			printf '%02x:%02x:%02x:%02x:%02x:%02x\n' $mac
 		done)" "what is known of the bridge's MAC, $2"
 }

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_link_local.sh - link-local and multicast addresses, and what lives on them, between container,
 # host and neighbours: as without us.
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # link_local NAMESPACE|host INTERFACE: its IPv6 link-local address
 link_local() {
@@ -45,23 +41,6 @@ link_local_both_ways() {
 	neighbour_probed "$1" "$host" eth0
 	neighbour_probed host "$mine" "$2"
 	neighbour_probed host "$(address6 "$1")" "$2"
-}
-
-# also with portmap
-# a container at a bridge and the host reach each other by link-local addresses, and probe each other
-test_link_local_bridge() {
-	container_add web bridge -p 8080:80/tcp
-	container_add near bridge
-	link_local_both_ways web cni0
-	pings web "$(link_local near eth0)%eth0"
-	neighbour_probed web "$(link_local near eth0)" eth0
-}
-
-# also with portmap
-# so do a routed container and the host
-test_link_local_ptp() {
-	container_add web ptp -p 8080:80/tcp
-	link_local_both_ways web "$(host_veth web)"
 }
 
 # icmp6_hex SOURCE DESTINATION TYPE REST [router alert]: an ICMPv6 packet
@@ -183,22 +162,27 @@ link_forged() {
 }
 
 # also with portmap
-# what routers and hosts say to each other on a link passes between a container at a bridge, its
-# neighbours and the host
-test_link_local_protocols_bridge() {
+# a container at a bridge and the host reach each other by link-local addresses, and probe each other;
+# what routers and hosts say to each other on a link passes between it, its neighbours and the host
+test_link_local_bridge() {
 	local near=near
 	container_add web bridge -p 8080:80/tcp
 	container_add near bridge
+	link_local_both_ways web cni0
+	pings web "$(link_local near eth0)%eth0"
+	neighbour_probed web "$(link_local near eth0)" eth0
 	heard_start host
 	heard_start near
 	link_protocols cni0
 }
 
 # also with portmap
-# and between a routed container and the host
-test_link_local_protocols_ptp() {
-	local near=
+# so do a routed container and the host
+test_link_local_ptp() {
+	local near='' veth
 	container_add web ptp -p 8080:80/tcp
+	veth=$(host_veth web)
+	link_local_both_ways web "$veth"
 	heard_start host
-	link_protocols "$(host_veth web)"
+	link_protocols "$veth"
 }

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_localhost.sh - the host's own processes reach mapped ports, without route_localnet. The
 # socket hooks that do this are tested in test_sockethooks.sh.
@@ -12,7 +11,6 @@ web_start() {
 	needs_cgroup
 	local list=${1:-bridge}
 	shift $(($# > 0 ? 1 : 0))
-	# shellcheck disable=SC2086
 	container_start web "$list" ${@:-$both}
 }
 
@@ -42,7 +40,6 @@ expect_lines() {
 	shift
 	while read -r line; do
 		pattern=${1-(no more)}
-		# shellcheck disable=SC2053
 		[[ $line == $pattern ]] || fail "expected '$pattern', got '$line', of:
 $said"
 		shift $(($# > 0 ? 1 : 0))
@@ -104,11 +101,11 @@ expect_not_from() {
 
 # a process of the host, also one in a child cgroup, reaches a mapped port at 127.0.0.1, at any 127/8
 # address, at ::1 and at every address of the host; TCP, UDP connected and not, IPv4 from IPv6
-# sockets; its socket shows the requested address. No sysctl is changed: route_localnet stays off
-# [T24][s73]
+# sockets; its socket shows the requested address. No sysctl is changed: route_localnet stays off. connect
+# and sendto to 0.0.0.0 or :: mean the host itself, too [T24][s73]
 test_localhost_every_address() {
 	web_start
-	local address setting
+	local address setting socket
 	for address in 127.0.0.1 127.1.2.3 127.255.255.254 ::1 "$host4" "$host4_second" "$bridge4" \
 		"$host6" "$host6_second" "$bridge6"; do
 		expect_local "$address" 8080 web
@@ -120,6 +117,15 @@ test_localhost_every_address() {
 	answer=$(echo "$BASHPID" >"$cgroup/machine/service/cgroup.procs" &&
 		on_host tcp4 connect 127.0.0.1 8080 ask)
 	expect_contains "$answer" name=web
+	for socket in tcp4 tcp6 udp4 udp6; do
+		expect_contains "$(on_host "$socket" connect 0.0.0.0 8080 ask)" name=web
+	done
+	for socket in tcp6 udp6; do
+		expect_contains "$(on_host "$socket" connect :: 8080 ask)" name=web
+	done
+	expect_contains "$(on_host udp4 sendto 0.0.0.0 8080 recvfrom)" name=web
+	expect_contains "$(on_host udp6 sendto 0.0.0.0 8080 recvfrom)" name=web
+	expect_contains "$(on_host udp6 sendto :: 8080 recvfrom)" name=web
 }
 
 # the container sees the host's address towards it, with both families, on a bridge and with ptp
@@ -135,21 +141,6 @@ test_localhost_source() {
 		expect_local "$host4" "${name#*:}" "${name%:*}" "$address4"
 		expect_local ::1 "${name#*:}" "${name%:*}" "[$address6]"
 	done
-}
-
-# connect and sendto to 0.0.0.0 or :: mean the host itself: mapped ports are reached there
-test_localhost_any_address() {
-	web_start
-	local socket
-	for socket in tcp4 tcp6 udp4 udp6; do
-		expect_contains "$(on_host "$socket" connect 0.0.0.0 8080 ask)" name=web
-	done
-	for socket in tcp6 udp6; do
-		expect_contains "$(on_host "$socket" connect :: 8080 ask)" name=web
-	done
-	expect_contains "$(on_host udp4 sendto 0.0.0.0 8080 recvfrom)" name=web
-	expect_contains "$(on_host udp6 sendto 0.0.0.0 8080 recvfrom)" name=web
-	expect_contains "$(on_host udp6 sendto :: 8080 recvfrom)" name=web
 }
 
 # ports that are not mapped stay the host's own, also if the container uses that number inside, and so
@@ -177,11 +168,17 @@ test_localhost_other_ports() {
 	expect_local "$server6" 8080 server "[$host6_second]"
 }
 
-# a container's own 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another network
-# namespace of the same cgroup is not affected [T24]
+# other containers on the bridge and clients outside still reach the ports, and a container's own
+# 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another network namespace of the same
+# cgroup is not affected [T24]
 test_localhost_other_namespaces() {
 	web_start
-	container_start near bridge
+	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
+	expect_answers client "$host4" 8080 web "$client4"
+	expect_answers client "$host6" 8081 near "$client6"
+	expect_answers near "$host4" 8080 web "$(address4 near)"
+	expect_answers web "$host4" 8080 web
+	expect_local 127.0.0.1 8081 near
 	local who
 	for who in web near client; do
 		expect_not_from "$who" 127.0.0.1 8080
@@ -195,19 +192,6 @@ test_localhost_other_namespaces() {
 	serve_in alone 8080
 	expect_answers alone "$host4" 8080 alone
 	expect_local 127.0.0.1 8080 web
-}
-
-# other containers on the bridge and clients outside still reach the ports, and the host reaches
-# other servers
-test_localhost_others() {
-	web_start
-	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8081 near "$client6"
-	expect_answers near "$host4" 8080 web "$(address4 near)"
-	expect_answers web "$host4" 8080 web
-	expect_local 127.0.0.1 8080 web
-	expect_local 127.0.0.1 8081 near
 }
 
 # hostIP 127.0.0.1 and ::1: reachable from the host only, and each at that address only
@@ -302,7 +286,7 @@ test_localhost_single_stack() {
 }
 
 # with "localhost": false the host's own processes reach what listens on the host itself; others
-# reach the port
+# reach the port; also for a mapping of one address, where another container has the other addresses
 test_localhost_off() {
 	conflist off bridge "$(with_ours '{"localhost": false}')"
 	web_start off
@@ -314,17 +298,12 @@ test_localhost_off() {
 	expect_local ::1 8080 host "[::1]"
 	expect_answers client "$host4" 8080 web "$client4"
 	expect_local 127.0.0.1 8081 near
-}
-
-# ... for a mapping of one address, where another container has the other addresses
-test_localhost_off_for_one_address() {
-	conflist off bridge "$(with_ours '{"localhost": false}')"
-	web_start
-	container_start near off -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
-	expect_not_local "$host4" 8080
-	expect_local "$host4_second" 8080 web
-	expect_local 127.0.0.1 8080 web
-	expect_answers client "$host4" 8080 near "$client4"
+	container_start all bridge -p 8082:80/tcp -p 8082:80/udp
+	container_start one off -p "$host4:8082:80/tcp" -p "$host4:8082:80/udp"
+	expect_not_local "$host4" 8082
+	expect_local "$host4_second" 8082 all
+	expect_local 127.0.0.1 8082 all
+	expect_answers client "$host4" 8082 one "$client4"
 }
 
 # an address that the host gets later is reached after the next ADD, CHECK or attach; one that it
@@ -342,18 +321,10 @@ test_localhost_addresses_change() {
 	expect_local 203.0.113.5 8080 server "$host4_second"
 }
 
-# sourceRanges apply to clients elsewhere: the host itself reaches the port
-test_localhost_source_ranges() {
-	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24", "2001:db8:9::/64"]}')"
-	web_start ranges
-	expect_local 127.0.0.1 8080 web
-	expect_local "$host4" 8080 web
-	expect_local ::1 8080 web
-	expect_not_from client "$host4" 8080
-}
-
-# at excluded addresses the host's processes reach what listens on the host itself
+# at excluded addresses the host's processes reach what listens on the host itself; sourceRanges apply to
+# clients elsewhere: the host itself reaches the port
 test_localhost_excluded() {
+	local address
 	conflist excluded bridge "$(with_ours "{\"excludeCIDRs\": [\"$host4_second/32\", \"127.9.0.0/16\"]}")"
 	ip link add kube-ipvs0 up type bridge
 	ip address add 10.96.0.10/32 dev kube-ipvs0
@@ -366,6 +337,10 @@ test_localhost_excluded() {
 	expect_local 127.9.9.9 8080 host
 	expect_local "$host4" 8080 web
 	expect_local 127.0.0.1 8080 web
+	conflist ranges bridge "$(with_ours '{"sourceRanges": ["203.0.113.0/24", "2001:db8:9::/64"]}')"
+	container_start ranges ranges -p 8081:80/tcp -p 8081:80/udp
+	for address in 127.0.0.1 "$host4" ::1; do expect_local "$address" 8081 ranges; done
+	expect_not_from client "$host4" 8081
 }
 
 # a socket that is bound to an address of the host, or to a port, keeps both; one that is bound to a
@@ -418,13 +393,13 @@ test_localhost_bound() {
 # one UDP socket alternates between mapped ports of two containers, at several addresses, and the
 # host's own; is connected several times, sends to another address meanwhile, and is disconnected (it is
 # bound to 127.0.0.1 by then, from where it reaches no container); uses a mapped port, and then the
-# container itself, whose address it sees
+# container itself, whose address it sees. Many at a time: each process sees its own peer
 test_localhost_many_peers() {
 	web_start
-	container_start near bridge -p 8081:80/udp
+	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
 	serve_on_host 9999
 	serve_in server 9000
-	local round own steps=() expected=()
+	local round own steps=() expected=() number pids=()
 	for round in 127.0.0.1:8080=web 127.0.0.1:8081=near 127.0.0.1:9999=host "$host4":8080=web \
 		"$server4":9000=server 127.0.0.5:8080=web 127.0.0.1:8080=web; do
 		local address=${round%%:*} port=${round#*:}
@@ -452,23 +427,18 @@ test_localhost_many_peers() {
 	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 ask sendto 127.0.0.1 8080 recvmsg)" \
 		"connect ok" "name=web * from=127.0.0.1:8080" \
 		"sendto ok" "name=web * from=127.0.0.1:8080"
+	for number in $(seq 40); do
+		expect_connected "$([ $((number % 2)) = 0 ] && echo tcp4 || echo udp4)" \
+			"127.0.0.$number" $((8080 + number % 3 / 2)) \
+			"$([ $((number % 3)) = 2 ] && echo near || echo web)" &
+		pids+=($!)
+	done
+	for number in "${pids[@]}"; do wait "$number" || fail "one of them"; done
 }
 
-# TCP fast open, and a non-blocking connect
-test_localhost_other_connects() {
-	web_start
-	sysctl -qw net.ipv4.tcp_fastopen=1
-	expect_lines "$(on_host tcp4 fast-open 127.0.0.1 8080 names receive)" \
-		"fast-open ok" "peer=127.0.0.1:8080 *" "name=web *"
-	expect_lines "$(on_host tcp6 fast-open ::1 8080 names receive)" \
-		"fast-open ok" "peer=\\[::1]:8080 *" "name=web *"
-	expect_lines "$(on_host tcp4 connect-nonblocking 127.0.0.1 8080 names ask)" \
-		"connect-nonblocking ok" "peer=127.0.0.1:8080 *" "name=web *"
-	expect_lines "$(on_host tcp6 connect-nonblocking 127.0.0.1 8080 names ask)" \
-		"connect-nonblocking ok" "peer=\\[::ffff:127.0.0.1]:8080 *" "name=web *"
-}
-
-# a server of the host answers a client of the host whose port happens to be mapped [i08]
+# a server of the host answers a client of the host whose port happens to be mapped; and a process that
+# binds such a port does not receive what is meant for the container: a conversation with the container
+# continues [i08]
 test_localhost_client_with_mapped_port() {
 	web_start
 	serve_on_host 9999
@@ -486,12 +456,6 @@ test_localhost_client_with_mapped_port() {
 	expect_lines "$(on_host udp6 bind :: 8080 sendto "$host6" 9999 recvmsg)" \
 		"bind ok" "sendto ok" "name=host client=\\[$host6]:8080 * from=\\[$host6]:9999"
 	expect_local 127.0.0.1 8080 web
-}
-
-# ... and a process that binds such a port does not receive what is meant for the container: a
-# conversation with the container continues
-test_localhost_conversation_not_taken_over() {
-	web_start
 	mkfifo /run/go
 	on_host udp4 bind 0.0.0.0 7777 sendto 127.0.0.1 8080 recvfrom wait recvfrom \
 		sendto 127.0.0.1 8080 recvfrom </run/go >/run/said &
@@ -506,11 +470,10 @@ test_localhost_conversation_not_taken_over() {
 }
 
 # the record of a connected socket is deleted when it is closed, so that many short-lived sockets do
-# not evict long-lived ones
+# not evict long-lived ones; TCP fast open, and a non-blocking connect
 test_localhost_forgotten() {
 	web_start
-	conversation_open stays host udp 127.0.0.1 8080 --connected
-	expect_says stays web
+	conversation_with web stays host udp 127.0.0.1 8080 --connected
 	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered"
 	expect_connected tcp4 127.0.0.1 8080 web
 	expect_connected tcp6 127.0.0.1 8080 web
@@ -520,28 +483,25 @@ test_localhost_forgotten() {
 	expect_connected udp6 ::1 8080 web
 	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered, the others closed"
 	expect_contains "$(say stays)" "from=127.0.0.1:8080"
-}
-
-# many at a time: each process sees its own peer
-test_localhost_side_by_side() {
-	web_start
-	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
-	local number pids=()
-	for number in $(seq 40); do
-		expect_connected "$([ $((number % 2)) = 0 ] && echo tcp4 || echo udp4)" \
-			"127.0.0.$number" $((8080 + number % 3 / 2)) \
-			"$([ $((number % 3)) = 2 ] && echo near || echo web)" &
-		pids+=($!)
-	done
-	for number in "${pids[@]}"; do wait "$number" || fail "one of them"; done
+	sysctl -qw net.ipv4.tcp_fastopen=1
+	expect_lines "$(on_host tcp4 fast-open 127.0.0.1 8080 names receive)" \
+		"fast-open ok" "peer=127.0.0.1:8080 *" "name=web *"
+	expect_lines "$(on_host tcp6 fast-open ::1 8080 names receive)" \
+		"fast-open ok" "peer=\\[::1]:8080 *" "name=web *"
+	expect_lines "$(on_host tcp4 connect-nonblocking 127.0.0.1 8080 names ask)" \
+		"connect-nonblocking ok" "peer=127.0.0.1:8080 *" "name=web *"
+	expect_lines "$(on_host tcp6 connect-nonblocking 127.0.0.1 8080 names ask)" \
+		"connect-nonblocking ok" "peer=\\[::ffff:127.0.0.1]:8080 *" "name=web *"
 }
 
 # an established connection ends when its container is removed, and new ones are refused; new ones
-# reach the next container with that port, also when it begins again
+# reach the next container with that port, also when it begins again; so does an unconnected UDP socket
 test_localhost_container_gone() {
 	web_start
 	conversation_open old host tcp 127.0.0.1 8080
+	conversation_open datagrams host udp 127.0.0.1 8080 --timeout 300
 	expect_says old web
+	expect_says datagrams web
 	container_remove web bridge
 	expect_not_local 127.0.0.1 8080
 	expect_not_local ::1 8080
@@ -555,6 +515,8 @@ test_localhost_container_gone() {
 	done
 	container_start other bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_local 127.0.0.1 8080 other
+	wait_until 5 says_now datagrams other || fail "the answer is: $(say datagrams)"
+	expect_contains "$(say datagrams)" "from=127.0.0.1:8080"
 	container_remove other bridge
 	serve_on_host 8080
 	expect_local 127.0.0.1 8080 host
@@ -563,15 +525,4 @@ test_localhost_container_gone() {
 # says_now CONVERSATION NAME: whether NAME answers now
 says_now() {
 	case $(say "$1") in *"name=$2 "*) ;; *) return 1 ;; esac
-}
-
-# an unconnected UDP socket reaches the new container too
-test_localhost_udp_container_replaced() {
-	web_start
-	conversation_open old host udp 127.0.0.1 8080 --timeout 300
-	expect_says old web
-	container_remove web bridge
-	container_start other bridge -p 8080:80/udp
-	wait_until 5 says_now old other || fail "the answer is: $(say old)"
-	expect_contains "$(say old)" "from=127.0.0.1:8080"
 }

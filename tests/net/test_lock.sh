@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_lock.sh - the locks of ADD and DEL: which processes can hold them, which ones they exclude,
 # and how their holder is reported.
@@ -21,7 +20,6 @@ lock_candidates() {
 # ones are in /run/held, its process ID in $holder.
 lock_held() {
 	: >/run/held
-	# shellcheck disable=SC2046
 	"$@" "$build/tests/locker" $(lock_candidates) >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
@@ -59,15 +57,21 @@ expect_unhindered() {
 }
 
 # a local user who locks every file that he can open makes neither ADD, nor a second one, nor DEL
-# fail, nor does root of a user namespace, nor root without capabilities in the host's network
-# namespace, with the mounts of a container
+# fail, also where no bpffs is mounted, nor does root of a user namespace, nor root without capabilities
+# in the host's network namespace, with the mounts of a container
 test_lock_local_user() {
 	container_add_plain web
 	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
 	expect_contains "$(cat /run/held)" /proc/self/ns/net
 	expect_unhindered
 	lock_let_go
-	# shellcheck disable=SC2016
+	umount /sys/fs/bpf
+	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
+	expect_contains "$(cat /run/held)" /sys/fs
+	expect_unhindered
+	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
+	chmod 1777 /sys/fs/bpf
+	lock_let_go
 	lock_held unshare --mount sh -c 'umount /sys/fs/bpf; mount --bind /sys /sys
 		mount -o remount,bind,ro /sys
 		exec setpriv --bounding-set -all --inh-caps -all "$@"' sh
@@ -85,25 +89,12 @@ expect_only_common_locks() {
 	expect_unhindered
 }
 
-# the same where no bpffs is mounted
-test_lock_local_user_no_bpffs() {
-	container_add_plain web
-	umount /sys/fs/bpf
-	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
-	expect_contains "$(cat /run/held)" /sys/fs
-	expect_unhindered
-	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
-}
-
 # ADD waits for any process that holds one of the locks, and continues when that one is killed: in
 # this mount namespace, in one with another sysfs and bpffs or with another file in place of the lock
 # file, in another PID and cgroup namespace
 test_lock_excludes() {
 	local waiting adder command file
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
-	# shellcheck disable=SC2016
+	web_added
 	for command in \
 		'exec "$@"' \
 		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
@@ -146,9 +137,7 @@ test_lock_of_another_host() {
 # once the programs are loaded, ADD mounts nothing for the lock where /sys is that of this network
 # namespace, and does where it is another one's
 test_lock_mounts_nothing() {
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	PREFIX="strace -o /run/trace -e trace=fsopen,flock" plugin_run ADD web </run/config >/run/out ||
 		fail "$(cat /run/out)"
 	grep -q flock /run/trace || fail "took no lock"
@@ -181,9 +170,7 @@ test_lock_read_only_sysfs() {
 # a process of root that is called as we are and locks the network namespace's own file is not waited
 # for: every process can open that
 test_lock_of_everybody() {
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	"$build/tests/locker" --name bpf-portmap /proc/self/ns/net >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
@@ -199,9 +186,7 @@ test_lock_of_everybody() {
 # commands that work with what is loaded do not wait for each other, and uninstall waits for them
 test_lock_shared() {
 	local uninstall
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	(
 		flock --shared 9
 		echo ready >/run/held
@@ -224,9 +209,7 @@ test_lock_shared() {
 # commands that share the lock one after the other, without a break, do not keep uninstall waiting
 test_lock_stream() {
 	local number
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	plugin_run DEL web </run/config >/run/out || fail "$(cat /run/out)"
 	for number in 1 2 3 4 5 6; do
 		# Each holds it for at least a second.
@@ -268,8 +251,7 @@ test_lock_holder_is_named() {
 		CNI_CONTAINERID=web CNI_IFNAME=eth0 CNI_NETNS=/run/netns/web \
 		"$build/bpf-portmap" </run/config >/run/other 2>&1 &
 	other=$!
-	expect_failure plugin_run ADD web </run/config
-	expect_code 11
+	expect_error 11 '' plugin_run ADD web </run/config
 	expect_contains "$(jq -r .msg <<<"$output")" "process $holder (evil?[2J?)"
 	expect_contains "$output" "network namespace $(stat -L -c %i /proc/self/ns/net)"
 	! wait "$other" || fail "ADD from another PID namespace did not wait"

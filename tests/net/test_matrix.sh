@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_matrix.sh - every other plugin that is commonly chained, before us and after us, in each
 # version of the specification that it supports.

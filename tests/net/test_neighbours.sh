@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_neighbours.sh - from one container to another one's mapped port through the host's addresses,
 # with each setting of br_netfilter and of the firewall that changes what the IP stack does.
@@ -84,14 +83,6 @@ test_neighbour_of_ptp() {
 	each_firewall asks_everywhere web "$gateway4" "$gateway6"
 }
 
-# a container reaches itself from the same source port as the mapped one [T23][i10]
-test_neighbour_itself_same_source_port() {
-	web_add
-	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
-	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8081
-	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
-}
-
 # what kube-proxy does in its iptables mode, over iptables-nft and iptables-legacy
 invalid_dropped() {
 	local command
@@ -121,15 +112,6 @@ test_neighbour_invalid_dropped() {
 	done
 }
 
-# a container on another bridge that was made after our last ADD reaches a mapped port after CHECK
-test_neighbour_unseen_later_bridge() {
-	web_add
-	conflist other bridge "$other_network | $only_main"
-	container_add far other
-	container_check web bridge
-	asks_everywhere far "$(address4 far)" "$(address6 far)"
-}
-
 talks_for_long() {
 	local protocol answer host
 	for host in "$host4" "$host6"; do
@@ -137,8 +119,7 @@ talks_for_long() {
 			conversation_open talk near "$protocol" "$host" 8080
 			for _ in 1 2 3 4 5; do
 				answer=$(say talk)
-				expect_contains "$answer" "name=web"
-				expect_contains "$answer" "from=$(endpoint "$host" 8080)"
+				expect_contains "$answer" "name=web" "from=$(endpoint "$host" 8080)"
 			done
 			conversation_close talk
 		done
@@ -146,11 +127,16 @@ talks_for_long() {
 }
 
 # the IP stack sees a long conversation between containers on one bridge consistently in both
-# directions [T28]
+# directions [T28]; a container on another bridge that was made after our last ADD reaches a mapped port
+# after CHECK
 test_neighbour_conversation() {
 	web_add
 	container_add near bridge
 	each_firewall talks_for_long
+	conflist other bridge "$other_network | $only_main"
+	container_add far other
+	container_check web bridge
+	asks_everywhere far "$(address4 far)" "$(address6 far)"
 }
 
 # also with fastPath off, always
@@ -166,7 +152,9 @@ test_neighbour_large_transfer() {
 	done
 }
 
-# containers on one bridge reach each other directly, untranslated [i13][s94]
+# containers on one bridge reach each other directly, untranslated [s94], and so do a container's packets
+# to its gateway and to the host's own services [i13]; a container reaches itself from the same source
+# port as the mapped one [T23][i10]
 test_neighbour_direct() {
 	web_add
 	container_start near bridge
@@ -174,13 +162,6 @@ test_neighbour_direct() {
 	expect_answers near "$(address6 web)" 80 web "$(address6 near)"
 	expect_answers web "$(address4 near)" 80 near "$(address4 web)"
 	expect_answers web "$(address6 near)" 80 near "$(address6 web)"
-}
-
-# a container's packets to its gateway, to others on the bridge and to the host's own services are
-# not translated [i13]
-test_neighbour_host_services() {
-	web_add
-	container_add near bridge
 	serve_on_host 9999
 	expect_answers near "$bridge4" 9999 host "$(address4 near)"
 	expect_answers near "$host4" 9999 host "$(address4 near)"
@@ -189,6 +170,9 @@ test_neighbour_host_services() {
 	in_namespace near busybox ping -c 1 -W 1 "$host4" >/dev/null
 	in_namespace near busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
 	in_namespace near busybox ping -6 -c 1 -W 1 "$bridge6" >/dev/null
+	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
+	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8081
+	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
 }
 
 # bridge_world: web and near are on one bridge, whose entries age within a second; near counts what it

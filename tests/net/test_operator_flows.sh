@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_flows.sh - `bpf-portmap flows`: which connections there are, in which state, and
 # which way their packets go.
@@ -16,8 +15,7 @@ test_operator_flows_mapping() {
 	local web port
 	web_as_pod -p 8080:80/tcp
 	web=$(address4 web)
-	conversation_open one client tcp "$host4" 8080
-	expect_says one web
+	conversation_with web one client tcp "$host4" 8080
 	expect_says one web
 	port=$(flow_rows --port 8080 | sed -E "s/.* $client4:([0-9]+) .*/\1/")
 	expect_contains "$(flow_rows --port 8080/tcp)" \
@@ -41,8 +39,7 @@ test_operator_flows_mapping() {
 	wait_until 5 path_is fast fast/fast || fail "not on the fast path: $(cat /run/out)"
 	expect_equal 0 "$(flows_counted --path stack --state established)"
 	in_namespace server "$peer" serve tcp any 7 --name server --background
-	conversation_open out web tcp "$server4" 7
-	expect_says out server
+	conversation_with server out web tcp "$server4" 7
 	expect_says out server
 	expect_contains "$(flow_rows)" "tcp established masquerade $server4:7 $host4_second:"
 	expect_equal '["masquerade","inside","shop/web-0"]' \
@@ -86,7 +83,6 @@ test_operator_flows_filters() {
 	expect_says two db
 	expect_says two db
 	while read -r row; do
-		# shellcheck disable=SC2086
 		expect_equal "${row%% *}" "$(flows_counted ${row#* })" "flows ${row#* }"
 	done <<-ROWS
 	3 --state established
@@ -133,8 +129,7 @@ test_operator_flows_by() {
 		conversation_open $name client tcp "$host4" 8080
 		expect_says $name web
 	done
-	conversation_open four client tcp "$host4" 5432
-	expect_says four db
+	conversation_with db four client tcp "$host4" 5432
 	expect_equal "$client4 4 0" "$(rows flows --by client | head -n 1 | cut -d ' ' -f 1-3)"
 	expect_equal "shop/web-0 3 0
 db 1 0" "$(rows flows --by container | head -n 2 | cut -d ' ' -f 1-3)"

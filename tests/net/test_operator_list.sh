@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_list.sh - `bpf-portmap list`: which ports are mapped, whose they are, and how much
 # they are used.
@@ -8,7 +7,7 @@
 without_since() { sed -E 's/ [0-9]+s( |$)/ NOW\1/'; }
 
 # list shows every port with its pod, where it leads, and how many connections it has and had; one that
-# nobody has answered counts as new
+# nobody has answered counts as new; --json names the host, the container, its veth, and both ends
 test_operator_list_ports() {
 	local address
 	web_as_pod -p 8080:80/tcp -p "$host4:5353:80/udp"
@@ -16,8 +15,16 @@ test_operator_list_ports() {
 	expect_equal "$host4:5353 udp shop/web-0 $address:80 0 0 0 NOW
 *:8080 tcp shop/web-0 $address:80 0 0 0 NOW
 [::]:8080 tcp shop/web-0 [$(address6 web)]:80 0 0 0 NOW" "$(rows list | without_since)"
-	conversation_open one client tcp "$host4" 8080
-	expect_says one web
+	expect_equal "$(jq -nc --arg id web --arg veth "$(host_veth web)" --arg to "$(address4 web)" '
+		{kind: "mapping", host: {address: "0.0.0.0", port: 8080}, protocol: "tcp",
+		 container: {name: "shop/web-0", kind: "pod", id: $id, network: "bridge",
+			interface: "eth0", host_interface: $veth},
+		 to: {address: $to, port: 80}, flows: 0, flows_half_open: 0, flows_total: 0,
+		 remark: null}')" \
+		"$(item '.items[] | select(.host.address == "0.0.0.0") | del(.since)' list)"
+	expect_equal true "$(item '.items[0].since | fromdate | . > 1700000000' list)"
+	expect_equal "$(uname -n)" "$(item .host list)"
+	conversation_with web one client tcp "$host4" 8080
 	expect_says one web
 	expect_answer client tcp "$host4" 8080 web
 	# The second connection has ended.
@@ -55,20 +62,6 @@ test_operator_list_ranges() {
 		"$(item '[.items[] | select(.protocol == "tcp" and .host.port < 8010) | .to.port] | unique' list)"
 }
 
-# --json names the host, the container, its veth, and both ends
-test_operator_list_json() {
-	web_as_pod -p 8080:80/tcp
-	expect_equal "$(jq -nc --arg id web --arg veth "$(host_veth web)" --arg to "$(address4 web)" '
-		{kind: "mapping", host: {address: "0.0.0.0", port: 8080}, protocol: "tcp",
-		 container: {name: "shop/web-0", kind: "pod", id: $id, network: "bridge",
-			interface: "eth0", host_interface: $veth},
-		 to: {address: $to, port: 80}, flows: 0, flows_half_open: 0, flows_total: 0,
-		 remark: null}')" \
-		"$(item '.items[] | select(.host.address == "0.0.0.0") | del(.since)' list)"
-	expect_equal true "$(item '.items[0].since | fromdate | . > 1700000000' list)"
-	expect_equal "$(uname -n)" "$(item .host list)"
-}
-
 # ports are chosen by container, port, protocol and network
 test_operator_list_filters() {
 	web_as_pod -p 8080:80/tcp -p 53:80/udp
@@ -81,8 +74,7 @@ test_operator_list_filters() {
 	expect_equal '[53,53]' "$(item '[.items[].host.port]' list --port 53)"
 	expect_equal '[]' "$(item '[.items[].host.port]' list --port 53/tcp)"
 	expect_contains "$(rows list --wide --network other)" " other $(host_veth db) db"
-	by_hand 64 list --port 0
-	expect_contains "$(cat /run/err)" 'invalid --port "0"'
+	by_hand_warns 64 'invalid --port "0"' list --port 0
 	by_hand 64 list --port 53/quic
 	by_hand 64 list --port
 	expect_equal 'bpf-portmap: no value after --port; see bpf-portmap list --help' "$(cat /run/err)"
@@ -90,9 +82,19 @@ test_operator_list_filters() {
 	by_hand 64 list --color=red
 }
 
-# ports that cannot work as they are have a remark
+# ports that cannot work as they are have a remark; colours and the cut at the width only at a terminal
 test_operator_list_remarks() {
 	web_as_pod -p 127.0.0.1:8080:80/tcp -p 203.0.113.77:8081:80/tcp -p 8082:80/tcp
+	local escape=$'\033['
+	at_terminal() { script -qec "stty cols 40; $1 TERM=xterm $build/bpf-portmap list $2" /dev/null; }
+	expect_contains "$(at_terminal '' '')" "$escape"
+	at_terminal '' --color=never | tr -d '\r' >/run/out
+	[ "$(wc -L </run/out)" -le 40 ] || fail "not cut at 40: $(cat /run/out)"
+	expect_contains "$(cat /run/out)" '  ! hostIP is reached only from this'
+	expect_contains "$(xargs </run/out)" 'TOTAL, SINCE: no room in this terminal for these columns'
+	case $(at_terminal NO_COLOR=1 '')$(rows list) in *"$escape"*) fail "colours" ;; esac
+	expect_contains "$(rows list --color=always)" "$escape"
+	[ "$(rows list | wc -L)" -gt 60 ] || fail "cut without a terminal"
 	expect_contains "$(rows list --port 8080)" '! hostIP is reached only from this host'
 	expect_contains "$(rows list --port 8081)" '! hostIP is no address of this host'
 	expect_equal 'null null' "$(item '[.items[].remark | tostring] | join(" ")' list --port 8082)"
@@ -167,8 +169,7 @@ test_operator_list_engine_names() {
 	expect_equal '[8082]' "$(item '[.items[].host.port] | unique' list --container shop)"
 	expect_equal '[8082]' "$(item '[.items[].host.port] | unique' list --container 659a7f)"
 	expect_equal 'shop container' "$(item '.items[0].container | "\(.name) \(.kind)"' list --port 8082)"
-	by_hand 1 who 8082
-	expect_contains "$(cat /run/out)" 'container shop, container 659a7fb2af47, since'
+	by_hand_says 1 'container shop, container 659a7fb2af47, since' who 8082
 }
 
 # a record without a name, as those of containers that were adopted are, has that of the pod in what the
@@ -187,8 +188,7 @@ test_operator_list_adopted() {
 	expect_contains "$(cat /run/out)" 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8081/tcp'
 	expect_contains "$(cat /run/err)" 'new containers get no host ports from now on'
 	container_die web
-	by_hand 0 repair
-	expect_contains "$(cat /run/out)" 'removed pod shop/web-0 (sandbox web), interface eth0'
+	by_hand_says 0 'removed pod shop/web-0 (sandbox web), interface eth0' repair
 }
 
 # a container that is only masqueraded is there, with its address and its connections; not with --port
@@ -196,8 +196,7 @@ test_operator_list_masquerade() {
 	conflist other bridge "$other_network" '.ipMasq = true'
 	container_start out other
 	serve_in client 7000
-	conversation_open one out tcp "$client4" 7000
-	expect_says one client
+	conversation_with client one out tcp "$client4" 7000
 	expect_equal "(masquerade) - out $(address4 out) 1 0 - NOW" "$(rows list | grep -F "$(address4 out)" | without_since)"
 	expect_equal '["masquerade",null,null,1,null]' "$(item '.items[] | select(.to.address | contains(":") | not) |
 		[.kind, .host, .protocol, .flows, .remark]' list)"
@@ -218,8 +217,7 @@ test_operator_list_nothing() {
 	by_hand 0 doctor
 	by_hand 2 doctor 8080/tcp
 	expect_contains "$(head -n 1 /run/out)" 'FAIL  owner              no container has port 8080/tcp'
-	by_hand 0 list
-	expect_contains "$(cat /run/err)" 'nothing was ever added on this host'
+	by_hand_warns 0 'nothing was ever added on this host' list
 	expect_equal '[]' "$(item .items list)"
 	umount /sys/fs/bpf
 	expect_equal '[]' "$(item .items list)"
@@ -236,45 +234,25 @@ test_operator_list_refused() {
 		expect_contains "$(cat /run/err)" 'Permission denied'
 	done
 	mv "$pins/half_open" /sys/fs/bpf/elsewhere
-	by_hand 1 list --json
-	expect_contains "$(cat /run/err)" 'missing'
+	by_hand_warns 1 'missing' list --json
 	expect_equal '' "$(cat /run/out)"
 	mv /sys/fs/bpf/elsewhere "$pins/half_open"
 	by_hand 0 list
 	mv "$pins" /sys/fs/bpf/elsewhere
 	for verb in 1:list 1:flows 1:stats 3:who\ 8080 1:upgrade\ --dry-run 1:repair\ --dry-run; do
-		# shellcheck disable=SC2086 # words
-		by_hand "${verb%%:*}" ${verb#*:}
-		expect_contains "$(cat /run/err)" 'maps or programs are missing'
+		by_hand_warns "${verb%%:*}" 'maps or programs are missing' ${verb#*:}
 	done
 	mv /sys/fs/bpf/elsewhere "$pins"
 	by_hand 0 list
 	meta_set 0 63
 	for verb in list gc; do
-		by_hand 1 "$verb"
-		expect_contains "$(cat /run/err)" 'layout 99'
+		by_hand_warns 1 'layout 99' "$verb"
 	done
 	meta_set 0 "$(sed -n 's/^#define LAYOUT \(.*\)/0\1/p' "$project/include/abi.h")"
 	by_hand 0 list
 	rm "$pins/connections"
 	bpftool map create "$pins/connections" type hash key 4 value 4 entries 1 name connections
-	by_hand 1 list
-	expect_contains "$(cat /run/err)" 'the maps in /sys/fs/bpf/bpf-portmap have another shape (connections)'
-}
-
-# colours and the cut at the width only at a terminal
-test_operator_list_terminal() {
-	local escape=$'\033['
-	web_as_pod -p 127.0.0.1:8080:80/tcp
-	at_terminal() { script -qec "stty cols 40; $1 TERM=xterm $build/bpf-portmap list $2" /dev/null; }
-	expect_contains "$(at_terminal '' '')" "$escape"
-	at_terminal '' --color=never | tr -d '\r' >/run/out
-	[ "$(wc -L </run/out)" -le 40 ] || fail "not cut at 40: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" '  ! hostIP is reached only from this'
-	expect_contains "$(xargs </run/out)" 'TOTAL, SINCE: no room in this terminal for these columns'
-	case $(at_terminal NO_COLOR=1 '')$(rows list) in *"$escape"*) fail "colours" ;; esac
-	expect_contains "$(rows list --color=always)" "$escape"
-	[ "$(rows list | wc -L)" -gt 60 ] || fail "cut without a terminal"
+	by_hand_warns 1 'the maps in /sys/fs/bpf/bpf-portmap have another shape (connections)' list
 }
 
 # whatever stands in the maps, the readers neither crash nor print control characters

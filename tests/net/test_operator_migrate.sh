@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_migrate.sh - `bpf-portmap migrate --from-portmap`: ports that the reference plugin
 # portmap has mapped, of containers that go on running.
@@ -44,8 +43,7 @@ maps_now() {
 
 # new connections of every kind go to the container web, and not by conntrack's translation
 expect_ours() {
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 	expect_answers server "$host4" 8080 web
 	needs_cgroup
 	expect_answers host 127.0.0.1 8080 web
@@ -76,12 +74,6 @@ test_operator_migrate() {
 	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(head -n 1 /run/out)"
 }
 
-# asked_on NAME NAMESPACE ...: a conversation that has begun
-asked_on() {
-	conversation_open "$@"
-	expect_says "$1" web
-}
-
 # go_on_to_the_end NAME...: each of these conversations ends as its client wants it
 go_on_to_the_end() {
 	local name in
@@ -94,20 +86,20 @@ go_on_to_the_end() {
 
 # conversations_open: one of each kind, through portmap's rules
 conversations_open() {
-	asked_on tcp4 client tcp "$host4" 8080
-	asked_on tcp6 client tcp "$host6" 8080
-	asked_on udp4 client udp "$host4" 8080
-	asked_on udp6 client udp "$host6" 8080 --connected
-	asked_on second4 server tcp "$host4_second" 8080
-	asked_on udpsecond4 server udp "$host4_second" 8080
-	asked_on local4 host tcp 127.0.0.1 8080
-	asked_on localudp4 host udp 127.0.0.1 8080 --connected
-	asked_on own4 host tcp "$host4" 8080
-	asked_on own6 host tcp "$host6" 8080
-	asked_on hairpin web tcp "$host4" 8080
-	asked_on hairpinudp web udp "$host4" 8080
-	asked_on neighbour other tcp "$host4" 8080
-	asked_on neighbour6 other tcp "$host6" 8080
+	conversation_with web tcp4 client tcp "$host4" 8080
+	conversation_with web tcp6 client tcp "$host6" 8080
+	conversation_with web udp4 client udp "$host4" 8080
+	conversation_with web udp6 client udp "$host6" 8080 --connected
+	conversation_with web second4 server tcp "$host4_second" 8080
+	conversation_with web udpsecond4 server udp "$host4_second" 8080
+	conversation_with web local4 host tcp 127.0.0.1 8080
+	conversation_with web localudp4 host udp 127.0.0.1 8080 --connected
+	conversation_with web own4 host tcp "$host4" 8080
+	conversation_with web own6 host tcp "$host6" 8080
+	conversation_with web hairpin web tcp "$host4" 8080
+	conversation_with web hairpinudp web udp "$host4" 8080
+	conversation_with web neighbour other tcp "$host4" 8080
+	conversation_with web neighbour6 other tcp "$host6" 8080
 }
 conversations='tcp4 tcp6 udp4 udp6 second4 udpsecond4 local4 localudp4 own4 own6 hairpin hairpinudp
 	neighbour neighbour6'
@@ -147,7 +139,6 @@ connections_go_on() {
 		done
 		wait_until 5 second_is_over "$(seconds_of_uptime)"
 	done
-	# shellcheck disable=SC2086
 	go_on_to_the_end $conversations
 	expect_ours
 	expect_answers web "$host4" 8080 web
@@ -208,7 +199,7 @@ test_operator_migrate_dry_run() {
 	local rules before
 	migrate_world
 	portmap_container web -p 8080:80/tcp
-	asked_on tcp4 client tcp "$host4" 8080
+	conversation_with web tcp4 client tcp "$host4" 8080
 	rules=$(rules_now)
 	expect_equal "*:8080 tcp other web $(address4 web):80 iptables 1 map
 [::]:8080 tcp other web [$(address6 web)]:80 iptables 0 map" \
@@ -435,8 +426,7 @@ test_operator_migrate_names() {
 	export CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0'
 	portmap_container web -p 8080:80/tcp
 	unset CNI_ARGS
-	by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/out)" "no network namespace has its address"
+	by_hand_says 1 "no network namespace has its address" migrate --from-portmap
 	expect_equal shop/web-0 "$(item '.items[0].container.name' list)"
 }
 
@@ -491,7 +481,7 @@ test_operator_migrate_nftables() {
 	newer_portmap_web
 	nft add table ip foreign
 	for name in tcp4 tcp6 udp4; do
-		asked_on "$name" client "${name%[46]}" "$(eval echo "\$host${name: -1}")" 8080
+		conversation_with web "$name" client "${name%[46]}" "$(eval echo "\$host${name: -1}")" 8080
 	done
 	rows migrate --from-portmap | grep mapped | sed 's/ $//' >/run/rows
 	expect_equal "*:8080 tcp other web $(address4 web):80 nftables 1 mapped
@@ -513,14 +503,12 @@ test_operator_migrate_keeper() {
 	migrate_world
 	conflist old bridge "$other_network | $as_reference | (.plugins[] | select(.ipMasq)).ipMasq = false"
 	portmap_container web -p 8080:80/tcp
-	asked_on tcp4 client tcp "$host4" 8080
-	asked_on tcp6 client tcp "$host6" 8080
-	by_hand 0 migrate --from-portmap
-	expect_contains "$(cat /run/out)" 'conntrack still translates 2 connections'
+	conversation_with web tcp4 client tcp "$host4" 8080
+	conversation_with web tcp6 client tcp "$host6" 8080
+	by_hand_says 0 'conntrack still translates 2 connections' migrate --from-portmap
 	expect_says tcp4 web
 	expect_says tcp6 web
-	by_hand 0 migrate --from-portmap
-	expect_contains "$(cat /run/out)" 'conntrack still translates 2 connections'
+	by_hand_says 0 'conntrack still translates 2 connections' migrate --from-portmap
 	expect_says tcp4 web
 	go_on_to_the_end tcp4 tcp6
 	by_hand 0 migrate --from-portmap
@@ -534,7 +522,7 @@ test_operator_migrate_legacy() {
 	legacy_iptables
 	PATH=/run/legacy:$PATH portmap_container web -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(iptables-legacy-save -t nat)" CNI-DN-
-	asked_on tcp4 client tcp "$host4" 8080
+	conversation_with web tcp4 client tcp "$host4" 8080
 	by_hand 1 migrate --from-portmap
 	expect_contains "$(cat /run/err)" "portmap's DEL has left rules of container web"
 	PATH=/run/legacy:$PATH by_hand 0 migrate --from-portmap --json
@@ -555,15 +543,13 @@ test_operator_migrate_nothing() {
 	by_hand 0 migrate --from-portmap
 	expect_equal 'Nothing to migrate: portmap has no rules here.' "$(cat /run/out)"
 	[ ! -e "$pins" ] || fail 'it has loaded the programs'
-	by_hand 64 migrate
-	expect_contains "$(cat /run/err)" '--from-portmap'
+	by_hand_warns 64 '--from-portmap' migrate
 	jq "$as_reference" "$project/conf/bridge.conflist" >/etc/cni/net.d/10-old.conflist
 	cp "$project/conf/bridge.conflist" /etc/cni/net.d/20-new.conflist
 	mkfifo /etc/cni/net.d/05-pipe.conflist
 	PREFIX='timeout 20' by_hand 0 migrate --from-portmap
 	expect_equal '  /etc/cni/net.d/10-old.conflist' "$(tail -n +3 /run/out)"
-	PREFIX='timeout 20' by_hand 2 doctor
-	expect_contains "$(cat /run/out)" '/etc/cni/net.d/05-pipe.conflist is no conflist'
+	PREFIX='timeout 20' by_hand_says 2 '/etc/cni/net.d/05-pipe.conflist is no conflist' doctor
 	expect_equal '["/etc/cni/net.d/10-old.conflist"]' \
 		"$(jq -c .summary.conflists_with_portmap <<<"$("$build/bpf-portmap" migrate --from-portmap --json)")"
 	cp "$build/bpf-portmap" /run/bpf-portmap
@@ -574,7 +560,6 @@ test_operator_migrate_nothing() {
 }
 
 migrate_once() {
-	# shellcheck disable=SC2086 # timeout and its arguments
 	$PREFIX "$build/bpf-portmap" migrate --from-portmap >/run/out 2>&1
 }
 
@@ -586,8 +571,8 @@ test_operator_migrate_killed() {
 	migrate_world
 	for round in $(seq 1 "${KILLS:-12}"); do
 		portmap_container web -p 8080:80/tcp -p 8080:80/udp
-		asked_on tcp4 client tcp "$host4" 8080
-		asked_on udp6 client udp "$host6" 8080
+		conversation_with web tcp4 client tcp "$host4" 8080
+		conversation_with web udp6 client udp "$host6" 8080
 		killed_at_random migrate_once
 		expect_says tcp4 web
 		by_hand 0 migrate --from-portmap

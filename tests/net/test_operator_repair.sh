@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_repair.sh - `bpf-portmap repair`: what containers without DEL have left is removed, and
 # nothing of those that live; what is missing at interfaces is attached again. What it does there of
@@ -54,7 +53,8 @@ test_operator_repair_killed() {
 }
 
 # a program that somebody removed from an interface: --dry-run says what would be done and leaves it
-# so; repair attaches it again and says so; then there is nothing to do
+# so; repair attaches it again and says so; then there is nothing to do. So it is with what hangs at no
+# interface: programs at the host's sockets, the ports for masquerade, a container's MAC in its bridge
 test_operator_repair_interfaces() {
 	web_as_pod -p 8080:80/tcp
 	detach_ours eth0 ingress from_uplink
@@ -67,27 +67,7 @@ test_operator_repair_interfaces() {
 	by_hand 0 repair --dry-run
 	expect_equal '' "$(cat /run/out)"
 	expect_answer client tcp "$host4" 8080 web
-}
-
-# names of interfaces are printable text only, by whatever changes them
-test_operator_repair_untrusted() {
-	local name=$'e\033[31m\377'
-	web_as_pod -p 8080:80/tcp
-	ip link add "$name" type veth peer name other
-	ip link set "$name" up
-	ip link set other up
-	ip address add 203.0.113.1/24 dev "$name"
-	by_hand 0 repair
-	expect_equal 'e?[31m? attached' "$(grep 31m /run/out | tr -s ' ')"
-	by_hand 0 uninstall --drop-ports
-	expect_equal 'e?[31m?: detached' "$(grep 31m /run/out)"
-}
-
-# what hangs at no interface: programs at the host's sockets, the ports for masquerade, a container's
-# MAC in its bridge: --dry-run says what repair then does, each once
-test_operator_repair_host() {
 	local veth mac said
-	web_as_pod -p 8080:80/tcp
 	veth=$(host_veth web)
 	mac=$(mac_in web eth0)
 	rm "$pins/connect4"
@@ -104,6 +84,20 @@ $veth would be: its MAC address put into the bridge's table" "$said"
 	expect_equal '' "$(cat /run/out)"
 	expect_contains "$(bridge fdb show dev "$veth")" "$mac sticky master cni0 static"
 	expect_answer host tcp 127.0.0.1 8080 web
+}
+
+# names of interfaces are printable text only, by whatever changes them
+test_operator_repair_untrusted() {
+	local name=$'e\033[31m\377'
+	web_as_pod -p 8080:80/tcp
+	ip link add "$name" type veth peer name other
+	ip link set "$name" up
+	ip link set other up
+	ip address add 203.0.113.1/24 dev "$name"
+	by_hand 0 repair
+	expect_equal 'e?[31m? attached' "$(grep 31m /run/out | tr -s ' ')"
+	by_hand 0 uninstall --drop-ports
+	expect_equal 'e?[31m?: detached' "$(grep 31m /run/out)"
 }
 
 # a veth that was renamed, moved to another bridge, or given another MAC is a living container's; another

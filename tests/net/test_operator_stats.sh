@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_stats.sh - `bpf-portmap stats`: counters, how full tables are, metrics.
 
@@ -12,12 +11,13 @@ metric() {
 	awk -v series="bpf_portmap_$1" '$1 == series { print $2 }' /run/out
 }
 
+status_of() { sed -n "s/^bpf_portmap_check_status{check=\"$1\"} //p" /run/out; }
+
 # counters and tables show what went on
 test_operator_stats_counters() {
 	web_as_pod -p 8080:80/tcp
 	expect_equal 0 "$(counter flow_mapping)"
-	conversation_open one client tcp "$host4" 8080
-	expect_says one web
+	conversation_with web one client tcp "$host4" 8080
 	expect_says one web
 	expect_equal 1 "$(counter flow_mapping)"
 	expect_equal "$(counted rewritten_destination)" "$(counter rewritten_destination)"
@@ -34,10 +34,19 @@ test_operator_stats_counters() {
 	conversation_close one
 }
 
-# the metrics tell ports, hooks, flows, and every reason for a drop
+# the metrics tell ports, hooks, flows, and every reason for a drop; --checks tells what doctor says of
+# each check, where it is asked for
 test_operator_stats_prometheus() {
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp
 	expect_answer client tcp "$host4" 8080 web
+	by_hand 0 stats --prometheus
+	! grep check_status /run/out || fail "checks that nobody asked for"
+	by_hand_warns 64 '--checks needs --prometheus' stats --checks
+	by_hand 0 stats --prometheus --checks
+	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
+	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||
+		fail "few checks: $(grep check_status /run/out)"
+	expect_equal 0 "$(status_of way)"
 	by_hand 0 stats --prometheus --per-port
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
 	expect_equal 2 "$(metric 'ports{network="bridge",protocol="tcp"}')"
@@ -58,22 +67,6 @@ test_operator_stats_prometheus() {
 	detach_ours eth0 ingress from_uplink
 	expect_equal 0 "$(metric 'interface_attached{interface="eth0",hook="ingress"}')"
 	expect_equal 1 "$(metric 'interface_attached{interface="eth1",hook="ingress"}')"
-}
-
-status_of() { sed -n "s/^bpf_portmap_check_status{check=\"$1\"} //p" /run/out; }
-
-# --checks tells what doctor says of each check, where it is asked for
-test_operator_stats_checks() {
-	web_as_pod -p 8080:80/tcp
-	by_hand 0 stats --prometheus
-	! grep check_status /run/out || fail "checks that nobody asked for"
-	by_hand 64 stats --checks
-	expect_contains "$(cat /run/err)" '--checks needs --prometheus'
-	by_hand 0 stats --prometheus --checks
-	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
-	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||
-		fail "few checks: $(grep check_status /run/out)"
-	expect_equal 0 "$(status_of way)"
 	sysctl -qw net.ipv4.ip_forward=0
 	ip link set cni0 address 02:00:00:00:00:77
 	by_hand 0 stats --prometheus --checks

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_support.sh - `bpf-portmap support`, the tar file for whoever is to find a fault.
 
@@ -46,8 +45,7 @@ test_operator_support() {
 	expect_contains "$(cat "$directory/versions/system")" "$(uname -r)"
 	jq -e 'map(.ifname) | index("eth0")' "$directory/network/links.json" >/dev/null || fail links
 	expect_in_manifest ok tc/eth0-ingress
-	by_hand 1 support /run/bpf-portmap-support-*.tar
-	expect_contains "$(cat /run/err)" 'File exists'
+	by_hand_warns 1 'File exists' support /run/bpf-portmap-support-*.tar
 	"$build/bpf-portmap" support - </dev/null | tar -t | grep '/MANIFEST$' || fail 'standard output'
 }
 
@@ -124,8 +122,7 @@ test_operator_support_damaged() {
 	directory=$(unpacked)
 	expect_in_manifest failed bpf-portmap/list.json
 	expect_in_manifest ok bpf-portmap/pins
-	by_hand 1 support /run/nowhere/out.tar
-	expect_contains "$(cat /run/err)" 'No such file'
+	by_hand_warns 1 'No such file' support /run/nowhere/out.tar
 	mkdir -m 777 /run/open
 	cp "$build/bpf-portmap" /run/open/
 	PREFIX='setpriv --reuid 65534 --regid 65534 --clear-groups' binary=/run/open/bpf-portmap \
@@ -134,7 +131,6 @@ test_operator_support_damaged() {
 	expect_in_manifest failed bpf-portmap/list.json
 	mkdir /run/small
 	mount -t tmpfs -o size=16k tmpfs /run/small
-	by_hand 1 support /run/small/out.tar
-	expect_contains "$(cat /run/err)" 'No space left'
+	by_hand_warns 1 'No space left' support /run/small/out.tar
 	[ ! -e /run/small/out.tar ] || fail 'half a file stays'
 }

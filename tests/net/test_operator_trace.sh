@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_operator_trace.sh - `bpf-portmap trace`: what the programs do with packets that come, and
 # what the kernel does.
@@ -84,8 +83,7 @@ test_operator_trace_live_own_drop() {
 test_operator_trace_live_fast_path() {
 	[ "${FAST_PATH:-}" != off ] || skip "there is no fast path"
 	web_as_pod -p 8080:80/tcp
-	conversation_open one client tcp "$host4" 8080
-	expect_says one web
+	conversation_with web one client tcp "$host4" 8080
 	live_begin --port 8080
 	wait_until 10 talked_fast || fail "not on the fast path: $(cat /run/live)"
 	live_says "eth0 in from_uplink  tcp .* fast path into $(host_veth web), mapping, shop/web-0"
@@ -99,11 +97,12 @@ talked_fast() {
 	grep -q "fast path out" /run/live
 }
 
-# only what is asked for is shown: a protocol, an address, a port
+# only what is asked for is shown: a protocol, an address, a port; --json: an object a line; --count and
+# --seconds end it
 test_operator_trace_live_filter() {
+	local words web
 	web_as_pod -p 8080:80/tcp -p 8080:80/udp -p 9090:80/tcp
 	for words in "--host $client6 --protocol tcp --port 9090" "--port 9090/tcp --host $client6"; do
-		# shellcheck disable=SC2086
 		live_begin $words
 		expect_answer client tcp "$host4" 9090 web
 		expect_answer client udp "$host6" 8080 web
@@ -113,12 +112,6 @@ test_operator_trace_live_filter() {
 		live_end
 		! grep -vF "[$host6]:9090" /run/live || fail "with $words"
 	done
-}
-
-# --json: an object a line; --count and --seconds end it
-test_operator_trace_live_json() {
-	local web
-	web_as_pod -p 8080:80/tcp
 	web=$(address4 web)
 	live_begin --port 8080 --count 2 --json
 	expect_answer client tcp "$host4" 8080 web
@@ -173,8 +166,7 @@ test_operator_trace_live_killed() {
 	live_begin --port 8080
 	expect_equal 1 "$(($(programs_of_ours) - before))" "programs more"
 	[ "$(asked_until)" != 0 ] || fail "the programs are not asked"
-	by_hand 1 trace --seconds 1
-	expect_contains "$(cat /run/err)" "another bpf-portmap trace runs"
+	by_hand_warns 1 "another bpf-portmap trace runs" trace --seconds 1
 	expect_answer client tcp "$host4" 8080 web
 	live_says "new mapping"
 	kill -KILL "$live"
@@ -217,11 +209,10 @@ refused() {
 # nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
-	by_hand 1 trace --port 8080
-	expect_contains "$(cat /run/err)" "nothing was ever added"
+	by_hand_warns 1 "nothing was ever added" trace --port 8080
 	web_as_pod -p 8080:80/tcp
 	refused 64 '"gre"' gre
-	refused 64 'invalid --protocol "gre"' --protocol gre
+	refused 64 'invalid --protocol "quic"' --protocol quic
 	refused 64 'invalid --host "client": must be an address' --host client
 	refused 64 'invalid --port "80x": must be a port' --port 80x
 	refused 64 'invalid --count "0"' --count 0

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_outside.sh - from clients outside to a mapped port.
 
-# a client outside reaches a bridge container by TCP and UDP, IPv4 and IPv6, at every address of the
-# host, also those of other interfaces and of the bridge, and is seen with its own address [s35][s113]
-test_outside_bridge() {
+# a client outside reaches a bridge's container by TCP and UDP, IPv4 and IPv6, at every address of the
+# host, also those of other interfaces and of the bridge, and one that the host gets after ADD, and a
+# ptp's, and is seen with its own address [s35][s103][s113]
+test_outside_every_address() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start routed ptp -p 8081:80/tcp -p 8081:80/udp
 	local address
 	for address in "$host4" "$host4_second" "$bridge4"; do
 		expect_answers client "$address" 8080 web "$client4"
@@ -16,19 +17,7 @@ test_outside_bridge() {
 	done
 	expect_answers server "$host4_second" 8080 web "$server4"
 	expect_answers server "$host6_second" 8080 web "$server6"
-}
-
-# a client outside reaches a ptp container by TCP and UDP, IPv4 and IPv6, and is seen with its
-# own address [s103]
-test_outside_ptp() {
-	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
-}
-
-# an address that the host gets after ADD has the mapped ports too
-test_outside_address_added_later() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_serves routed 8081
 	expect_no_answer client tcp 192.0.2.7 8080
 	ip address add 192.0.2.7/24 dev eth0
 	ip address add 2001:db8:1::7/64 dev eth0 nodad
@@ -60,8 +49,10 @@ test_outside_families_apart() {
 	expect_answers client "$host6" 8080 two "$client6"
 }
 
-# hostIP 0.0.0.0 means every IPv4 address and :: every IPv6 address, not the other family [s71]
-test_outside_any_of_a_family() {
+# hostIP 0.0.0.0 means every IPv4 address and :: every IPv6 address, not the other family [s71]; a
+# mapping with another hostIP applies to that address only [s72], and takes precedence over one without,
+# whichever was added first [s80][T25]
+test_outside_host_ip() {
 	container_start four bridge -p 0.0.0.0:8004:80/tcp
 	container_start six bridge -p '[::]:8006:80/tcp'
 	expect_answer client tcp "$host4" 8004 four
@@ -70,20 +61,12 @@ test_outside_any_of_a_family() {
 	expect_answer client tcp "$host6" 8006 six
 	expect_answer client tcp "$host6_second" 8006 six
 	expect_no_answer client tcp "$host4" 8006
-}
-
-# a mapping with a hostIP applies to that address only [s72]
-test_outside_host_ip_only() {
-	container_start web bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp" \
-		-p "[$host6]:8080:80/tcp"
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answer client tcp "$host6" 8080 web "$client6"
-	expect_no_answers client "$host4_second" 8080
-	expect_no_answer client tcp "$host6_second" 8080
-}
-
-# a mapping with a hostIP takes precedence over one without, whichever was added first [s80][T25]
-test_outside_exact_before_any() {
+	container_start web bridge -p "$host4:8007:80/tcp" -p "$host4:8007:80/udp" \
+		-p "[$host6]:8007:80/tcp"
+	expect_answers client "$host4" 8007 web "$client4"
+	expect_answer client tcp "$host6" 8007 web "$client6"
+	expect_no_answers client "$host4_second" 8007
+	expect_no_answer client tcp "$host6_second" 8007
 	container_start any1 bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start exact1 bridge -p "$host4:8080:80/tcp" -p "$host4:8080:80/udp"
 	container_start exact2 bridge -p "$host4:9090:80/tcp" -p "$host4:9090:80/udp"
@@ -156,25 +139,24 @@ test_outside_direct_conversation() {
 	done
 }
 
-# same_tuple_twice NAMESPACE PROTOCOL HOST CONTAINER
+# same_tuple_twice NAMESPACE PROTOCOL ADDRESS OTHER
 same_tuple_twice() {
 	local who=$1 protocol=$2 host=$3 container=$4 answer
 	conversation_open mapped "$who" "$protocol" "$host" 80 --source-port 7000 --connected
 	conversation_open direct "$who" "$protocol" "$container" 80 --source-port 7000 --connected
 	for _ in 1 2 3; do
 		answer=$(say mapped)
-		expect_contains "$answer" "name=web"
-		expect_contains "$answer" "from=$(endpoint "$host" 80)"
+		expect_contains "$answer" "name=web" "from=$(endpoint "$host" 80)"
 		answer=$(say direct)
-		expect_contains "$answer" "name=web"
-		expect_contains "$answer" "from=$(endpoint "$container" 80)"
+		expect_contains "$answer" "name=web" "from=$(endpoint "$container" 80)"
 	done
 	conversation_close mapped
 	conversation_close direct
 }
 
+# also with fastPath off
 # the same tuple of a client, or of another container on the bridge, to the host port and to the
-# container's address are two connections [i10][T04]
+# container's address are two connections [T04], and so are those of a client to two host addresses [i10]
 test_outside_same_tuple_twice() {
 	local who protocol
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
@@ -185,23 +167,7 @@ test_outside_same_tuple_twice() {
 			same_tuple_twice "$who" "$protocol" "$host6" "$(address6 web)"
 		done
 	done
-}
-
-# also with fastPath off
-# the same tuple of a client to two host addresses are two connections [i10]
-test_outside_same_tuple_two_host_addresses() {
-	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	local protocol
-	for protocol in tcp udp; do
-		conversation_open "first_$protocol" client "$protocol" "$host4" 8080 \
-			--source-port 7000 --connected
-		conversation_open "second_$protocol" client "$protocol" "$host4_second" 8080 \
-			--source-port 7000 --connected
-		for _ in 1 2 3; do
-			expect_contains "$(say "first_$protocol")" "from=$host4:8080"
-			expect_contains "$(say "second_$protocol")" "from=$host4_second:8080"
-		done
-	done
+	for protocol in tcp udp; do same_tuple_twice client "$protocol" "$host4" "$host4_second"; done
 }
 
 # also with fastPath off, always
@@ -225,8 +191,7 @@ test_outside_flows_lost() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol
 	for protocol in tcp udp; do
-		conversation_open "lost_$protocol" client "$protocol" "$host4" 8080
-		expect_says "lost_$protocol" web
+		conversation_with web "lost_$protocol" client "$protocol" "$host4" 8080
 	done
 	connections_forget
 	for protocol in tcp udp; do

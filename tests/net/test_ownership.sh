@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_ownership.sh - the owner of a port: conflicts, DEL, a second ADD, generations.
 
@@ -23,8 +22,7 @@ test_ownership_conflict_text() {
 	plugin_call DEL first || fail DEL
 	now=$(date +%s)
 	add_as "$id" first
-	expect_failure plugin_call ADD second
-	expect_code 101
+	expect_error 101 '' plugin_call ADD second
 	text=$(jq -r .msg <<<"$output")
 	expect_equal "host port 8080/tcp of any IPv4 address is taken by container $id, interface eth0,\
  network bridge, since" "${text% *}"
@@ -54,8 +52,7 @@ test_ownership_conflict_text_pod() {
 	text=$(bpftool -j map dump pinned "$pins/attachments" |
 		jq -c '.[].formatted.value.workload | [.kind, .namespace, .name]')
 	expect_equal '["WORKLOAD_POD","shop","web-0"]' "$text" "names in the map"
-	expect_failure plugin_call ADD second
-	expect_code 101
+	expect_error 101 '' plugin_call ADD second
 	text=$(jq -r .msg <<<"$output")
 	expect_equal "host port 8080/tcp of any IPv4 address is taken by pod shop/web-0 (sandbox $id),\
  interface eth0, network bridge, since" "${text% *}"
@@ -121,8 +118,7 @@ test_ownership_successor_refused() {
 	container_add_plain first
 	container_add_plain second
 	CNI_ARGS=${pods}web-1 plugin_call ADD first >/run/out || fail "$(cat /run/out)"
-	CNI_ARGS=${pods}web-0 expect_failure plugin_call ADD second
-	expect_code 101
+	CNI_ARGS=${pods}web-0 expect_error 101 '' plugin_call ADD second
 	expect_contains "$output" 'is taken by pod shop/web-1 (sandbox first)'
 	expect_waits_not '' second
 	NETNS=/run/netns/first plugin_call DEL first || fail DEL
@@ -152,8 +148,7 @@ test_ownership_refused_leaves_others_filter() {
 
 # expect_waits_not CNI-ARGS NAME: its ADD is refused without a pause
 expect_waits_not() {
-	CNI_ARGS=$1 expect_failure plugin_call_traced ADD "$2"
-	expect_code 101
+	CNI_ARGS=$1 expect_error 101 '' plugin_call_traced ADD "$2"
 	case $(cat /run/trace) in *nanosleep*) fail 'ADD waits' ;; esac
 }
 
@@ -175,10 +170,8 @@ test_ownership_conflict_text_others() {
 	expect_contains "$output" "is taken by Nomad job prod/shop/web (allocation $id), interface eth0"
 	expect_contains "$output" "stop that allocation (\`nomad alloc stop f27f98b1\`)"
 	plugin_config first | plugin_run DEL "$id" || fail DEL
-	# shellcheck disable=SC2016
 	pod_as evil first $'web\e]0,x\a$(reboot)`reboot`'
 	expect_failure plugin_call ADD second
-	# shellcheck disable=SC2016
 	expect_contains "$output" 'is taken by pod shop/web?]0,x?$(reboot)`reboot` (sandbox evil)'
 	case $output in *kubectl*) fail "a command with a name that no pod has: $output" ;; esac
 }
@@ -199,12 +192,10 @@ test_ownership_conflict_text_running() {
 		"$(jq -r .details <<<"$output")"
 	nft "table ip cni_hostport { chain hostports { type nat hook prerouting priority dstnat;
 		tcp dport 9090 dnat to 10.88.0.8:80 comment \"$id\"; }; }"
-	by_hand 1 who 9090
-	expect_contains "$(cat /run/out)" '(container 4c01db0b339c, running)'
+	by_hand_says 1 '(container 4c01db0b339c, running)' who 9090
 	kill -9 $!
 	wait_until 5 cgroup_is_empty "$cgroup/libpod-$id" || fail "its process stays"
-	by_hand 1 who 9090
-	expect_contains "$(cat /run/out)" '(container 4c01db0b339c)'
+	by_hand_says 1 '(container 4c01db0b339c)' who 9090
 	expect_failure plugin_call ADD second
 	expect_contains "$(jq -r .details <<<"$output")" 'ip link delete'
 }
@@ -215,8 +206,7 @@ cgroup_is_empty() { [ -z "$(cat "$1/cgroup.procs")" ]; }
 # soon as it has it
 test_ownership_host_address_absent() {
 	local address command
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_config web '.runtimeConfig.portMappings = [("203.0.113.7", "2001:db8:9::7",
 		"192.0.2.1" | {"hostIP": ., "hostPort": 8080, "containerPort": 80, "protocol": "TCP"},
 		{"hostIP": ., "hostPort": 8080, "containerPort": 80, "protocol": "UDP"})]' >/run/config
@@ -250,8 +240,7 @@ test_ownership_conflict_at_last_port() {
 	namespace_add second
 	local before
 	before=$(state_show)
-	expect_failure runtime add bridge second -p 8081:80/tcp -p 8082:80/udp -p 8085:80/tcp
-	expect_contains "$output" first
+	expect_refusal first runtime add bridge second -p 8081:80/tcp -p 8082:80/udp -p 8085:80/tcp
 	expect_same_state "$before"
 	container_start second bridge -p 8081:80/tcp -p 8082:80/udp
 	expect_answer client tcp "$host4" 8081 second
@@ -286,9 +275,7 @@ test_ownership_conflict_of_many() {
 		"containerPort": 80, "protocol": "tcp"}, {"hostPort": (9000 + .), "containerPort": 80,
 		"protocol": "udp"}]'
 	before=$(state_show)
-	expect_failure plugin_call ADD second "$many"
-	expect_code 101
-	expect_contains "$output" "host port 9100/tcp"
+	expect_error 101 "host port 9100/tcp" plugin_call ADD second "$many"
 	expect_contains "$output" first
 	expect_same_state "$before"
 	container_die first
@@ -312,10 +299,8 @@ test_ownership_conflict_by_host_ip() {
 	container_add first bridge -p 8080:80/tcp
 	container_add second bridge -p "$host4:8080:80/tcp"
 	namespace_add third
-	expect_failure runtime add bridge third -p "$host4:8080:80/tcp"
-	expect_contains "$output" second
-	expect_failure runtime add bridge third -p 0.0.0.0:8080:80/tcp
-	expect_contains "$output" first
+	expect_refusal second runtime add bridge third -p "$host4:8080:80/tcp"
+	expect_refusal first runtime add bridge third -p 0.0.0.0:8080:80/tcp
 	container_add third bridge -p "$host4_second:8080:80/tcp"
 }
 
@@ -362,15 +347,19 @@ test_ownership_refused_leaves_nothing() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
-# after DEL the port does not answer, is free at once, and DEL succeeds a second time [s47]
+# also with fastPath off, always
+# after DEL the port does not answer, is free at once, and DEL succeeds a second time; a client's TCP port
+# that had a connection to the old container can connect to the new one [i06][s47]
 test_ownership_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 first
+	expect_answer client tcp "$host4" 8080 first "$client4" --source-port 7000 --reset
 	container_remove first bridge
 	expect_no_answers client "$host4" 8080
 	runtime del bridge /run/netns/first --id first
 	container_start second bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 second
+	expect_answer client tcp "$host4" 8080 second "$client4" --source-port 7000 --reset
 }
 
 # also with fastPath off, always
@@ -379,8 +368,7 @@ test_ownership_udp_stream_moves() {
 	local host
 	for host in "$host4" "$host6"; do
 		container_start first bridge -p 8080:80/udp
-		conversation_open talk client udp "$host" 8080 --timeout 300
-		expect_says talk first
+		conversation_with first talk client udp "$host" 8080 --timeout 300
 		expect_says talk first
 		container_del first bridge
 		expect_contains "$(say talk)" timeout
@@ -393,36 +381,28 @@ test_ownership_udp_stream_moves() {
 	done
 }
 
-# a new container with the same address but without the port does not take over an old flow
-# [i06][T08]
-test_ownership_address_reused() {
-	container_start first bridge -p 8080:80/udp
-	serve_in server 9000
-	conversation_open talk client udp "$host4" 8080 --timeout 300
-	expect_says talk first
-	container_remove first bridge
-	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
-	container_start second bridge -p 8081:80/udp
-	expect_contains "$(say talk)" timeout
-	expect_answer client udp "$host4" 8081 second
-	expect_answers second "$server4" 9000 server "$host4_second"
-}
-
 # also with fastPath off
-# an old flow is invalid even if a new container has the old one's slot and address [i06][T08]
-test_ownership_slot_reused() {
-	container_start first bridge -p 8080:80/udp
-	local slot
-	slot=$(slot_of bridge/first/eth0)
-	conversation_open talk client udp "$host4" 8080 --timeout 300
-	expect_says talk first
-	container_remove first bridge
-	rm /var/lib/cni/networks/bridge/last_reserved_ip.*
-	next_slot_set "$slot"
-	container_start second bridge -p 8081:80/udp
-	expect_equal "$slot" "$(slot_of bridge/second/eth0)" "the slot"
-	expect_contains "$(say talk)" timeout
-	expect_answer client udp "$host4" 8081 second
+# a new container with the same address but without the port does not take over an old flow, also if it
+# has the old one's slot, too [i06][T08]
+test_ownership_address_reused() {
+	local slot same
+	serve_in server 9000
+	for same in address slot; do
+		container_start first bridge -p 8080:80/udp
+		slot=$(slot_of bridge/first/eth0)
+		conversation_with first talk client udp "$host4" 8080 --timeout 300
+		container_remove first bridge
+		rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+		[ "$same" = address ] || next_slot_set "$slot"
+		container_start second bridge -p 8081:80/udp
+		[ "$same" = address ] || expect_equal "$slot" "$(slot_of bridge/second/eth0)" "the slot"
+		expect_contains "$(say talk)" timeout
+		expect_answer client udp "$host4" 8081 second
+		expect_answers second "$server4" 9000 server "$host4_second"
+		conversation_close talk
+		container_remove second bridge
+		rm /var/lib/cni/networks/bridge/last_reserved_ip.*
+	done
 }
 
 # also with fastPath off
@@ -453,16 +433,6 @@ each_says() {
 	done
 }
 
-# also with fastPath off, always
-# a client's TCP port that had a connection to the old container can connect to the new one [i06]
-test_ownership_tcp_same_port_moves() {
-	container_start first bridge -p 8080:80/tcp
-	expect_answer client tcp "$host4" 8080 first "$client4" --source-port 7000 --reset
-	container_remove first bridge
-	container_start second bridge -p 8080:80/tcp
-	expect_answer client tcp "$host4" 8080 second "$client4" --source-port 7000 --reset
-}
-
 # a dead container loses all its records to the container that takes one of its ports over, because
 # DEL may never be called for it [i14]
 test_ownership_dead_loses_all() {
@@ -489,15 +459,13 @@ test_ownership_not_taken_while_alive() {
 	serve_in first 80
 	ip link set "$(host_veth first)" address 02:11:22:33:44:55
 	container_add_plain second
-	expect_failure plugin_call ADD second
-	expect_code 101
+	expect_error 101 '' plugin_call ADD second
 	plugin_run GC any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}' || fail GC
 	plugin_call CHECK first || fail CHECK
 	expect_answer client tcp "$host4" 8080 first
 	umount -l /run/netns/first
 	rm /run/netns/first
-	expect_failure plugin_call ADD second
-	expect_code 101
+	expect_error 101 '' plugin_call ADD second
 	expect_answer client tcp "$host4" 8080 first
 }
 
@@ -518,8 +486,7 @@ test_ownership_add_again() {
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer client tcp "$host4" 9090 web
 	expect_same_state "$added"
-	expect_failure plugin_call ADD web "$(mapping 9191)"
-	expect_code 101
+	expect_error 101 '' plugin_call ADD web "$(mapping 9191)"
 	expect_no_answer client tcp "$host4" 9090
 	plugin_call DEL web || fail DEL
 	expect_equal "$before" "$(state_show | grep -E 'portmaps|live|attach')" "what the maps hold"
@@ -528,8 +495,7 @@ test_ownership_add_again() {
 # DEL works without netns, prevResult and runtimeConfig, and finds everything; it does not read a
 # broken prevResult or runtimeConfig [s47][s48][s49][T09]
 test_ownership_del_without_anything() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 8080 web
 	NETNS='' plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
@@ -668,8 +634,7 @@ test_ownership_address_given_twice() {
 test_ownership_interface_in_two_networks() {
 	local other
 	other=".name = \"other\" | $(mapping 9090)"
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	plugin_call ADD web "$other" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 9090 web

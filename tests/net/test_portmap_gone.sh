@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_portmap_gone.sh - rules of the reference plugin portmap whose container has gone, by a list
 # that has our plugin in its place by then: they would get the port's packets for ever.
@@ -46,11 +45,11 @@ mapped_by_portmap() {
 	[ "$(rules_of "$1")" -gt 0 ] || fail "no rules of portmap: $(iptables-save)"
 }
 
-# after_gone PORT: a container that portmap adds now has the port, and its neighbour keeps its own
+# after_gone NAME PORT: a container that portmap adds now has the port, and its neighbour keeps its own
 after_gone() {
-	container_start next old -p "$1:80/tcp"
-	expect_answer client tcp "$host4" "$1" next
-	expect_answer client tcp "$host6" "$1" next
+	container_start "$1" old -p "$2:80/tcp"
+	expect_answer client tcp "$host4" "$2" "$1"
+	expect_answer client tcp "$host6" "$2" "$1"
 	expect_answer client tcp "$host4" 8081 stays
 }
 
@@ -66,20 +65,7 @@ removed_by_our_del() {
 	container_remove web new
 	expect_gone
 	expect_equal 2 "$(chains_of_containers)" "portmap's chains of containers"
-	after_gone 8080
-}
-
-# a container that portmap has added is removed by a list that has our plugin: nothing of portmap's is
-# left of it, and who gets its port by portmap answers [s114]
-test_portmap_gone_del() {
-	gone_world
-	removed_by_our_del
-}
-
-# the same with iptables-legacy
-test_portmap_gone_del_legacy() {
-	gone_world_legacy
-	removed_by_our_del
+	after_gone next 8080
 }
 
 gone_world_nftables() {
@@ -91,28 +77,21 @@ gone_world_nftables() {
 	by_newer_portmap stays 'tcp dport 8081'
 }
 
-# the same with the rules of portmap's backend nftables
+# the same with the rules of portmap's backend nftables, also of 9,000 ports of both families, more than
+# one message and its answers have room for
 test_portmap_gone_del_nftables() {
-	gone_world_nftables
-	expect_answer client tcp "$host4" 8080 web
-	container_remove web new
-	expect_gone
-	expect_answer client tcp "$host4" 8081 stays
-	expect_answer client tcp "$host6" 8081 stays
-	expect_no_answer client tcp "$host4" 8080
-}
-
-# the same with 9,000 ports of both families, more than one message and its answers have room for
-test_portmap_gone_del_nftables_many() {
 	local port
 	gone_world_nftables
 	for port in $(seq 20001 29000); do
 		echo "add rule ip cni_hostport hostports tcp dport $port dnat to 10.87.0.2:$port comment \"web\""
 		echo "add rule ip6 cni_hostport hostports tcp dport $port dnat to [fd00:87::2]:$port comment \"web\""
 	done | nft -f -
+	expect_answer client tcp "$host4" 8080 web
 	container_remove web new
 	expect_gone
 	expect_answer client tcp "$host4" 8081 stays
+	expect_answer client tcp "$host6" 8081 stays
+	expect_no_answer client tcp "$host4" 8080
 }
 
 # the same with rules in both of portmap's tables, which the kernel counts from one each
@@ -155,21 +134,15 @@ test_portmap_gone_del_many_rules() {
 	expect_answer client tcp "$host4" 8081 stays
 }
 
-# gone_without_del: portmap's rules of one container that went without any DEL, and of one that lives
-gone_without_del() {
-	mapped_by_portmap stays 8081
-	mapped_by_portmap web 8080
-	container_die web
-}
-
 removed_by_gc() {
-	gone_without_del
+	mapped_by_portmap web 8082
+	container_die web
 	expect_contains "$(gc --dry-run)" "would remove portmap's rules of a container that is gone: web, network other"
 	[ "$(rules_of web)" -gt 0 ] || fail '--dry-run has removed rules'
 	expect_contains "$(gc)" "removed portmap's rules of a container that is gone: web, network other"
 	expect_gone
 	expect_equal '' "$(gc)"
-	after_gone 8080
+	after_gone last 8082
 }
 
 gc() {
@@ -177,15 +150,19 @@ gc() {
 	cat /run/out
 }
 
-# gc removes what portmap has left of a container that went without DEL, and nothing of one that lives
-test_portmap_gone_gc() {
+# a container that portmap has added is removed by a list that has our plugin: nothing of portmap's is
+# left of it, and who gets its port by portmap answers [s114]. gc removes what portmap has left of a
+# container that went without DEL, and nothing of one that lives
+test_portmap_gone() {
 	gone_world
+	removed_by_our_del
 	removed_by_gc
 }
 
 # the same with iptables-legacy: the reference plugin does it
-test_portmap_gone_gc_legacy() {
+test_portmap_gone_legacy() {
 	gone_world_legacy
+	removed_by_our_del
 	removed_by_gc
 }
 
@@ -197,7 +174,6 @@ test_portmap_gone_gc_hidden() {
 		unshare --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /run/netns
 			mount -t tmpfs tmpfs /var/lib; PATH=/none exec "$@"' sh "$@"
 	}
-	# shellcheck disable=SC2034 # of by_hand
 	local PREFIX=hidden
 	expect_equal '' "$(gc)"
 	expect_answer client tcp "$host4" 8080 web
@@ -210,7 +186,9 @@ test_portmap_gone_gc_hidden() {
 # an address that another container has by now, ours or portmap's, does not keep the dead one's rules
 test_portmap_gone_gc_address_reused() {
 	gone_world
-	gone_without_del
+	mapped_by_portmap stays 8081
+	mapped_by_portmap web 8080
+	container_die web
 	local address
 	address=$(grep -oE '10\.87\.[0-9.]+' /run/results/web | head -n 1)
 	conflist fixed bridge "$other_network | $only_ipv4 |

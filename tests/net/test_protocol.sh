@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_protocol.sh - the CNI protocol with the real binary: versions, CHECK, GC, STATUS, and invalid
 # input.
@@ -13,8 +12,7 @@ serves_in_version() {
 		fail "$version: $(cat /run/out)"
 	expect_equal "$version" "$(jq -r .cniVersion /run/out)" "cniVersion of the result"
 	serve_in web 80
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 	case $version in
 	0.[123].*) expect_failure runtime check "v$version" web ;;
 	*) runtime check "v$version" web || fail "CHECK, $version" ;;
@@ -58,8 +56,7 @@ test_protocol_result_passes_through() {
 	expect_equal '["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]' \
 		"$(jq -c .supportedVersions <<<"$output")"
 	output=$(env -u CNI_COMMAND "$build/bpf-portmap" 2>&1 >/run/out </dev/null)
-	expect_contains "$output" bpf-portmap
-	expect_contains "$output" 1.1.0
+	expect_contains "$output" bpf-portmap 1.1.0
 	expect_equal "" "$(cat /run/out)" "stdout of a run by hand"
 	container_add_plain web
 	local foreign='.prevResult.dns = {"nameservers": ["192.0.2.53"]}
@@ -92,8 +89,7 @@ test_protocol_check_entry_removed() {
 		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 		plugin_run CHECK web </run/config || fail "CHECK before $map"
 		map_empty "$map"
-		expect_failure plugin_run CHECK web </run/config
-		expect_contains "$output" "$word"
+		expect_refusal "$word" plugin_run CHECK web </run/config
 	done <<-MAPS
 		portmaps 8080
 		endpoints $(address4 web)
@@ -101,29 +97,20 @@ test_protocol_check_entry_removed() {
 	MAPS
 }
 
-# CHECK finds that the veth is gone; without prevResult it is an error with code 7 [s51]
-test_protocol_check_veth_gone() {
-	container_add_plain web
-	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
-	plugin_call CHECK web || fail CHECK
-	expect_failure plugin_call CHECK web 'del(.prevResult)'
-	expect_code 7
-	ip link delete "$(host_veth web)"
-	expect_failure plugin_call CHECK web
-}
-
 # CHECK compares the given mappings with the recorded ones; it accepts a MAC and an interface that a
-# later plugin changed or added [s51][s52]
+# later plugin changed or added; it finds that the veth is gone; without prevResult it is an error with
+# code 7 [s51][s52]
 test_protocol_check_other_mappings() {
 	container_add_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
 	plugin_call CHECK web "$(mapping 8080)" || fail CHECK
-	expect_failure plugin_call CHECK web "$(mapping 9090)"
-	expect_contains "$output" 9090
-	expect_failure plugin_call CHECK web "$(mapping 8080 81)"
-	expect_contains "$output" 8080
+	expect_refusal 9090 plugin_call CHECK web "$(mapping 9090)"
+	expect_refusal 8080 plugin_call CHECK web "$(mapping 8080 81)"
 	plugin_call CHECK web '.prevResult.interfaces += [{"name":"bwp1234"}] |
 		(.prevResult.interfaces[] | select(.name == "eth0")).mac = "02:11:22:33:44:55"' || fail CHECK
+	expect_error 7 '' plugin_call CHECK web 'del(.prevResult)'
+	ip link delete "$(host_veth web)"
+	expect_failure plugin_call CHECK web
 }
 
 gc() {
@@ -166,19 +153,10 @@ test_protocol_gc_by_runtime() {
 	container_start three bridge -p 8082:80/tcp
 }
 
-# STATUS with attachments whose hooks are gone fails with code 51 [s59]
-test_protocol_status_hooks_gone() {
-	container_start web bridge -p 8080:80/tcp
-	detach_ours eth0 ingress from_uplink
-	expect_failure status
-	expect_code 51
-	expect_contains "$output" eth0
-}
-
 # nothing is loaded
 # STATUS reports that ADD would work, and changes nothing, before and after the first ADD; without the
 # privilege to use BPF, and in a user namespace, it fails with code 50 and says why, as does ADD, which
-# leaves nothing [s59]
+# leaves nothing; with attachments whose hooks are gone, with code 51 [s59]
 test_protocol_status() {
 	local before
 	container_add_plain web
@@ -191,8 +169,7 @@ test_protocol_status() {
 		expect_failure plugin_call ADD web
 	expect_contains "$output" 'not permitted'
 	if has_user_namespaces; then
-		PREFIX='unshare --user --map-root-user' expect_failure status
-		expect_code 50
+		PREFIX='unshare --user --map-root-user' expect_error 50 '' status
 		expect_contains "$output" 'rootless, in a user namespace'
 		PREFIX='unshare --user --map-root-user' expect_failure plugin_call ADD web
 		expect_contains "$output" 'rootless, in a user namespace'
@@ -200,6 +177,8 @@ test_protocol_status() {
 	expect_same_state "$before"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	status || fail STATUS
+	detach_ours eth0 ingress from_uplink
+	expect_error 51 eth0 status
 }
 
 # refuses CODE FILTER: ADD with this configuration must fail with the code, and leave nothing.
@@ -266,8 +245,11 @@ test_protocol_bad_mappings() {
 	expect_same_state "$state_before"
 }
 
-# a previous result that is missing or broken is refused, and nothing is left [s32][s39][s41][s43]
-test_protocol_bad_results() {
+# limit 120 s
+# a previous result that is missing or broken is refused; so is an option with an invalid value, with
+# code 7, one of the wrong type, with code 6, and a firewall condition, with code 2; nothing is left
+# [s32][s39][s41][s43][s90]
+test_protocol_bad_results_and_options() {
 	bad_world
 	refuses 7 'del(.prevResult)'
 	refuses 7 '.prevResult = null'
@@ -277,12 +259,6 @@ test_protocol_bad_results() {
 	refuses 6 '.prevResult.ips[0].interface = "0"'
 	refuses 7 '.prevResult.ips = []'
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
-}
-
-# an option with an invalid value is refused with code 7, one of the wrong type with code 6, a
-# firewall condition with code 2 [s90]
-test_protocol_bad_options() {
-	bad_world
 	refuses 7 '.localhost = false | .runtimeConfig.portMappings[0].hostIP = "127.0.0.1"'
 	refuses 6 '.reserveHostPorts = "true"'
 	refuses 7 '.fastPath = "on"'
@@ -292,16 +268,6 @@ test_protocol_bad_options() {
 	refuses 6 '.ipMasq = "true"'
 	refuses 6 '.snat = "false"'
 	refuses 7 '.attach = "nonsense"'
-}
-
-# nothing is loaded
-# a network namespace that does not exist, or has no such interface, is refused [s2]
-test_protocol_bad_netns() {
-	bad_world
-	NETNS=/run/netns/nowhere refuses 8 .
-	NETNS=/etc/passwd refuses 8 .
-	IFNAME=eth7 refuses 7 .
-	NETNS=/proc/self/ns/net refuses 8 .
 }
 
 # limit 120 s
@@ -328,25 +294,26 @@ test_protocol_bad_json() {
 	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 }
 
-# invalid environment variables are refused with code 4 [s4][s8][s9][s10]
+# nothing is loaded
+# a network namespace that does not exist, or has no such interface, is refused; invalid environment
+# variables are refused with code 4 [s2][s4][s8][s9][s10]
 test_protocol_bad_environment() {
 	bad_world
-	expect_failure plugin_run ADD 'a/b' <<<'{"cniVersion":"1.0.0","name":"x"}'
-	expect_code 4
-	IFNAME=a/b expect_failure plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
-	expect_code 4
-	NETNS='' expect_failure plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
-	expect_code 4
-	expect_failure plugin_run add web <<<'{"cniVersion":"1.0.0","name":"x"}'
-	expect_code 4
+	NETNS=/run/netns/nowhere refuses 8 .
+	NETNS=/etc/passwd refuses 8 .
+	IFNAME=eth7 refuses 7 .
+	NETNS=/proc/self/ns/net refuses 8 .
+	expect_error 4 '' plugin_run ADD 'a/b' <<<'{"cniVersion":"1.0.0","name":"x"}'
+	IFNAME=a/b expect_error 4 '' plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
+	NETNS='' expect_error 4 '' plugin_run ADD web <<<'{"cniVersion":"1.0.0","name":"x"}'
+	expect_error 4 '' plugin_run add web <<<'{"cniVersion":"1.0.0","name":"x"}'
 	expect_same_state "$state_before"
 }
 
 # keys and protocol are case-insensitive; the same entry twice is one mapping; a hostIP written as
 # ::ffff:a.b.c.d is that IPv4 address [s23][s61][s67][s74][s78]
 test_protocol_spelling() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_call ADD web '.runtimeConfig.portMappings =
 		[{"HostPort": 8080, "CONTAINERPORT": 80, "Protocol": "TCP", "HostIP": ""}] |
 		.runtimeConfig.portMappings += .runtimeConfig.portMappings' >/run/out || fail "$(cat /run/out)"
@@ -368,9 +335,7 @@ test_protocol_no_veth() {
 	ip link set mv0 netns other name eth0
 	cp /run/results/web /run/results/other
 	state_before=$(state_show)
-	expect_failure plugin_call ADD other
-	expect_code 7
-	expect_contains "$output" macvlan
+	expect_error 7 macvlan plugin_call ADD other
 	expect_contains "$output" 'remove the port mappings from this network, or use bridge'
 	expect_same_state "$state_before"
 }
@@ -386,9 +351,7 @@ test_protocol_veth_leads_elsewhere() {
 	ip link add name pair0 index 900 type veth peer name pair1 index 901
 	cp /run/results/web /run/results/inner
 	state_before=$(state_show)
-	expect_failure plugin_call ADD inner
-	expect_code 7
-	expect_contains "$output" "run it on the host"
+	expect_error 7 "run it on the host" plugin_call ADD inner
 	expect_same_state "$state_before"
 }
 
@@ -397,9 +360,7 @@ test_protocol_maps_read_well() {
 	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web
 	output=$(bpftool map dump pinned "$pins/portmaps")
-	expect_contains "$output" '"host_port": 8080'
-	expect_contains "$output" '"container_port": 80'
-	expect_contains "$output" PROTOCOL_TCP
+	expect_contains "$output" '"host_port": 8080' '"container_port": 80' PROTOCOL_TCP
 	output=$(bpftool map dump pinned "$pins/attachments")
 	expect_contains "$output" ATTACHMENT_READY
 	local map
@@ -456,7 +417,6 @@ test_protocol_list_beside_del() {
 	for call in newfstatat access; do
 		container_start web bridge
 		: >/run/trace
-		# shellcheck disable=SC2016 # of the shell that becomes cnirun
 		strace -o /run/trace -P "$entry" -e "trace=$call" -e "inject=$call:signal=STOP:when=1" sh -c \
 			'echo $$ >/run/list.pid; exec "$0" list /run/conf/bridge.conflist' "$cnirun" \
 			>/run/listed 2>/run/warned &

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
 #
 # test_run_before.sh - third-party programs that run before ours are named.
 
-# shellcheck source=tests/net/test_bypass.sh
 . "$project/tests/net/test_bypass.sh"
 
 # What each command prints on stderr about programs that run before ours

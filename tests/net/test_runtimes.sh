@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_runtimes.sh - what runtimes may do, and callers that make mistakes. What each runtime really
 # sends is in tests/engines.
 
 # a namespace is the same under every name: CHECK and DEL with the path of a process in it, then of
-# a process that has ended [s152]
+# a process that has ended; unknown CNI_ARGS are ignored [s152]
 test_runtimes_namespace_by_another_name() {
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -17,11 +16,6 @@ test_runtimes_namespace_by_another_name() {
 	wait "$process" 2>/dev/null || true
 	NETNS=/proc/$process/ns/net plugin_call DEL web || fail "DEL with the path of a process that has ended"
 	expect_equal 0 "$(map_count attachments)" attachments
-}
-
-# unknown CNI_ARGS are ignored [s152]
-test_runtimes_garbage_arguments() {
-	container_add_plain web
 	serve_in web 80
 	CNI_ARGS='garbage;;=' plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -32,19 +26,16 @@ test_runtimes_garbage_arguments() {
 # the plugin's own namespace as CNI_NETNS: ADD refuses it with code 8 before it does anything, DEL
 # cleans up and then reports it, CNI_NETNS_OVERRIDE permits it [s12][s13][s15]
 test_runtimes_own_namespace() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
 	local before
 	before=$(state_show)
-	NETNS=/proc/self/ns/net expect_failure plugin_call ADD web
-	expect_code 8
+	NETNS=/proc/self/ns/net expect_error 8 '' plugin_call ADD web
 	expect_equal 1 "$(jq -s length <<<"$output")" "documents on stdout"
 	expect_same_state "$before"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
-	NETNS=/proc/self/ns/net expect_failure plugin_call DEL web
-	expect_code 8
+	NETNS=/proc/self/ns/net expect_error 8 '' plugin_call DEL web
 	expect_same_state "$before"
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	CNI_NETNS_OVERRIDE=TRUE NETNS=/proc/self/ns/net plugin_call DEL web || fail "DEL with override"
@@ -54,8 +45,7 @@ test_runtimes_own_namespace() {
 # a UDP stream that began before ADD, without a receiver, reaches the container although netfilter's
 # conntrack still has that entry [s85]
 test_runtimes_conntrack_is_not_asked() {
-	container_add_plain web
-	serve_in web 80
+	container_start_plain web
 	nft -f - <<-'RULES'
 	table ip watch { chain c { type filter hook prerouting priority 0; ct state new counter; }; }
 	RULES
@@ -84,9 +74,7 @@ test_runtimes_lock_is_held() {
 	plugin_call CHECK other "$(mapping 9090)" || fail "CHECK waited"
 	plugin_call STATUS other 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"' ||
 		fail "STATUS waited"
-	expect_failure plugin_call ADD web
-	expect_code 11
-	expect_contains "$output" "$holder"
+	expect_error 11 "$holder" plugin_call ADD web
 	kill "$holder"
 	wait "$holder" || true
 	expect_same_state "$before"

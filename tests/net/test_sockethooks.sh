@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_sockethooks.sh - the programs at sockets of the host's processes: where they are attached,
 # together with which others, and what works where they cannot be. What they do is tested in
@@ -31,7 +30,6 @@ expect_our_hooks() {
 
 # web_start: the standard error of its ADD is in /run/stderr.
 web_start() {
-	# shellcheck disable=SC2086
 	container_start web bridge $both 2>/run/stderr
 }
 
@@ -52,16 +50,13 @@ expect_not_reached() {
 
 # expect_warned WHAT: the ADD warned, and STATUS warns and succeeds.
 expect_warned() {
-	expect_contains "$(cat /run/stderr)" warning
-	expect_contains "$(cat /run/stderr)" "$1"
+	expect_contains "$(cat /run/stderr)" warning "$1"
 	status >/run/out 2>/run/status || fail "STATUS: $(cat /run/out)"
-	expect_contains "$(cat /run/status)" warning
-	expect_contains "$(cat /run/status)" "$1"
+	expect_contains "$(cat /run/status)" warning "$1"
 }
 
 expect_outside_works() {
-	expect_answers client "$host4" 8080 web "$client4"
-	expect_answers client "$host6" 8080 web "$client6"
+	expect_serves web
 }
 
 # nothing is loaded
@@ -252,8 +247,7 @@ test_sockethooks_repaired() {
 		else
 			bpftool link detach pinned "$pins/$hook"
 		fi
-		expect_failure container_check web bridge
-		expect_contains "$output" "$hook"
+		expect_refusal "$hook" container_check web bridge
 		status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
 		expect_contains "$(cat /run/out)" "$hook"
 		if [ "$round" -lt 3 ]; then
@@ -277,8 +271,7 @@ test_sockethooks_pins_removed_then_attach() {
 	container_add other reserving -p 9090:80/tcp
 	rm -rf "$pins"
 	wait_until 5 no_hooks_of_ours || fail "left: $(socket_hooks_show)"
-	expect_failure container_check web bridge
-	expect_contains "$output" 'is not attached to the root of cgroup2'
+	expect_refusal 'is not attached to the root of cgroup2' container_check web bridge
 	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
 	container_check web bridge
 	container_check other reserving
@@ -391,9 +384,7 @@ test_sockethooks_two_hosts() {
 # programs, and the next ADD completes the hooks
 test_sockethooks_killed() {
 	needs_cgroup
-	container_add_plain web
-	plugin_config web >/run/config
-	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+	web_added
 	expect_our_hooks
 	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 sock_release)
 	local round killed=0 kill_window=50000 kill_moment
@@ -441,7 +432,6 @@ test_sockethooks_world_killed() {
 # not
 test_sockethooks_run_sweeps() {
 	needs_cgroup
-	# shellcheck source=tests/net/cgroups.sh
 	. "$project/tests/net/cgroups.sh"
 	mkdir -p "$cgroup/${cgroup_prefix}dead/test/below" "$cgroup/${cgroup_prefix}alive/test" \
 		"$cgroup/others/test"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_synproxy.sh - the host answers SYNs itself, in a container's name or in a server's. Its IP
 # stack changes sequence numbers of such a connection from then on.

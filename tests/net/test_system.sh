@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_system.sh - what calls the plugin by itself: conf/system. tests/packages/units runs it beside a
 # real systemd.
@@ -22,7 +21,6 @@ test_system_nothing() {
 	install_system
 	umount /sys/fs/bpf
 	for command in gc attach "stats --prometheus=/run/out.prom"; do
-		# shellcheck disable=SC2086
 		expect_equal '' "$(strace -f -o /run/calls "$build/bpf-portmap" $command 2>&1)" "$command"
 		# For the lock sysfs is mounted, without a place where anybody sees it (fsmount).
 		expect_equal '' "$(grep -E 'BPF_(MAP_CREATE|PROG_LOAD|OBJ_PIN|LINK_CREATE)|\<mount\(' /run/calls)"

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_tags.sh - frames with VLAN tags under a priority tag (VID 0). The kernel strips all of them
 # after tc, and delivers what is left.
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # tagged_send NAMESPACE NEXT-HOP DESTINATION PORT BYTES [TAG...]: UDP from its own address
 tagged_send() {

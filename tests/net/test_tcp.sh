@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154 # the world's names: world.sh; floods.sh reads $web
 #
 # test_tcp.sh - TCP from peers that mean no good: forged packets, refusals.
-
-# shellcheck source=tests/net/floods.sh
-. "$project/tests/net/floods.sh"
 
 # Of all connections through the host, as the plugin's NAT sees them
 established() {

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_transports.sh - what few programs send and netfilter's NAT translates too: ICMP timestamps and
 # UDP-Lite. Not every kernel has sockets for the latter, so its packets are made by hand.
-
-# shellcheck source=tests/net/frames.sh
-. "$project/tests/net/frames.sh"
 
 # query_hex TYPE IDENTIFIER: an ICMP echo or timestamp request
 query_hex() {
@@ -105,7 +101,7 @@ sends_lite() {
 # UDP-Lite of two containers from one port leaves with the host's address, two ports and right
 # checksums, and the answers come back; a container is told that nobody listens for its UDP-Lite
 test_transports_udp_lite() {
-	local name packet port ports= coverage=8
+	local name packet port ports='' coverage=8
 	netfilter_knows_lite
 	for name in one two; do
 		container_add "$name" bridge

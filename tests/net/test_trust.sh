@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_trust.sh - what the programs know is believed only for what made it true, and only as long as
 # it is true: addresses of senders, addresses of the host, routes, ports. conntrack asks again at
@@ -256,8 +255,7 @@ test_trust_filters_of_others() {
 	for device in "$(host_veth web)" cni0; do
 		tc qdisc add dev "$device" clsact 2>/dev/null || true
 		tc filter add dev "$device" ingress prio 100 protocol all u32 match u32 0 0 flowid 1:1
-		expect_answers web "$server4" 9000 server "$host4_second"
-		expect_answers web "$server6" 9000 server "$host6_second"
+		expect_gets_out web
 		tc filter del dev "$device" ingress prio 100
 	done
 }

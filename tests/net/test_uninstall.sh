@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_uninstall.sh - `bpf-portmap uninstall` while another command is half-way, and the other way
 # round: what succeeds works, and what fails leaves nothing. At some of the places; STEP=1: at all.

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_upgrade.sh - `bpf-portmap upgrade`: the programs of another version, on the same maps, are
 # replaced while packets pass.
@@ -23,8 +22,7 @@ programs_now() { bpftool -j prog show pinned "$pins/from_uplink" | jq .id; }
 test_upgrade_programs() {
 	local before state maps
 	container_start web bridge -p 8080:80/tcp
-	conversation_open talk client tcp "$host4" 8080
-	expect_says talk web
+	conversation_with web talk client tcp "$host4" 8080
 	upgrade || fail "$(cat /run/upgrade.out)"
 	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
 	version_forget
@@ -137,8 +135,7 @@ test_upgrade_traffic() {
 test_upgrade_killed() {
 	local calls=bpf,sendmsg,rename,renameat,unlink call=1 step status=137
 	container_start web bridge -p 8080:80/tcp
-	conversation_open talk client tcp "$host4" 8080
-	expect_says talk web
+	conversation_with web talk client tcp "$host4" 8080
 	version_forget
 	strace -f -o /run/calls -e trace="$calls" "$build/bpf-portmap" upgrade >/run/upgrade.out ||
 		fail "$(cat /run/upgrade.out)"

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154 # the world's names: world.sh
 #
 # test_uplinks.sh - which interfaces containers leave by and are reached by, and what they are.
 
@@ -19,28 +18,17 @@ serves_over_tunnel() {
 }
 
 # also with fastPath off, always
-# an uplink without Ethernet headers serves a bridge's and a ptp's container both ways, IPv4 and IPv6
-# [T19]
+# an uplink without Ethernet headers serves a bridge's and a ptp's container both ways, IPv4 and IPv6;
+# also with a strict firewall, and after DEL nothing is left but its programs [T19][i04]
 test_uplink_tunnel() {
-	local list
+	local list before
 	tunnel_make
 	serve_in office 9000
 	for list in bridge ptp; do
 		serves_over_tunnel "$list"
 		container_remove web "$list"
 	done
-}
-
-# an uplink without Ethernet headers serves with a strict firewall, and after DEL nothing is left
-# but its programs [T19][i04]
-test_uplink_tunnel_strict() {
 	firewall_strict
-	tunnel_make
-	local before list
-	for list in bridge ptp; do
-		container_start first "$list" -p 8080:80/tcp
-		container_remove first "$list"
-	done
 	before=$(state_show)
 	for list in bridge ptp; do
 		container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
@@ -75,18 +63,8 @@ test_uplink_unknown_link_header() {
 	expect_no_answer office udp "$tunnel4" 8080
 }
 
-# errors cross a tunnel: a refused UDP port on either side is told to who asked [T16][T19]
-test_uplink_tunnel_refused() {
-	tunnel_make
-	container_add web bridge -p 8081:81/udp
-	errors_unlimited host office web
-	local address
-	for address in "$tunnel4" "$tunnel6"; do expect_refused office udp "$address" 8081 --connected; done
-	for address in "$office4" "$office6"; do expect_refused web udp "$address" 9001 --connected; done
-}
-
-# a container learns the MTU of a path behind a tunnel, and a file arrives whole both ways
-# [T28][T16][T19]
+# errors cross a tunnel: a refused UDP port on either side is told to who asked; a container learns the MTU
+# of a path behind a tunnel, and a file arrives whole both ways [T28][T16][T19]
 test_uplink_tunnel_path_mtu() {
 	tunnel_make
 	namespace_add far
@@ -102,11 +80,13 @@ test_uplink_tunnel_path_mtu() {
 	in_namespace office sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 	ip route add 10.99.0.0/24 via "$office4"
 	ip route add 2001:db8:9::/64 via "$office6"
-	container_add web bridge -p 8080:80/tcp
+	container_add web bridge -p 8080:80/tcp -p 8081:81/udp
 	errors_unlimited host office web
+	local address
+	for address in "$tunnel4" "$tunnel6"; do expect_refused office udp "$address" 8081 --connected; done
+	for address in "$office4" "$office6"; do expect_refused web udp "$address" 9001 --connected; done
 	file_serve web 80
 	file_serve far 9000
-	local address
 	capture_start errors office tun0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
 	for address in "$tunnel4" "$tunnel6"; do expect_file far "$address" 8080; done
 	for address in 10.99.0.10 2001:db8:9::10; do expect_upload web "$address" 9000; done
@@ -458,10 +438,8 @@ test_attach_obeys_lists() {
 	container_add second named
 	expect_equal '' "$(attach_by_hand)"
 	expect_answers office 203.0.113.1 8080 web 203.0.113.10
-	expect_failure attach_by_hand lo
-	expect_contains "$output" 'is the loopback interface'
-	expect_failure attach_by_hand "$(host_veth web)"
-	expect_contains "$output" 'interface veth'
+	expect_refusal 'is the loopback interface' attach_by_hand lo
+	expect_refusal 'interface veth' attach_by_hand "$(host_veth web)"
 	network_make late vpn1 203.0.114.1 2001:db8:4::1 203.0.114.10 2001:db8:4::10
 	local code=0
 	attach_by_hand nosuch0 vpn1 nosuch1 >/run/out 2>/run/err || code=$?
@@ -497,8 +475,7 @@ test_attach_repairs() {
 		[ "$of" = ptp ] || hooks="$hooks:cni0 egress to_container:cni0 ingress from_bridge"
 		while read -r device hook program; do
 			detach_ours "$device" "$hook" "$program"
-			expect_failure container_check web "$list"
-			expect_contains "$output" "$program is not attached"
+			expect_refusal "$program is not attached" container_check web "$list"
 			expect_contains "$(attach_by_hand)" "attached again"
 			expect_contains "$(attached "$device" "$hook")" "$program"
 			container_check web "$list"
@@ -521,11 +498,12 @@ test_attach_repairs() {
 	expect_answer client tcp "$host4" 8080 web
 }
 
-# what attach mends on a container's veth hangs there as its conflist asks for [s110]
+# what attach mends on a container's veth hangs there as its conflist asks for, and on an uplink or a
+# bridge as the conflist asked for that was first, with its name or without [s110]
 test_attach_repairs_as_asked() {
 	tcx_needed
-	local mode way
-	for mode in tcx auto clsact; do
+	local mode way device hook program names
+	for mode in clsact tcx auto; do
 		way=$mode
 		[ "$mode" != auto ] || way=tcx
 		conflist "$mode" bridge "$(with_ours "{\"attach\": \"$mode\"}")"
@@ -538,20 +516,11 @@ test_attach_repairs_as_asked() {
 		expect_answer client tcp "$host4" 8080 web
 		container_remove web "$mode"
 	done
-}
-
-# what attach mends on an uplink or a bridge hangs there as the conflist asked for that was first,
-# with its name or without
-test_attach_repairs_uplinks_as_asked() {
-	tcx_needed
-	local device hook program names
-	conflist clsact bridge "$(with_ours '{"attach": "clsact"}')"
 	container_start web clsact -p 8080:80/tcp
 	for names in '' 'eth0 cni0'; do
 		while read -r device hook program; do
 			expect_equal "clsact $program" "$(attached "$device" "$hook")"
 			detach_ours "$device" "$hook" "$program"
-			# shellcheck disable=SC2086
 			attach_by_hand $names >/run/out
 			expect_equal "clsact $program" "$(attached "$device" "$hook")" "mended by attach $names"
 		done <<-HOOKS
@@ -578,8 +547,7 @@ test_attach_uplink_becomes_port() {
 	grep -q '^br0 *attached$' /run/out || fail "br0: $(cat /run/out)"
 	grep -q '^eth1 *left' /run/out || fail "eth1: $(cat /run/out)"
 	expect_equal '' "$(attached eth1 ingress)$(attached eth1 egress)"
-	expect_answers web "$server4" 9000 server "$host4_second"
-	expect_answers web "$server6" 9000 server "$host6_second"
+	expect_gets_out web
 	expect_answers server "$host4_second" 8080 web "$server4"
 	ip link set eth1 nomaster
 	ip link delete br0
@@ -636,19 +604,16 @@ test_attach_after_pins_were_lost() {
 	expect_contains "$(attached tun0 ingress)" from_uplink_raw
 	expect_answer office tcp "$tunnel4" 8080 web "$office4"
 	container_check web bridge
-	expect_failure container_add two bridge -p 8080:80/tcp
-	expect_contains "$output" 'is taken by'
+	expect_refusal 'is taken by' container_add two bridge -p 8080:80/tcp
 }
 
 # interface_set INTERFACE BYTE VALUE...: changes the first bytes of an entry in interfaces
 interface_set() {
 	local index value
 	index=$(printf '%02x 00 00 00' "$(cat "/sys/class/net/$1/ifindex")")
-	# shellcheck disable=SC2086
 	value=$(bpftool -j map lookup pinned "$pins/interfaces" key hex $index |
 		jq -r '.value | map(ltrimstr("0x")) | join(" ")')
 	shift
-	# shellcheck disable=SC2086
 	set -- $index value hex "$@" $(cut -d ' ' -f "$(($# + 1))-" <<<"$value")
 	bpftool map update pinned "$pins/interfaces" key hex "$@"
 }
@@ -669,8 +634,7 @@ test_attach_container_taken_for_uplink() {
 	detach_ours eth0 ingress from_uplink
 	expect_failure container_check one bridge
 	expect_contains "$output" 'eth0 of the host: from_uplink is not attached at ingress'
-	expect_failure plugin_run STATUS '' <<<"$status"
-	expect_contains "$output" 'from_uplink is not attached at ingress'
+	expect_refusal 'from_uplink is not attached at ingress' plugin_run STATUS '' <<<"$status"
 }
 
 # attach beside ADD and DEL of many containers disturbs none of them, and leaves nothing
@@ -717,15 +681,10 @@ test_uplink_forwarding_off() {
 	expect_contains "$(cat /run/err)" 'this host does not forward IPv4'
 	expect_contains "$(cat /run/err)" '`sysctl -w net.ipv4.ip_forward=1`'
 	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
-	expect_failure plugin_call CHECK web
-	expect_code 102
-	expect_contains "$output" 'sysctl -w net.ipv4.ip_forward=1'
-	expect_failure plugin_status
-	expect_code 51
-	expect_contains "$output" 'sysctl -w net.ipv4.ip_forward=1'
+	expect_error 102 'sysctl -w net.ipv4.ip_forward=1' plugin_call CHECK web
+	expect_error 51 'sysctl -w net.ipv4.ip_forward=1' plugin_status
 	sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=0
-	expect_failure plugin_call CHECK web
-	expect_contains "$output" 'this host does not forward IPv6'
+	expect_refusal 'this host does not forward IPv6' plugin_call CHECK web
 	expect_contains "$output" 'sysctl -w net.ipv6.conf.all.forwarding=1'
 	expect_failure plugin_status
 	plugin_call DEL web || fail DEL
@@ -745,12 +704,10 @@ test_uplink_forwarding_off_at_interface() {
 	sysctl -qw net.ipv4.conf.eth1.forwarding=0
 	container_check web bridge || fail CHECK
 	sysctl -qw net.ipv4.conf.eth0.forwarding=0
-	expect_failure container_check web bridge
-	expect_contains "$output" 'come in by eth0'
+	expect_refusal 'come in by eth0' container_check web bridge
 	expect_contains "$output" 'sysctl -w net/ipv4/conf/eth0/forwarding=1'
 	sysctl -qw net.ipv4.conf.eth0.forwarding=1 net.ipv4.conf.cni0.forwarding=0
-	expect_failure container_check web bridge
-	expect_contains "$output" 'sysctl -w net/ipv4/conf/cni0/forwarding=1'
+	expect_refusal 'sysctl -w net/ipv4/conf/cni0/forwarding=1' container_check web bridge
 	sysctl -qw net.ipv4.conf.cni0.forwarding=1
 	container_check web bridge || fail CHECK
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -784,9 +741,7 @@ test_uplink_names_match_nothing() {
 	expect_contains "$(cat /run/err)" '"uplinks" ("eht0", "bond*", "lo") match no interface'
 	expect_contains "$(cat /run/err)" 'there are eth0, eth1'
 	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
-	expect_failure plugin_call CHECK web "$filter"
-	expect_code 102
-	expect_contains "$output" 'match no interface'
+	expect_error 102 'match no interface' plugin_call CHECK web "$filter"
 	# to a container without ports and masquerade it is no matter
 	for command in ADD CHECK; do
 		plugin_call "$command" web "$filter | .ipMasq = false | del(.runtimeConfig)" >/run/out \

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2034,SC2154
 #
 # world.sh - the network in which a test runs, and helpers to change it.
 #
@@ -83,7 +82,6 @@ has_cgroup() { [ -e "$cgroup/cgroup.procs" ]; }
 
 # No duplicate address detection, so that no test waits for it; strict reverse path filtering,
 # because many hosts have it. For any shell.
-# shellcheck disable=SC2016
 settings_for_namespace='
 	for name in all default; do
 		echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
@@ -551,7 +549,6 @@ flows_age() {
 				$digits[. / 16 | floor:(. / 16 | floor) + 1] + $digits[. % 16:. % 16 + 1]
 				else ltrimstr("0x") end) | join(" "))' |
 		while read -r record; do
-			# shellcheck disable=SC2086 # the bytes, a word each
 			bpftool map update pinned "$pins/connections" key hex $record
 		done
 	wait_until 5 second_is_over "$(seconds_of_uptime)"
@@ -589,6 +586,18 @@ container_add_plain() {
 	container_add "$1" "$list"
 }
 
+container_start_plain() {
+	container_add_plain "$1"
+	serve_in "$1" 80
+}
+
+# web_added: our plugin was called for the container web, with the configuration in /run/config.
+web_added() {
+	container_add_plain web
+	plugin_config web >/run/config
+	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
+}
+
 # plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
 plugin_config() {
 	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
@@ -599,7 +608,6 @@ plugin_config() {
 
 # plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours), binary may be set
 plugin_run() {
-	# shellcheck disable=SC2086
 	env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME="${IFNAME:-eth0}" \
 		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "${binary:-$build/bpf-portmap}"
 }
@@ -645,9 +653,7 @@ container_die() {
 processes_end() {
 	local pids
 	pids=$(ip netns pids "$1")
-	# shellcheck disable=SC2086
 	kill -9 $pids 2>/dev/null || true
-	# shellcheck disable=SC2086
 	wait_until 10 have_ended $pids || fail "of $1, one of the processes" $pids "stays"
 }
 
@@ -675,7 +681,6 @@ meta_set() {
 	local value
 	value=$(bpftool -j map dump pinned "$pins/meta" | jq -r \
 		'.[0].value | map(ltrimstr("0x")) | .['"$1"'] = "'"$2"'" | join(" ")')
-	# shellcheck disable=SC2086
 	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
 }
 
@@ -690,7 +695,6 @@ connections_forget() {
 map_empty() {
 	bpftool -j map dump pinned "$pins/$1" | jq -r '.[].key | join(" ")' | sed 's/0x//g' |
 		while read -r key; do
-			# shellcheck disable=SC2086
 			bpftool map delete pinned "$pins/$1" key hex $key 2>/dev/null || true
 		done
 }
