@@ -87,14 +87,14 @@ by_newer_portmap() {
 	done
 }
 
-# expect_within_budget ARGUMENT...: runs a command, which computes for two seconds and needs 64 MB at
-# most
+# expect_within_budget ARGUMENT...: runs a command, which needs 64 MB at most. On a quiet machine it
+# computes for less than two seconds; the limit only tells that from a walk of walks.
 expect_within_budget() {
 	local took computed kilobytes
 	"$build/tests/fill" measure "$build/bpf-portmap" "$@" >/run/out 2>/run/err ||
 		fail "$*: $(cat /run/err)"
 	read -r took computed kilobytes < <(tail -n 1 /run/err)
 	echo "note: $*: $took ms, of which it computed $computed ms; $kilobytes KB"
-	[ "$computed" -le $((2000 * SLOWER)) ] || fail "$*: $computed ms"
+	[ "$computed" -le $((6000 * SLOWER)) ] || fail "$*: $computed ms"
 	[ "$kilobytes" -le 65536 ] || fail "$*: $kilobytes KB"
 }
