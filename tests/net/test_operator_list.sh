@@ -277,8 +277,8 @@ test_operator_list_damaged() {
 
 operator_readers() { echo list list,--wide flows flows,--top,5 stats stats,--all repair,--dry-run; }
 
-# 10,000 ports and 500,000 connections are listed, by each command that reads them, in a few seconds and
-# 64 MB
+# 10,000 ports and 500,000 connections are listed, by each command that reads them, in a few seconds
+# and 64 MB
 test_operator_list_large() {
 	container_add web bridge -p 80:80/tcp
 	"$build/tests/fill" many "$pins" 10000 500000
