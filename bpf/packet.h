@@ -121,28 +121,32 @@ INLINE bool packet_protocol_is_icmp(enum protocol protocol)
 	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6;
 }
 
-/* Returns whether the addresses are all that there is to translate: GRE, ESP, IP in IP, ... Not of
- * DCCP, which has ports, of AH, whose check covers the addresses, nor of what is a header of IPv6
- * itself or stands where one is expected. */
+/* Of these protocols more than the addresses would have to be translated, or nothing can be: DCCP
+ * has ports, AH's check covers the addresses, and the others are headers of IPv6 itself. A table,
+ * because compilers make a shift of many comparisons, which 7.2 cannot trace (parse.h). */
+static const volatile bool has_more_than_addresses[256] = {
+	[PROTOCOL_TCP] = true,
+	[PROTOCOL_UDP] = true,
+	[PROTOCOL_UDPLITE] = true,
+	[PROTOCOL_SCTP] = true,
+	[PROTOCOL_ICMP] = true,
+	[PROTOCOL_ICMPV6] = true,
+	[33] = true,  /* DCCP */
+	[51] = true,  /* AH */
+	[0] = true,   /* hop-by-hop options */
+	[43] = true,  /* routing */
+	[44] = true,  /* fragment */
+	[59] = true,  /* no next header */
+	[60] = true,  /* destination options */
+	[135] = true, /* Mobility, HIP and Shim6 are extension headers, too (RFC 7045 4). */
+	[139] = true,
+	[140] = true,
+};
+
+/* Returns whether the addresses are all that there is to translate: GRE, ESP, IP in IP, ... */
 INLINE bool packet_protocol_is_portless(enum protocol protocol)
 {
-	if (packet_protocol_has_ports(protocol) || packet_protocol_is_icmp(protocol))
-		return false;
-	switch ((__u8)protocol) {
-	case 0:   /* IPv6: hop-by-hop options */
-	case 33:  /* DCCP */
-	case 43:  /* IPv6: routing */
-	case 44:  /* IPv6: fragment */
-	case 51:  /* AH */
-	case 59:  /* IPv6: no next header */
-	case 60:  /* IPv6: destination options */
-	case 135: /* Mobility, HIP and Shim6 are IPv6 extension headers, too (RFC 7045 4). */
-	case 139:
-	case 140:
-		return false;
-	default:
-		return true;
-	}
+	return !has_more_than_addresses[(__u8)protocol];
 }
 
 /* Returns whether it is UDP or UDP-Lite, which send no checksum of 0. */
