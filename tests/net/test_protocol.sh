@@ -22,7 +22,8 @@ serves_in_version() {
 	expect_equal 0 "$(map_count portmaps)" "portmaps, $version"
 	expect_equal 0 "$(map_count attachments)" "attachments, $version"
 	container_die web
-	ip neighbour flush dev cni0 || ip neighbour flush dev cni0 # one ended meanwhile # each network begins with the same address
+	# Each network begins with the same address. An entry may end meanwhile.
+	ip neighbour flush dev cni0 || ip neighbour flush dev cni0
 }
 
 # a list of each CNI version up to 1.0.0 works from ADD to DEL, from 0.4.0 on with CHECK
