@@ -18,18 +18,25 @@ struct port_shares {
 	struct port_share *all, *mine; /* of all owners, and of one */
 };
 
-INLINE struct port_shares port_shares_of(const struct connection_key *external,
-					 const struct owner *owner)
+/* A hash with the host's secret as its start */
+INLINE __u64 external_hash(const struct connection_key *external)
 {
 	__u64 hash = SINGLE(meta)->port_seed;
-	struct port_shares shares;
-	__u32 place;
 
 	hash = hash_mix(hash, address_halves(external->outside)[0]);
 	hash = hash_mix(hash, address_halves(external->outside)[1]);
 	hash = hash_mix(hash, address_halves(external->inside)[0]);
 	hash = hash_mix(hash, address_halves(external->inside)[1]);
-	hash = hash_mix(hash, (__u64)external->outside_port << 8 | external->protocol);
+	return hash_mix(hash, (__u64)external->outside_port << 8 | external->protocol);
+}
+
+INLINE struct port_shares port_shares_of(const struct connection_key *external,
+					 const struct owner *owner)
+{
+	__u64 hash = external_hash(external);
+	struct port_shares shares;
+	__u32 place;
+
 	place = hash % SHARES;
 	shares.all = bpf_map_lookup_elem(&port_shares, &place);
 	place = share_hash(hash, owner) % SHARES;

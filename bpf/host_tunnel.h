@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "connection.h"
+#include "alias.h"
 
 #define TUNNEL_PLACES 4096 /* a power of two */
 #define TUNNEL_REFUSED_SECONDS 60
@@ -31,16 +31,10 @@ MAP_OF(tunnel_notes, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct tunnel_no
 /* Returns the place of a packet's note, and whose it should be. key: inside: the host's address. */
 INLINE struct tunnel_note *tunnel_place(const struct connection_key *key, __u64 *whose)
 {
-	__u64 hash = SINGLE(meta)->port_seed;
 	__u32 place;
 
-	hash = hash_mix(hash, address_halves(key->inside)[0]);
-	hash = hash_mix(hash, address_halves(key->inside)[1]);
-	hash = hash_mix(hash, address_halves(key->outside)[0]);
-	hash = hash_mix(hash, address_halves(key->outside)[1]);
-	hash = hash_mix(hash, key->protocol);
-	*whose = hash;
-	place = hash % TUNNEL_PLACES;
+	*whose = external_hash(key);
+	place = *whose % TUNNEL_PLACES;
 	return bpf_map_lookup_elem(&tunnel_notes, &place);
 }
 

@@ -393,7 +393,7 @@ const struct port_share *machine_port_share(uint32_t place)
 
 bool machine_has_tunnel(uint64_t seed, const struct connection_key *external)
 {
-	uint64_t whose = tunnel_hash(seed, external);
+	uint64_t whose = external_hash(seed, external);
 	const struct tunnel_note *note =
 		AT(machine->tunnel_notes, struct tunnel_note, whose % TUNNEL_PLACES);
 	struct timespec now;

@@ -71,8 +71,7 @@ static inline uint32_t client_place(uint64_t seed, const struct owner *owner, co
 	return (uint32_t)(place_mix_owner(place_mix(seed, half), owner) % SHARES);
 }
 
-static inline uint32_t port_place(uint64_t seed, const struct connection_key *external,
-				  const struct owner *owner)
+static inline uint64_t external_hash(uint64_t seed, const struct connection_key *external)
 {
 	uint64_t hash = seed;
 
@@ -80,7 +79,14 @@ static inline uint32_t port_place(uint64_t seed, const struct connection_key *ex
 		hash = place_mix(hash, address_half(external->outside, half));
 	for (int half = 0; half < 2; half++)
 		hash = place_mix(hash, address_half(external->inside, half));
-	hash = place_mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
+	return place_mix(hash, (uint64_t)external->outside_port << 8 | external->protocol);
+}
+
+static inline uint32_t port_place(uint64_t seed, const struct connection_key *external,
+				  const struct owner *owner)
+{
+	uint64_t hash = external_hash(seed, external);
+
 	return (uint32_t)((owner->slot ? place_mix_owner(hash, owner) : hash) % SHARES);
 }
 
@@ -92,14 +98,3 @@ struct tunnel_note {
 	uint32_t seen;
 	uint32_t refused;
 };
-
-static inline uint64_t tunnel_hash(uint64_t seed, const struct connection_key *external)
-{
-	uint64_t hash = seed;
-
-	for (int half = 0; half < 2; half++)
-		hash = place_mix(hash, address_half(external->inside, half));
-	for (int half = 0; half < 2; half++)
-		hash = place_mix(hash, address_half(external->outside, half));
-	return place_mix(hash, external->protocol);
-}
