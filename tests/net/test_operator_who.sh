@@ -16,7 +16,7 @@ test_operator_who_mapping() {
 	expect_equal 'free nobody has port 8080' "$(who 0 8080)"
 	expect_equal '[]' "$(item .items who 8080/tcp)"
 	by_hand 64 who
-	for operand in 0 65536 80/icmp 80/quic 80@ 80@host tcp/80 80@192.0.2.1/24 '80@[192.0.2.1'; do
+	for operand in 0 65536 80/icmp 80/gre 80/quic 80@ 80@host tcp/80 80@192.0.2.1/24 '80@[192.0.2.1'; do
 		by_hand 64 who "$operand"
 		expect_contains "$(cat /run/err)" 'invalid port "'
 	done

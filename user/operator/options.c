@@ -32,7 +32,7 @@ bool options_parse_port(const char *text, struct port_option *port)
 
 	if ((size_t)(slash - text) < sizeof(digits))
 		memcpy(digits, text, (size_t)(slash - text));
-	port->protocol = *slash ? protocol_parse(slash + 1) : (enum protocol)0;
+	port->protocol = *slash ? protocol_parse_of_port(slash + 1) : (enum protocol)0;
 	if (!command_line_parse_number(digits, UINT16_MAX, &number) || (*slash && !port->protocol))
 		return false;
 	port->port = (uint16_t)number;

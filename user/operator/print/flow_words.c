@@ -2,6 +2,7 @@
 /* flow_words.c - what a record of a connection says, in netfilter's and the RFCs' words. */
 #include "operator/print/flow_words.h"
 
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,10 +31,16 @@ static const char *const path_words[WAY_PATH_COUNT] = {
 static const struct {
 	enum protocol protocol;
 	const char *word;
+	bool has_ports; /* or an identifier in their place */
 } protocols[] = {
-	{PROTOCOL_TCP, "tcp"},      {PROTOCOL_UDP, "udp"},       {PROTOCOL_SCTP, "sctp"},
-	{PROTOCOL_ICMP, "icmp"},    {PROTOCOL_ICMPV6, "icmpv6"}, {PROTOCOL_UDPLITE, "udplite"},
-	{(enum protocol)47, "gre"}, {(enum protocol)50, "esp"},
+	{PROTOCOL_TCP, "tcp", true},
+	{PROTOCOL_UDP, "udp", true},
+	{PROTOCOL_SCTP, "sctp", true},
+	{PROTOCOL_ICMP, "icmp", true},
+	{PROTOCOL_ICMPV6, "icmpv6", true},
+	{PROTOCOL_UDPLITE, "udplite", true},
+	{(enum protocol)IPPROTO_GRE, "gre", false},
+	{(enum protocol)IPPROTO_ESP, "esp", false},
 };
 
 #define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))
@@ -112,10 +119,21 @@ const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE])
 	return text;
 }
 
-enum protocol protocol_parse(const char *word)
+/* with_ports: only a protocol that has them */
+static enum protocol parse(const char *word, bool with_ports)
 {
 	for (size_t i = 0; i < PROTOCOL_COUNT; i++)
-		if (!strcmp(protocols[i].word, word))
+		if (!strcmp(protocols[i].word, word) && (protocols[i].has_ports || !with_ports))
 			return protocols[i].protocol;
 	return (enum protocol)0;
+}
+
+enum protocol protocol_parse(const char *word)
+{
+	return parse(word, false);
+}
+
+enum protocol protocol_parse_of_port(const char *word)
+{
+	return parse(word, true);
 }

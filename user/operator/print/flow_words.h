@@ -53,3 +53,5 @@ const char *flow_kind_word(enum flow_kind kind);
 const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE]);
 /* Returns the protocol of a word; 0: there is no such word. */
 enum protocol protocol_parse(const char *word);
+/* The same behind a port, as in "53/udp"; 0 also: the protocol has no ports. */
+enum protocol protocol_parse_of_port(const char *word);
