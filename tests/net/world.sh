@@ -474,9 +474,10 @@ strip() {
 	tc qdisc del dev "$1" clsact 2>/dev/null || true
 }
 
-# detach_ours DEVICE HOOK PROGRAM
+# detach_ours DEVICE HOOK PROGRAM; detach_once does not look afterwards: it may be attached again
+detach_once() { "$build/tests/tcx" detach "$@" || tc filter del dev "$1" "$2"; }
 detach_ours() {
-	"$build/tests/tcx" detach "$@" || tc filter del dev "$1" "$2"
+	detach_once "$@"
 	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
 }
 
