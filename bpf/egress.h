@@ -124,8 +124,9 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	return connection_use(found, packet, skb->len);
 }
 
-/* Returns whether a packet with a container's address is from that container. What the host makes
- * in its name has no ingress interface; nor has a fragment that ip6_fragment() has made again. */
+/* Returns whether a packet with a container's address is from that container, or was made by the
+ * host in its name: the latter has no ingress interface. Nor has a fragment that ip6_fragment() has
+ * made again of what anyone sent, so that one needs the seal. */
 INLINE bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet)
 {
 	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet);

@@ -64,8 +64,9 @@ INLINE bool sender_is_host(struct __sk_buff *skb, const struct packet *packet,
 	       (known && result == BPF_FIB_LKUP_RET_FWD_DISABLED);
 }
 
-/* Counts a forged packet. Seals one with an address that another container on this network has,
- * too. ifindex: the veth where the packet arrived. */
+/* Returns whether the source is another container's or the host's, and counts such a packet. Seals
+ * one whose address several containers of this network share. ifindex: the veth where the packet
+ * arrived. */
 GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex)
 {

@@ -8,7 +8,7 @@
  * the port. But if that connection is assured, it keeps the port and the host's gets another one
  * outside, as netfilter does it: any user of the host could end a container's connections
  * otherwise. Nothing else of the host's is ever changed. Of a protocol without ports the host gets
- * the packets as soon as it sends one: its users cannot, only root.
+ * the packets as soon as it sends one, since only root of the host can send such a packet.
  */
 #pragma once
 

@@ -28,8 +28,8 @@ enum take {
 	TAKE_IDLE,       /* or that of a connection idle for hours */
 	TAKE_SPARE,      /* or that of a closed or unanswered connection */
 	TAKE_SPARE_ONLY, /* the latter only */
-	TAKE_FOR_HOST, /* or that of any masqueraded connection that is not assured or has no ports
-			*/
+	/* or that of any masqueraded connection that is not assured or has no ports */
+	TAKE_FOR_HOST,
 };
 
 /* Returns whether a live connection gives up its external port; an assured one not to the host

@@ -79,10 +79,9 @@ static int choose_filter(const struct hooks_wanted *wanted, enum mechanism *mech
 			err, CNI_ERROR_KERNEL_REFUSED,
 			"interface %s has an `ingress` qdisc (the bandwidth plugin makes one),"
 			" beside which clsact cannot be, and it needs a program at egress too; TCX"
-			" (Linux 6.6, \"attach\": \"auto\" or \"tcx\") works beside it; else use "
-			"the"
-			" bridge plugin, whose ports need none at egress, or leave an uplink out by"
-			" \"excludeInterfaces\"",
+			" (Linux 6.6, \"attach\": \"auto\" or \"tcx\") works beside it; else"
+			" use the bridge plugin, whose ports need none at egress, or leave an"
+			" uplink out by \"excludeInterfaces\"",
 			wanted->name);
 	return 0;
 }
