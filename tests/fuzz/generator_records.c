@@ -251,7 +251,7 @@ static void give_place(struct world *world, struct world_connection *record)
 	world->assured[value->place] = (struct assured){.key = record->key,
 							.id = value->id,
 							.slot = (uint16_t)value->owner.slot,
-							.protected_until = (uint16_t)until};
+							.protected_until = until};
 }
 
 /* Sometimes the alias is missing or stale. False: another connection has it. */

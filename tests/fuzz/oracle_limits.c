@@ -73,7 +73,7 @@ static bool owner_is_there(const struct world *world, uint32_t number, uint32_t 
 
 static bool place_protects(const struct world *world, const struct assured *place)
 {
-	return (int16_t)(place->protected_until - world->now) > 0 &&
+	return (int32_t)(place->protected_until - world->now) > 0 &&
 	       owner_is_there(world, place->slot, place->id);
 }
 
