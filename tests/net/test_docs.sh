@@ -8,7 +8,8 @@
 . "$here/docs.sh"
 
 # docs/getting-started.md: its commands do what it says
-test_docs_getting_started() { docs_page getting-started; }
+test_docs_getting_started() { docs_page getting-started getting_started_prepare; }
+getting_started_prepare() { PATH=${PATH/:\/opt\/cni\/bin/}; } # the page says how to find the plugin
 
 # docs/migrating.md: its commands do what it says
 test_docs_migrating() {

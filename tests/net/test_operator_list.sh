@@ -217,7 +217,7 @@ test_operator_list_nothing() {
 	by_hand 0 doctor
 	by_hand 2 doctor 8080/tcp
 	expect_contains "$(head -n 1 /run/out)" 'FAIL  owner              no container has port 8080/tcp'
-	by_hand_warns 0 'nothing was ever added on this host' list
+	by_hand_warns 0 'no container was ever added on this host' list
 	expect_equal '[]' "$(item .items list)"
 	umount /sys/fs/bpf
 	expect_equal '[]' "$(item .items list)"

@@ -75,7 +75,7 @@ test_operator_repair_interfaces() {
 	sysctl -qw net.ipv4.ip_local_port_range='20000 30000'
 	by_hand 0 repair --dry-run
 	said=$(tr -s ' ' </run/out | sort)
-	expect_equal "masquerade would be: ports taken from net.ipv4.ip_local_port_range
+	expect_equal "masquerade would be: source ports chosen anew by net.ipv4.ip_local_port_range
 sockets would be: programs of \"localhost\" attached
 $veth would be: its MAC address put into the bridge's table" "$said"
 	by_hand 0 repair

@@ -209,11 +209,11 @@ refused() {
 # nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
-	by_hand_warns 1 "nothing was ever added" trace --port 8080
+	by_hand_warns 1 "no container was ever added" trace --port 8080
 	web_as_pod -p 8080:80/tcp
 	refused 64 '"gre"' gre
 	refused 64 'invalid --protocol "quic"' --protocol quic
-	refused 64 'invalid --host "client": must be an address' --host client
+	refused 64 'invalid --host "client": must be an IP address' --host client
 	refused 64 'invalid --port "80x": must be a port' --port 80x
 	refused 64 'invalid --count "0"' --count 0
 	PREFIX="setpriv --reuid 1000 --clear-groups" refused 1 'Permission denied'

@@ -100,9 +100,9 @@ static int check_host_port(const struct conf *conf, const struct port_claim *cla
 			  port);
 	if (!conf->never_ports_given && port == KUBELET_PORT && claim->key.protocol == PROTOCOL_TCP)
 		conf_warn(conf->warnings,
-			  "hostPort %u is the kubelet's API, which nobody reaches from "
-			  "outside any more where one runs: map another one; "
-			  "\"neverPorts\": [%u] refuses it, [] allows it",
+			  "hostPort %u is the kubelet's API: on a node with a kubelet, nobody "
+			  "reaches that from outside any more; map another port. "
+			  "\"neverPorts\": [%u] refuses this one, [] allows it without a warning",
 			  port, port);
 	return 0;
 }
@@ -280,7 +280,7 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 	if (conf->port_count && !container_ipv4 && !container_ipv6)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "port mappings need an IP address to lead to: prevResult has "
-				     "none on this interface");
+				     "none on this interface; give the network \"ipam\"");
 	for (size_t i = 0; i < conf->port_count; i++) {
 		struct port_claim *claim = &conf->ports[i];
 		bool ipv4 = cni_address_is_ipv4(claim->key.host_address);

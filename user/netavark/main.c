@@ -121,8 +121,8 @@ static int run_command_line(int argc, char **argv, struct cni_error *err)
 		return output_flush(err);
 	}
 	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "%s%s%s: netavark calls create, setup, teardown and info; see " PROGRAM
-			     " --help",
+			     "%s%s%s: netavark calls create, setup, teardown and info; see"
+			     " netavark-" PROGRAM "(8)",
 			     *name ? "unknown command \"" : "no command", name, *name ? "\"" : "");
 }
 

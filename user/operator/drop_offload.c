@@ -21,7 +21,9 @@ static int drop(const struct objects *objects, struct cni_error *err)
 	if (lock < 0)
 		return -1;
 	if (!meta_read(objects, &meta))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot read the map meta");
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot read the map meta; `bpf-portmap doctor` says what is"
+				     " damaged");
 	meta.offload_dropped = clock_of_programs();
 	return meta_write(objects, &meta, err);
 }

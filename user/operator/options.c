@@ -45,14 +45,14 @@ static int set_port(void *into, const char *value, struct cni_error *err)
 
 	if (options_parse_port(value, &options->port))
 		return 0;
-	return refuse(err, "port", value, "a port, as 8080 or 53/udp");
+	return refuse(err, "port", value, "a port, such as 8080 or 53/udp");
 }
 
 static int set_address(struct range_option *range, const char *name, const char *value,
 		       struct cni_error *err)
 {
 	range->is_set = true;
-	return cni_address_parse(value, range->address) ? refuse(err, name, value, "an address")
+	return cni_address_parse(value, range->address) ? refuse(err, name, value, "an IP address")
 							: 0;
 }
 
@@ -75,7 +75,8 @@ static int set_client(void *into, const char *value, struct cni_error *err)
 	if (!cni_address_parse_cidr(value, range->address, &range->prefix_length))
 		return 0;
 	if (cni_address_parse(value, range->address))
-		return refuse(err, "client", value, "an address, or a range as 192.0.2.0/24");
+		return refuse(err, "client", value,
+			      "an IP address, or a range such as 192.0.2.0/24");
 	range->prefix_length = cni_address_is_ipv4(range->address) ? 32 : 128;
 	return 0;
 }
@@ -118,8 +119,9 @@ static const struct command_option table[] = {
 		    "shows only connections with this peer: the client of a mapping, the server"
 		    " of a masqueraded flow",
 		    set_client),
-	READ_OPTION(OPTIONS_FLOWS | OPTIONS_TRACE, "protocol", "tcp|udp|udplite|sctp|icmp|icmpv6",
-		    "shows only this protocol", set_protocol),
+	READ_OPTION(OPTIONS_FLOWS | OPTIONS_TRACE, "protocol",
+		    "tcp|udp|udplite|sctp|icmp|icmpv6|gre|esp", "shows only this protocol",
+		    set_protocol),
 	OPTION(OPTIONS_FLOWS, "state",
 	       "syn|syn-recv|established|fin-wait|time-wait|close|unreplied|replied|half-open",
 	       "shows only connections in this state. TCP has neither unreplied nor replied;"
@@ -180,7 +182,7 @@ static const struct command_option table[] = {
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "bin-dir", "DIRECTORY",
 	       "says where the runtime looks for plugins (default: /opt/cni/bin)", bin_dir),
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "conf-dir", "DIRECTORY",
-	       "says where it looks for conflists (default: /etc/cni/net.d)", conf_dir),
+	       "says where the runtime looks for conflists (default: /etc/cni/net.d)", conf_dir),
 	OPTION(OPTIONS_INSTALL | OPTIONS_UNINSTALL, "list", "FILE",
 	       "changes this conflist, rather than the one that is first by its name. A directory"
 	       " before it stands for --conf-dir. uninstall also changes one that install has"
@@ -195,7 +197,7 @@ static const struct command_option table[] = {
 		      " repair every so many seconds (default: 60)",
 		      watch, MAX_SECONDS, 60),
 	OPTION(OPTIONS_UNINSTALL, "drop-ports", NULL,
-	       "goes on although containers have ports or are masqueraded: they lose that at once",
+	       "goes on although containers have ports or are masqueraded: they lose both at once",
 	       drop_ports),
 	OPTION(OPTIONS_UNINSTALL, "purge", NULL,
 	       "removes maps of another layout, too. They cannot be read, so it cannot say whose"

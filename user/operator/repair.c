@@ -119,7 +119,8 @@ static int repair_port_ranges(struct repair *repair, struct cni_error *err)
 		return 0;
 	if (!repair->options->dry_run && meta_write(objects, &meta, err))
 		return -1;
-	say_interface("masquerade", "ports taken from net.ipv4.ip_local_port_range", repair);
+	say_interface("masquerade", "source ports chosen anew by net.ipv4.ip_local_port_range",
+		      repair);
 	return 0;
 }
 
@@ -159,7 +160,7 @@ static int settle_all(struct repair *repair, char *const *names, struct cni_erro
 		const struct change *change = &plan.changes[i];
 
 		host_report(&repair->host, *change->at.name ? change->at.name : "(gone)",
-			    *change->what ? change->what : "noted anew");
+			    *change->what ? change->what : "recorded anew");
 	}
 	plan_warn(&plan);
 	return 0;

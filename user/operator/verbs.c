@@ -27,9 +27,10 @@ const struct verb verbs[] = {
 	{"flows", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_FLOWS, verb_flows, NULL,
 	 "the connections, and which client or container has most",
 	 "shows the connections: to mapped ports, masqueraded, and others that are remembered;"
-	 " their state, which way packets go in and out of the container, how many there were,"
-	 " and how long ago the last one came. The last line says how full the table is. --by"
-	 " client and --by container count the connections of each, the most first"},
+	 " their state, whether packets into and out of the container go through the IP stack or"
+	 " past it, how many there were, and how long ago the last one came. The last line says how"
+	 " full the table is. --by client and --by container count the connections of each, the"
+	 " most first"},
 	{"stats", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_STATS, verb_stats, NULL,
 	 "counters, and how full the tables are; also for Prometheus",
 	 "shows how full the tables are, and what the programs have counted since they were"
@@ -51,23 +52,23 @@ const struct verb verbs[] = {
 	 " interfaces that came up since the last ADD, or to those named; attaches again what"
 	 " somebody removed; removes what containers have left whose veth is gone and for which"
 	 " DEL was not called, and portmap's rules for containers that are gone. It prints what it"
-	 " changed, and does nothing where no container was ever added. `gc` and `attach` are"
+	 " changed, and attaches nothing where no container was ever added. `gc` and `attach` are"
 	 " other names of it, for scripts and units"},
 	{"upgrade", "", 0, 0, OPTIONS_UPGRADE, verb_upgrade, NULL,
 	 "puts this version's programs in the place of those that run",
-	 "replaces the programs in the kernel by those of this binary, at each hook at once, also"
-	 " by an older version's; mappings and connections stay. If interrupted, run it again; the"
-	 " next ADD completes it, too"},
+	 "replaces the programs in the kernel by those of this binary, without a gap at any hook;"
+	 " an older binary replaces newer ones, too. Mappings and connections stay. If it was"
+	 " interrupted, run it again; the next ADD completes it, too"},
 	{"drop-offload", "", 0, 0, 0, verb_drop_offload, NULL,
 	 "sends every flow through the firewall again",
-	 "lets no flow skip the IP stack until its firewall has let it through again: for anyone"
-	 " who changed the rules and wants them to apply at once"},
+	 "lets no flow skip the IP stack until the host's firewall has let it through again: for"
+	 " anyone who changed the firewall's rules and wants them to apply at once"},
 	{"install", "", 0, 0, OPTIONS_INSTALL, verb_install, "On a node",
 	 "puts bpf-portmap in the place of portmap in the conflist",
 	 "puts this program among a node's plugins, and puts bpf-portmap in the place of portmap in"
 	 " the conflist that its runtime takes, which is the first by name; nothing else in it"
 	 " changes. The node stays as it is where the kernel or the list cannot be used with"
-	 " bpf-portmap"},
+	 " bpf-portmap; the error says why"},
 	{"migrate", " --from-portmap", 0, 0, OPTIONS_OUTPUT | OPTIONS_MIGRATE, verb_migrate, NULL,
 	 "takes over the ports that portmap has mapped",
 	 "takes over the ports that the reference plugin portmap has mapped, without touching the"
@@ -105,7 +106,7 @@ void operator_print_help(FILE *file)
 	}
 	fputs("\nbpf-portmap COMMAND --help explains a command and its options; --version tells"
 	      "\nthe version. Exit status: 0; 1 after an error, which is on stderr; 64 after a"
-	      "\ncommand, option or operand that does not exist.\n",
+	      "\ncommand, option or operand that does not exist; who and doctor have others.\n",
 	      file);
 }
 

@@ -392,8 +392,8 @@ int verb_who(const struct options *options, char *const *operands, struct cni_er
 
 	if (!parse_operand(&who, *operands)) {
 		fprintf(stderr,
-			"bpf-portmap: invalid port \"%.60s\": must be a port, as 8080, 53/udp or"
-			" 443@192.0.2.1\n",
+			"bpf-portmap: invalid port \"%.60s\": must be a port, such as 8080,"
+			" 53/udp or 443@192.0.2.1\n",
 			*operands);
 		return EX_USAGE;
 	}

@@ -181,7 +181,8 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 	if (setenv("CNI_COMMAND", "DEL", 1) || setenv("CNI_CONTAINERID", id, 1) ||
 	    setenv("CNI_NETNS", "", 1) || setenv("CNI_IFNAME", "eth0", 0) ||
 	    setenv("CNI_PATH", usual_directories, 0))
-		return cni_error_set(err, CNI_ERROR_IO, "cannot set its environment: %s",
+		return cni_error_set(err, CNI_ERROR_IO,
+				     "cannot set the environment of portmap's DEL: %s",
 				     strerror(errno));
 	return hand_on(path, text, err);
 }

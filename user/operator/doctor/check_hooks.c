@@ -44,7 +44,8 @@ void check_settled(struct doctor *doctor)
 			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
 				     "%s came, or has changed, since the last ADD or repair, which"
 				     " would now have it: %s",
-				     change->at.name, *change->what ? change->what : "noted anew");
+				     change->at.name,
+				     *change->what ? change->what : "recorded anew");
 	}
 }
 

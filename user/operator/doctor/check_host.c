@@ -104,7 +104,7 @@ void check_rights(struct doctor *doctor)
 	/* The file system, which was looked at just before, may be the reason. */
 	if (doctor->blind && !said)
 		doctor_found(doctor, bpf_error_obstacle() ? VERDICT_FAIL : VERDICT_COULD_NOT_LOOK,
-			     geteuid() ? cni_format("sudo bpf-portmap doctor") : NULL, "%s",
+			     geteuid() ? cni_format("# run doctor as root") : NULL, "%s",
 			     doctor->blind);
 }
 

@@ -279,9 +279,10 @@ static int read_operand(struct options *options, const char *operand, struct cni
 		return 0;
 	return options_parse_port(operand, &options->port)
 		       ? 0
-		       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-				       "invalid port \"%.60s\": must be a port, as 8080 or 53/udp",
-				       operand);
+		       : cni_error_set(
+				 err, CNI_ERROR_INVALID_ENVIRONMENT,
+				 "invalid port \"%.60s\": must be a port, such as 8080 or 53/udp",
+				 operand);
 }
 
 int verb_doctor(const struct options *given, char *const *operands, struct cni_error *err)

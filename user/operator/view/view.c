@@ -63,7 +63,7 @@ static int judge(struct view *view, struct cni_error *err)
 		return -1;
 	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
 	if (view->is_empty && !view->is_quiet)
-		fputs("bpf-portmap: nothing was ever added on this host\n", stderr);
+		fputs("bpf-portmap: no container was ever added on this host\n", stderr);
 	return 0;
 }
 
