@@ -68,10 +68,13 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 			      "has " REFERENCE_TYPE " and " OUR_TYPE ", which map the same ports:"
 			      " remove one of them");
 	if (ours > 1 || theirs > 1)
-		return refuse(err, path, "has the same plugin twice, which maps the same ports");
+		return refuse(err, path,
+			      "has the same plugin twice, which maps the same ports: remove one");
 	if (ours || theirs)
 		return ours ? LIST_HAS_OURS : LIST_HAS_REFERENCE;
-	refuse(err, path, "has no plugin " REFERENCE_TYPE ", whose place " OUR_TYPE " takes");
+	refuse(err, path,
+	       "has no plugin " REFERENCE_TYPE ", whose place " OUR_TYPE " takes: add " OUR_TYPE
+	       " to it by hand");
 	return LIST_HAS_NEITHER;
 }
 

@@ -133,10 +133,11 @@ int tracing_open(struct tracing *tracing, const struct objects *objects, struct 
 	if (find_maps(tracing, program, err))
 		return -1;
 	if (tracing->settings < 0 || tracing->events < 0 || !read_settings(tracing, &settings))
-		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-				     "the programs that run here cannot be traced by this"
-				     " bpf-portmap: they are of another version, until the next ADD"
-				     " of a newer one replaces them");
+		return cni_error_set(
+			err, CNI_ERROR_KERNEL_REFUSED,
+			"this bpf-portmap cannot trace the programs that run here, which are of"
+			" another version: use the bpf-portmap of that version, or replace them"
+			" by `bpf-portmap upgrade`");
 	tracing->buffer = perf_buffer__new(tracing->events, BUFFER_PAGES, take_sample, count_lost,
 					   tracing, NULL);
 	return tracing->buffer ? 0 : bpf_error_set(err, errno, "cannot make buffers for events");

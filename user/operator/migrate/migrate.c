@@ -256,8 +256,9 @@ static int check_removed(const struct migrating *container, struct cni_error *er
 	for (size_t i = 0; i < entries.count; i++)
 		if (portmap_entry_is_of(&entries.list[i], container->network, container->id))
 			return cni_error_set(err, CNI_ERROR_IO,
-					     "portmap's DEL has left rules of container %s: is"
-					     " `iptables` the one that portmap has used?",
+					     "portmap's DEL has left rules of container %s: make"
+					     " `iptables` the variant (nft or legacy) with which"
+					     " portmap has written them, and run migrate again",
 					     container->name);
 	return 0;
 }
