@@ -345,6 +345,7 @@ add_beside_rules() {
 		done
 		echo COMMIT
 	} | iptables-nft-restore --noflush
+	sleep 2 # the kernel still works on so many new rules, and is slow to answer meanwhile
 	one_port beside_rules
 	calls_end
 	printf '*nat\n-D PREROUTING -j KUBE-SERVICES\n-F KUBE-SERVICES\n-X KUBE-SERVICES\nCOMMIT\n' |
