@@ -60,8 +60,9 @@ ARRAY_OF(treatments, BPF_MAP_TYPE_PERCPU_ARRAY, struct treatment, TREATMENTS);
 
 /* A power of two. The loader sets it and the size of the map. */
 volatile __u32 memo_sets_a_cpu SEC(".data") = 1024;
-/* The second in which the last memo was made; in any other second none is valid. */
-volatile __u32 memos_made SEC(".data") = 0;
+/* By enum way: the second in which the last memo was made; in any other second none is valid. With
+ * the fast path off there are none outwards, and their cache lines are not touched. */
+volatile __u32 memos_made[2] SEC(".data") = {};
 
 /* A packet's tuple, seen from us. */
 struct sides {
@@ -141,7 +142,9 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 	struct memo_set *set;
 	struct sides sides;
 
-	if (!packet || !translation || memos_made != now || !memo_suits(packet))
+	if (!packet || !translation ||
+	    memos_made[packet->tuple.direction == DIRECTION_IN ? INWARDS : OUTWARDS] != now ||
+	    !memo_suits(packet))
 		return false;
 	sides = sides_of(&packet->tuple);
 	set = memo_set_of(&sides);
@@ -260,7 +263,7 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	memo->packets = 0;
 	memo->bytes = 0;
 	memo->stamp = memo_stamp(wanted.second, number);
-	if (memos_made != wanted.second)
-		memos_made = wanted.second;
+	if (memos_made[way] != wanted.second)
+		memos_made[way] = wanted.second;
 	return 0;
 }

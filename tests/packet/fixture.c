@@ -629,7 +629,8 @@ void fixture_clear_flows(void)
 
 void fixture_reset(void)
 {
-	skeleton->data->memos_made = 0;
+	skeleton->data->memos_made[OUTWARDS] = 0;
+	skeleton->data->memos_made[INWARDS] = 0;
 	host_forget_routes(skeleton->maps.route_answers);
 	records_clear_bits(); /* The programs never do. */
 	records_clear();
