@@ -264,11 +264,12 @@ INLINE int handle_container(struct flow_context *flow)
 	interface = bpf_map_lookup_elem(&interfaces, &veth);
 	if (!interface || !owner_live(&interface->owner))
 		return shot(no_attachment); /* between our DEL and the veth's end */
-	if (interface->role == ROLE_PORT)
+	if (interface->role == ROLE_PORT) {
 		arrival->ifindex = interface->bridge_ifindex;
-	if (interface->role == ROLE_PORT && interface->looked_at != clock_second() &&
-	    !packet_is_for_mac(skb, interface->bridge_mac))
-		device_check(skb, veth); /* the bridge may have another MAC by now */
+		if (interface->looked_at != clock_second() &&
+		    !packet_is_for_mac(skb, interface->bridge_mac))
+			device_check(skb, veth); /* the bridge may have another MAC by now */
+	}
 	if (flow->kind == PACKET_ERROR &&
 	    error_is_foreign(flow->packet, &interface->owner, arrival->ifindex))
 		return shot(foreign_error);

@@ -22,6 +22,7 @@
 /* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and
  * the client who was named gets none. */
 #define TOLD_SECONDS 64
+#define SEEN_MS 2000  /* on a busy machine the packet waits for its turn: ksoftirqd is one of many */
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20
 #define LOCK_SECONDS 5
@@ -220,12 +221,18 @@ static bool is_over(const struct probe_result *result)
 
 static int follow(struct journey *journey, struct cni_error *err)
 {
-	int64_t end = clock_ms() + ANSWER_MS;
+	const struct probe_result *result = journey->result;
+	int64_t end = clock_ms() + SEEN_MS;
+	bool seen = false;
 
-	do
+	do {
 		if (read_told(journey, POLL_MS, err))
 			return -1;
-	while (!is_over(journey->result) && clock_ms() < end);
+		if (!seen && (result->was_seen || result->has_left)) {
+			seen = true;
+			end = clock_ms() + ANSWER_MS;
+		}
+	} while (!is_over(result) && clock_ms() < end);
 	/* Where the kernel drops is told by two or three, each in its own time. */
 	return read_told(journey, 0, err);
 }
