@@ -8,6 +8,8 @@
  * has none, and may only receive (a mirror port's ERSPAN). So both directions of what is the host's
  * are noted here, and a container does not begin what the host has. Where the host answers with an
  * ICMP error, it has no use for what the peer sends: the peer of a container that is restarting.
+ * Nor if a container that has gone had the packets before, as a firewall may drop them without an
+ * error.
  *
  * Peers share places, and the key of the hash is secret: outsiders cannot choose whose note theirs
  * replaces. A tunnel that lost its note has it back with its next packet.
@@ -38,15 +40,16 @@ INLINE struct tunnel_note *tunnel_place(const struct connection_key *key, __u64 
 	return bpf_map_lookup_elem(&tunnel_notes, &place);
 }
 
-/* Returns the note of a packet without ports, of the host's or of an error about one. */
-INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way way)
+/* Returns the note of a packet without ports, of the host's or of an error about one, and its key.
+ */
+INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way way,
+					  struct connection_key *key)
 {
-	struct connection_key key;
 	struct tunnel_note *note;
 	__u64 whose;
 
-	connection_key_of(&packet->tuple, way, &key);
-	note = tunnel_place(&key, &whose);
+	connection_key_of(&packet->tuple, way, key);
+	note = tunnel_place(key, &whose);
 	if (note && note->hash != whose) {
 		note->hash = whose;
 		note->seen = note->refused = 0;
@@ -57,7 +60,8 @@ INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way 
 /* Notes a packet that the host sends, or gives its address. */
 GLOBAL_FUNCTION int tunnel_send(const struct packet *packet)
 {
-	struct tunnel_note *note = packet ? tunnel_note_of(packet, OUTWARDS) : NULL;
+	struct connection_key key;
+	struct tunnel_note *note = packet ? tunnel_note_of(packet, OUTWARDS, &key) : NULL;
 
 	if (note && note->seen != clock_second())
 		note->seen = clock_second();
@@ -69,14 +73,16 @@ GLOBAL_FUNCTION int tunnel_send(const struct packet *packet)
 GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet, __u32 ifindex)
 {
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	struct connection_key key;
 	struct tunnel_note *note;
 	__u32 now = clock_second();
 
 	if (!packet || !interface || interface->role != ROLE_UPLINK || interface->bridge_ifindex)
 		return 0;
-	note = tunnel_note_of(packet, INWARDS);
+	note = tunnel_note_of(packet, INWARDS, &key);
 	if (note && note->seen != now &&
-	    (!note->refused || idle_seconds(now, note->refused) > TUNNEL_REFUSED_SECONDS))
+	    (!note->refused || idle_seconds(now, note->refused) > TUNNEL_REFUSED_SECONDS) &&
+	    !bpf_map_lookup_elem(&aliases, &key)) /* of a dead connection, or it had the packet */
 		note->seen = now;
 	return 0;
 }
@@ -84,7 +90,8 @@ GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet, __u32 ifindex)
 /* The host sends an error about such a packet. */
 GLOBAL_FUNCTION int tunnel_refuse(const struct packet *error)
 {
-	struct tunnel_note *note = error ? tunnel_note_of(error, OUTWARDS) : NULL;
+	struct connection_key key;
+	struct tunnel_note *note = error ? tunnel_note_of(error, OUTWARDS, &key) : NULL;
 
 	if (!note)
 		return 0;

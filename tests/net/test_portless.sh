@@ -63,3 +63,23 @@ test_portless_restart() {
 	expect_portless "size=40 client=$host4_second" host 47 "$server4"
 	expect_portless timeout one 47 "$server4"
 }
+
+# the host's firewall drops without an error what the peer of a container sends while that starts
+# again: the container has its tunnel back
+test_portless_restart_silent() {
+	nft -f - <<-'RULES'
+	table inet silent {
+		chain input {
+			type filter hook input priority filter; policy drop
+			icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept
+		}
+	}
+	RULES
+	portless_serve server 47
+	container_add one bridge
+	expect_portless "size=40 client=$host4_second" one 47 "$server4"
+	container_remove one bridge
+	expect_portless timeout server 47 "$host4_second"
+	container_add one bridge
+	expect_portless "size=40 client=$host4_second" one 47 "$server4"
+}

@@ -17,6 +17,8 @@
 #define HELD_BY_TWO(stage_, ...) \
 	MASQUERADED(stage_, GRE, v4_container_two, 0, v4_server, 0, v4_host, 0, .owner = TWO, \
 		    ##__VA_ARGS__)
+#define HELD6() \
+	MASQUERADED(ANSWERED, GRE, v6_container_one, 0, v6_server, 0, v6_host, 0, .owner = ONE)
 #define TUNNEL_ERROR4(source, destination, inside) \
 	ERROR4(3, 4, source, destination, PORTLESS(GRE, inside, v4_server), .icmp_rest = 1280)
 
@@ -114,6 +116,13 @@ static const struct row host_row_list[] = {
 	{.then = "which goes on sending", ARRIVES(PORTLESS(GRE, v4_server, v4_host))},
 	{.then = "the new container has the tunnel back",
 	 MASQUERADED_AS(v4_host, 0, LEAVES(PORTLESS(GRE, v4_container_one, v4_server)))},
+	{.says = "[i08] the peer of a container that has gone",
+	 .holds = {HELD_BY_TWO(ANSWERED, .older_generation = true)},
+	 ARRIVES(PORTLESS(GRE, v4_server, v4_host)),
+	 .flows_unchecked = true},
+	{.then = "the host drops it without a word; a new container has the tunnel nevertheless",
+	 .flows_unchecked = true,
+	 AS(v4_host, 0, LEAVES(PORTLESS(GRE, v4_container_one, v4_server)))},
 	{.says = "[i08] a container was first, and was answered",
 	 .holds = {HELD_BY_TWO(ANSWERED, .idle = 1)},
 	 OF_THE_HOST(LEAVES(PORTLESS(GRE, v4_host, v4_server))),
@@ -121,6 +130,11 @@ static const struct row host_row_list[] = {
 	 .counts = {"flow_displaced"}},
 	{.then = "[i08] the answers are the host's from now on",
 	 ARRIVES(PORTLESS(GRE, v4_server, v4_host))},
+	{.says = "[i08] a fragment of the host takes a container's tunnel, too",
+	 .holds = {HELD6()},
+	 OF_THE_HOST(LEAVES(PORTLESS(GRE, v6_host, v6_server, .fragment = FIRST_FRAGMENT))),
+	 .no_flows = true,
+	 .counts = {"flow_displaced"}},
 	{.says = "[i08] another NAT gave a forwarded packet the uplink's address",
 	 LEAVES(PORTLESS(ESP, v4_host, v4_server)),
 	 .no_flows = true},
