@@ -90,7 +90,8 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. */
+/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. Not
+ * a masqueraded one's: that goes to a gateway behind a port. */
 INLINE int handle_switched(struct flow_context *flow, const struct interface *port)
 {
 	struct packet *packet = flow->packet;
@@ -188,7 +189,7 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	bool translated = connection && connection_is_translated(connection);
 
 	barrier_var(translated);
-	if (connection && !flow->arrival.routed)
+	if (connection && !flow->arrival.routed && connection->kind != FLOW_MASQUERADE)
 		return handle_switched(flow, interface);
 	if (connection && connection->in_ifindex == LOOPBACK_IFINDEX &&
 	    packet->tuple.protocol == PROTOCOL_SCTP && !packet->error) {
@@ -197,7 +198,8 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	}
 	if (connection) {
 		packet->from_endpoint = true;
-		if (may_skip_from_veth(flow->skb, packet, flow->found.connection))
+		if (flow->arrival.routed &&
+		    may_skip_from_veth(flow->skb, packet, flow->found.connection))
 			verdict = leave_past_stack(flow);
 		if (verdict != VERDICT_PASS)
 			return apply_outwards(flow, verdict);

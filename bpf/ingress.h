@@ -278,15 +278,18 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		.packet = &packet,
 		.translation = &translation,
 		.arrival = {.ifindex = skb->ifindex, .routed = true, .may_offload = uplink}};
+	bool switched = uplink && skb->tc_index && interface_bridge_behind(skb->ifindex);
 
 	/* A container at the other end of a veth may have set it. */
-	if (uplink && skb->tc_index && !interface_bridge_behind(skb->ifindex))
+	if (uplink && skb->tc_index && !switched)
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_IN);
 	if (flow.kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
+	if (switched)
+		seal_exchange(skb, &packet);
 	if (!uplink &&
 	    (tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN) || endpoint_slot(packet.sender)))
 		return TC_ACT_UNSPEC; /* we have handled it, or from_container has */

@@ -11,12 +11,14 @@
  *
  * No other container may see such a seal: to_uplink and to_container take it away. A frame that the
  * bridge may switch to another port gets one that is good for the same destination only. So does
- * what goes to a gateway behind a port, or to the MAC that the bridge had before.
+ * what goes to the MAC that the bridge had before, or to a gateway behind a port: from_uplink
+ * exchanges it there (of what is ours, tc_index says so), since the stack may translate it.
  */
 #pragma once
 
 #include "packet.h"
 #include "siphash.h"
+#include "tc_index.h"
 
 #define SEAL_DOMAIN 0x7365616cULL /* other hashes with this secret are not seals */
 
@@ -52,6 +54,15 @@ INLINE void seal_set(struct __sk_buff *skb, const struct packet *packet,
 		     const struct translation *translation, bool enters_stack)
 {
 	bpf_set_hash(skb, seal_of(packet, translation, enters_stack));
+	if (!enters_stack)
+		tc_index_set(skb, 0);
+}
+
+/* A frame that a bridge has switched enters the IP stack. */
+INLINE void seal_exchange(struct __sk_buff *skb, const struct packet *packet)
+{
+	if (skb->hash == seal_of(packet, NULL, false))
+		seal_set(skb, packet, NULL, true);
 }
 
 INLINE bool seal_is_right(const struct packet *packet)
@@ -60,8 +71,12 @@ INLINE bool seal_is_right(const struct packet *packet)
 	       packet->seal == seal_of(packet, NULL, false);
 }
 
-/* Keeps a value for each flow in its place: network devices choose a queue by it. */
+/* Keeps a value for each flow in its place: network devices choose a queue by it. A container sees
+ * it, and may know what was there before (0 in what the host sends in a container's name). */
 INLINE void seal_take_away(struct __sk_buff *skb)
 {
-	bpf_set_hash(skb, hash_mix(SINGLE(meta)->port_seed, skb->hash));
+	struct sip_state state = sip_begin(SINGLE(meta)->port_seed);
+
+	sip_take(&state, skb->hash);
+	bpf_set_hash(skb, sip_end(&state));
 }

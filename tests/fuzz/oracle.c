@@ -821,12 +821,12 @@ static bool is_refused_here(struct question *question, const struct world_connec
 static bool ask_container_packet(struct question *question, const struct interface *interface,
 				 const struct world_connection *out, bool routed)
 {
-	if (out && !routed) {
+	if (out && !routed && out->value.kind != FLOW_MASQUERADE) {
 		ask_lift(question, out, interface);
 		remember_fragment(question);
 		return true;
 	}
-	if (out && is_refused_here(question, out))
+	if (out && routed && is_refused_here(question, out))
 		return true;
 	if (out)
 		return false;

@@ -260,12 +260,9 @@ test_trust_filters_of_others() {
 	done
 }
 
-# the gateway is a veth behind a port of the bridge, as the bridge plugin makes it for a VLAN:
-# requests are masqueraded there, too
-test_trust_gateway_behind_port() {
-	serve_in server 9000
-	container_add web bridge
-	expect_answer web udp "$server4" 9000 server "$host4_second"
+# The gateway is a veth behind a port of the bridge, as the bridge plugin makes it for a VLAN.
+gateway_behind_port() {
+	bridge_netfilter 0
 	# else the bridge answers for the address, too
 	sysctl -qw net.ipv4.conf.all.arp_ignore=1
 	ip link add cni0.7 type veth peer name behind
@@ -275,6 +272,27 @@ test_trust_gateway_behind_port() {
 	ip address add "$bridge4/16" dev cni0.7
 	ip -n web neighbour flush dev eth0
 	reverse_path_loose
-	"$build/bpf-portmap" attach >/dev/null
-	expect_answer web udp "$server4" 9000 server "$host4_second"
+	[ "$plugin" != bpf-portmap ] || "$build/bpf-portmap" attach >/dev/null
+}
+
+# where the gateway is a veth behind a port of the bridge, requests are masqueraded, too, also those
+# whose destination is translated: to a mapped port of a container on another network, to a service
+# also with portmap
+test_trust_gateway_behind_port() {
+	nft -f - <<-RULES
+	table ip service {
+		chain services {
+			type nat hook prerouting priority dstnat
+			ip daddr 10.96.0.1 dnat to $server4
+		}
+	}
+	RULES
+	serve_in server 9000
+	container_add web bridge
+	conflist other bridge "$other_network"
+	container_start far other -p 8080:80/tcp -p 8080:80/udp
+	gateway_behind_port
+	expect_answers web "$server4" 9000 server "$host4_second"
+	expect_answers web "$host4" 8080 far
+	expect_answers web 10.96.0.1 9000 server "$host4_second"
 }

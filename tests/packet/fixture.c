@@ -32,6 +32,7 @@
 
 static uint32_t run_flags;
 static enum mark next_mark;
+static int run_times = 1;
 static struct __sk_buff last_context;
 static struct portmap_bpf *skeleton;
 static uint32_t generations[ROUTED + 1];
@@ -96,11 +97,12 @@ static int program_fd(enum hook hook)
 	}
 }
 
+static struct marked marked_hooks[TO_UPLINK_RAW + 1];
+
 /* The program for a packet with the mark. */
 static int program_of(enum hook hook, enum device came_in_by, const struct frame *frame)
 {
-	static struct marked all[TO_UPLINK_RAW + 1];
-	struct marked *marked = &all[hook];
+	struct marked *marked = &marked_hooks[hook];
 	struct told told = {0};
 	bool raw = hook == FROM_UPLINK_RAW || hook == TO_UPLINK_RAW;
 	bool leaves = hook == TO_UPLINK || hook == TO_CONTAINER || hook == TO_UPLINK_RAW;
@@ -134,7 +136,8 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 			    .data_size_in = (uint32_t)frame->length, .data_out = out,
 			    .data_size_out = sizeof(out), .ctx_in = &context,
 			    .ctx_size_in = sizeof(context), .ctx_out = &context_out,
-			    .ctx_size_out = sizeof(context_out), .repeat = 1, .flags = run_flags, );
+			    .ctx_size_out = sizeof(context_out), .repeat = run_times,
+			    .flags = run_flags, );
 
 	if (bpf_prog_test_run_opts(program_of(hook, came_in_by, frame), &options))
 		return errno == EBADMSG ? FIXTURE_BAD_SUM : FIXTURE_REFUSED - errno;
@@ -145,6 +148,16 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 	    (context_out.mark != MARK || context_out.priority != MARK))
 		return FIXTURE_MARKED;
 	return (int)options.retval;
+}
+
+uint32_t fixture_hash_left(enum hook hook, enum device device, enum device came_in_by,
+			   struct frame *frame)
+{
+	run_times = 2;
+	if (fixture_run(hook, device, came_in_by, frame) != TC_ACT_UNSPEC)
+		row_fail("the packet does not pass");
+	run_times = 1;
+	return marked_hash_left(&marked_hooks[hook]);
 }
 
 void fixture_check_context(bool mark_cleared, int priority)

@@ -100,6 +100,10 @@ struct owner fixture_owner(enum container container);
 #define FIXTURE_REFUSED (-1000)
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame);
 
+/* What the program leaves in skb->hash of a frame that it passes unchanged, and that has a mark. */
+uint32_t fixture_hash_left(enum hook hook, enum device device, enum device came_in_by,
+			   struct frame *frame);
+
 /* Which mark of an earlier hook the next packets have. */
 void fixture_set_mark(enum mark mark);
 

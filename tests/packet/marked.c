@@ -19,6 +19,14 @@ static int load(int array, int told)
 		{0}, /* the second half of the instruction before */
 		{.code = BPF_LDX | BPF_MEM | BPF_W,
 		 .dst_reg = BPF_REG_3,
+		 .src_reg = BPF_REG_6,
+		 .off = offsetof(struct __sk_buff, hash)},
+		{.code = BPF_STX | BPF_MEM | BPF_W,
+		 .dst_reg = BPF_REG_7,
+		 .src_reg = BPF_REG_3,
+		 .off = offsetof(struct told, left)},
+		{.code = BPF_LDX | BPF_MEM | BPF_W,
+		 .dst_reg = BPF_REG_3,
 		 .src_reg = BPF_REG_7,
 		 .off = offsetof(struct told, tc_index)},
 		{.code = BPF_STX | BPF_MEM | BPF_W,
@@ -71,4 +79,14 @@ int marked_program(const struct marked *marked, struct told told)
 	if (bpf_map_update_elem(marked->told, &first, &told, BPF_ANY))
 		err(1, "telling a program of a packet");
 	return marked->program;
+}
+
+uint32_t marked_hash_left(const struct marked *marked)
+{
+	uint32_t first = 0;
+	struct told told;
+
+	if (bpf_map_lookup_elem(marked->told, &first, &told))
+		err(1, "reading what a program left");
+	return told.left;
 }

@@ -10,6 +10,7 @@
 struct told {
 	uint32_t tc_index;
 	uint32_t hash;
+	uint32_t left; /* the packet's hash before: of a second run, what the first one has left */
 };
 
 struct marked {
@@ -23,3 +24,5 @@ struct marked {
 int marked_load(struct marked *marked, int program);
 /* Returns the program to run for such a packet. The next call changes what that one sets. */
 int marked_program(const struct marked *marked, struct told told);
+/* What the last run but one has left in skb->hash. */
+uint32_t marked_hash_left(const struct marked *marked);

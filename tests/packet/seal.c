@@ -34,12 +34,13 @@ static void mix(uint64_t v[4])
 	v[2] = rotated(v[2], 32);
 }
 
-static uint64_t hash(uint64_t key0, uint64_t key1, const uint64_t words[3])
+static uint64_t hash(uint64_t secret, const uint64_t *words, int count)
 {
+	uint64_t key0 = secret, key1 = ~secret;
 	uint64_t v[4] = {key0 ^ 0x736f6d6570736575, key1 ^ 0x646f72616e646f6d,
 			 key0 ^ 0x6c7967656e657261, key1 ^ 0x7465646279746573};
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < count; i++) {
 		v[3] ^= words[i];
 		mix(v);
 		v[0] ^= words[i];
@@ -116,5 +117,12 @@ uint32_t seal_of(uint64_t secret, const uint8_t *bytes, size_t length, size_t ne
 		source.port = port_of(source.protocol, ip + offset);
 	memcpy(words, source.address, 16);
 	words[2] = (uint64_t)source.port << 32 | source.protocol;
-	return (uint32_t)hash(secret ^ DOMAIN, ~(secret ^ DOMAIN), words);
+	return (uint32_t)hash(secret ^ DOMAIN, words, 3);
+}
+
+uint32_t seal_taken_away(uint64_t secret, uint32_t old)
+{
+	const uint64_t word = old;
+
+	return (uint32_t)hash(secret, &word, 1);
 }
