@@ -122,7 +122,8 @@ help:
 	@echo '                materials and checksums, in build/dist (check-dist: twice, and compares them)'
 	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
 	@echo '                uses, upgrades, removes and purges them'
-	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian'
+	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian; builds them'
+	@echo '                twice, installs, uses and removes them in another root'
 	@echo '                (dist, deb, rpm build in bare Debian roots in build/roots; the first time these'
 	@echo '                need the network, deb always)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
@@ -440,6 +441,7 @@ bill: all
 
 rpm: roots-deps
 	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_STATIC)'
+	$(Q)tests/packages/rpm $(VERSION) '$(PACKAGES_STATIC)'
 
 # --- what a developer runs -------------------------------------------------------------
 
