@@ -22,7 +22,7 @@
 /* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and
  * the client who was named gets none. */
 #define TOLD_SECONDS 64
-#define SEEN_MS 2000  /* on a busy machine the packet waits for its turn: ksoftirqd is one of many */
+#define SEEN_MS 2000  /* on a busy machine the packet waits until it is ksoftirqd's turn */
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20
 #define LOCK_SECONDS 5
