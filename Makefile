@@ -117,12 +117,13 @@ help:
 	@echo '                (CLANGS="14 15 16 17 18 19"), runs verifier and packet tests with them'
 	@echo 'make image      a container image of the binary alone, for Kubernetes: build/bpf-portmap-image.tar'
 	@echo '                (IMAGE=localhost/bpf-portmap:$(VERSION): its name)'
-	@echo 'make bill       the bill of materials of what was built (SPDX): build/bpf-portmap.spdx.json'
+	@echo 'make bill       the bill of materials of each program that was built (SPDX): build/*.spdx.json'
 	@echo 'make dist       as root: the archives and images of a release for amd64 and arm64, bills of'
 	@echo '                materials and checksums, in build/dist (check-dist: twice, and compares them)'
 	@echo 'make deb        as root: the Debian packages in build/deb (SUITES="bookworm trixie"); installs,'
 	@echo '                uses, upgrades, removes and purges them'
-	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian'
+	@echo 'make rpm        as root: the RPM packages in build/rpm, with the libraries of Debian; builds them'
+	@echo '                twice, installs, uses and removes them in another root'
 	@echo '                (dist, deb, rpm build in bare Debian roots in build/roots; the first time these'
 	@echo '                need the network, deb always)'
 	@echo 'make lint       format, static analysis, and the rules of the structure'
@@ -431,14 +432,16 @@ image: $(BUILD)/bpf-portmap
 	$(Q)cd $(BUILD) && sha256sum bpf-portmap-image.tar >bpf-portmap-image.tar.sha256
 	$(Q)ls -l $(BUILD)/bpf-portmap-image.tar
 
-# What the programs of this machine's build are linked with.
+# What each program of this machine's build is linked with.
 .PHONY: bill
 bill: all
-	$(Q)packaging/bill $(VERSION) $(BUILD)/bpf-portmap $(addprefix $(BUILD)/,bpf-portmap cnirun netavark-bpf-portmap) $(IPAM) >$(BUILD)/bpf-portmap.spdx.json
-	$(Q)ls -l $(BUILD)/bpf-portmap.spdx.json
+	$(Q)for program in $(addprefix $(BUILD)/,bpf-portmap cnirun netavark-bpf-portmap) $(IPAM); do \
+		packaging/bill $(VERSION) $$program $$program >$$program.spdx.json || exit; done
+	$(Q)ls -l $(BUILD)/*.spdx.json
 
 rpm: roots-deps
 	$(Q)packaging/rpm $(VERSION) '$(PACKAGES_STATIC)'
+	$(Q)tests/packages/rpm $(VERSION) '$(PACKAGES_STATIC)'
 
 # --- what a developer runs -------------------------------------------------------------
 
