@@ -71,12 +71,8 @@ INLINE bool seal_is_right(const struct packet *packet)
 	       packet->seal == seal_of(packet, NULL, false);
 }
 
-/* Keeps a value for each flow in its place: network devices choose a queue by it. A container sees
- * it, and may know what was there before (0 in what the host sends in a container's name). */
+/* The kernel computes a hash of its own where one is asked for, as to choose a device's queue. */
 INLINE void seal_take_away(struct __sk_buff *skb)
 {
-	struct sip_state state = sip_begin(SINGLE(meta)->port_seed);
-
-	sip_take(&state, skb->hash);
-	bpf_set_hash(skb, sip_end(&state));
+	bpf_set_hash_invalid(skb);
 }

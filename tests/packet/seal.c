@@ -119,10 +119,3 @@ uint32_t seal_of(uint64_t secret, const uint8_t *bytes, size_t length, size_t ne
 	words[2] = (uint64_t)source.port << 32 | source.protocol;
 	return (uint32_t)hash(secret ^ DOMAIN, words, 3);
 }
-
-uint32_t seal_taken_away(uint64_t secret, uint32_t old)
-{
-	const uint64_t word = old;
-
-	return (uint32_t)hash(secret, &word, 1);
-}

@@ -7,5 +7,3 @@
 
 /* network: the offset of the IP header. Returns 0 where there is none. */
 uint32_t seal_of(uint64_t secret, const uint8_t *bytes, size_t length, size_t network);
-/* What the hooks behind the stack put in the place of a hash. */
-uint32_t seal_taken_away(uint64_t secret, uint32_t hash);
