@@ -90,8 +90,9 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. Not
- * a masqueraded one's: that goes to a gateway behind a port. */
+/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. A
+ * masqueraded connection does not come here: its gateway is behind a port, so the bridge must
+ * switch its packets. */
 INLINE int handle_switched(struct flow_context *flow, const struct interface *port)
 {
 	struct packet *packet = flow->packet;

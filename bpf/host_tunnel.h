@@ -8,8 +8,8 @@
  * has none, and may only receive (a mirror port's ERSPAN). So both directions of what is the host's
  * are noted here, and a container does not begin what the host has. Where the host answers with an
  * ICMP error, it has no use for what the peer sends: the peer of a container that is restarting.
- * Nor if a container that has gone had the packets before, as a firewall may drop them without an
- * error.
+ * A firewall may drop them without an error: so what belonged to a container that has gone is not
+ * noted as the host's, either.
  *
  * Peers share places, and the key of the hash is secret: outsiders cannot choose whose note theirs
  * replaces. A tunnel that lost its note has it back with its next packet.

@@ -11,8 +11,9 @@
  *
  * No other container may see such a seal: to_uplink and to_container take it away. A frame that the
  * bridge may switch to another port gets one that is good for the same destination only. So does
- * what goes to the MAC that the bridge had before, or to a gateway behind a port: from_uplink
- * exchanges it there (of what is ours, tc_index says so), since the stack may translate it.
+ * what goes to the MAC that the bridge had before, or to a gateway behind a port. There from_uplink
+ * exchanges it for one without a destination, since the stack may translate that. Only packets with
+ * our tc_index are asked about, so that others cost nothing.
  */
 #pragma once
 

@@ -153,7 +153,7 @@ int fixture_run(enum hook hook, enum device device, enum device came_in_by, stru
 uint32_t fixture_hash_left(enum hook hook, enum device device, enum device came_in_by,
 			   struct frame *frame)
 {
-	run_times = 2;
+	run_times = 2; /* the second run sees what the first one has left */
 	if (fixture_run(hook, device, came_in_by, frame) != TC_ACT_UNSPEC)
 		row_fail("the packet does not pass");
 	run_times = 1;
