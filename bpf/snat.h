@@ -275,20 +275,16 @@ INLINE bool snat_choose_address(struct __sk_buff *skb, const struct packet *pack
 	return route_source_to_begin(skb, packet, ifindex, chosen);
 }
 
-/* owner: the container. outward: a connection that it begins, which gets the host's address; else
- * one to it through a mapping, which gets the host's address towards the container. */
-GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct packet *packet,
-					const struct owner *owner, bool outward,
-					struct translation *translation)
+/* Fills the draft, but for its port. VERDICT_TRANSLATE: this connection may begin. */
+GLOBAL_FUNCTION enum verdict draft_translate_source(struct __sk_buff *skb,
+						    const struct packet *packet,
+						    const struct owner *owner, bool outward)
 {
 	struct connection *begun;
-	enum verdict verdict;
 	struct draft *draft;
 
-	if (!packet || !owner || !translation)
+	if (!packet || !owner)
 		return VERDICT_PASS;
-	if (packet->echo_reply)
-		return drop(untranslatable); /* a reply without a request */
 	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE,
 			    outward ? STATE_CHARGED_OUT : 0);
 	begun = &draft->connection;
@@ -301,7 +297,25 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 		return verdict_of_admission(ADMISSION_LIMITED);
 	if (!snat_choose_address(skb, packet, outward, begun))
 		return drop(no_address);
-	verdict = snat_create(skb, packet, draft, translation);
+	return VERDICT_TRANSLATE;
+}
+
+/* owner: the container. outward: a connection that it begins, which gets the host's address; else
+ * one to it through a mapping, which gets the host's address towards the container. */
+GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct packet *packet,
+					const struct owner *owner, bool outward,
+					struct translation *translation)
+{
+	enum verdict verdict;
+
+	if (!packet || !owner || !translation)
+		return VERDICT_PASS;
+	if (packet->echo_reply)
+		return drop(untranslatable); /* a reply without a request */
+	verdict = draft_translate_source(skb, packet, owner, outward);
+	if (verdict != VERDICT_TRANSLATE)
+		return verdict;
+	verdict = snat_create(skb, packet, draft_get(), translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(flow_masquerade);
 	return verdict;
