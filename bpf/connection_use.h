@@ -76,17 +76,23 @@ INLINE bool connection_keep_alias(const struct connection_key *key,
 	struct draft *draft = draft_get();
 	const struct alias *alias;
 
-	__builtin_memcpy(&draft->key, key, sizeof(draft->key));
-	__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
-	if (draft->connection.id != id)
+	connection_external_key(key, connection, &draft->external);
+	if (*(volatile __u32 *)&connection->id != id)
 		return false;
-	draft_fill_alias(draft);
-	if (draft_insert_alias()) {
-		if (*(volatile __u32 *)&connection->id != id)
-			alias_delete(&draft->external, id);
-		return true;
-	}
 	alias = bpf_map_lookup_elem(&aliases, &draft->external);
+	if (!alias) {
+		__builtin_memcpy(&draft->key, key, sizeof(draft->key));
+		__builtin_memcpy(&draft->connection, connection, sizeof(draft->connection));
+		if (draft->connection.id != id)
+			return false;
+		draft_fill_alias(draft);
+		if (draft_insert_alias()) {
+			if (*(volatile __u32 *)&connection->id != id)
+				alias_delete(&draft->external, id);
+			return true;
+		}
+		alias = bpf_map_lookup_elem(&aliases, &draft->external);
+	}
 	return !alias || !alias->id || alias->id == id;
 }
 

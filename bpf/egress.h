@@ -95,7 +95,8 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. */
+/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. What is
+ * sent elsewhere has no memo, because that depends on its size. */
 INLINE enum verdict leave_by_connection(struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;
@@ -103,6 +104,7 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 	struct leave *leave = &connection->leave[OUTWARDS];
+	enum verdict verdict;
 
 	if (leave->left_stack != found->now &&
 	    (leave->left_stack || leave->looked_up != (__u16)found->now) &&
@@ -121,7 +123,10 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	/* A connection that never gets a path is not asked about at each packet, either. */
 	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
 		leave->looked_up = found->now;
-	return connection_use(found, packet, skb->len);
+	verdict = connection_use(found, packet, skb->len);
+	if (verdict == VERDICT_TRANSLATE && !flow->translation->out_ifindex && found_stands(found))
+		offload_remember(flow);
+	return verdict;
 }
 
 /* Returns whether a packet with a container's address is from that container, or was made by the
@@ -293,6 +298,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	packet.leaving = true;
 	packet.told = index;
 	packet.seal = skb->hash;
+	if (uplink && skb->ingress_ifindex && memo_use(skb, &packet, translation)) {
+		seal_take_away(skb);
+		return apply_verdict(skb, &packet, translation, VERDICT_TRANSLATE);
+	}
 	flow.sender = endpoint_find(packet.sender);
 	if (flow.sender)
 		seal_take_away(skb);

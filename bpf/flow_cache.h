@@ -9,8 +9,9 @@
  *
  * A memo is valid for the second in which it was made, so one packet a second goes the long way.
  * What must take effect at once is checked each time: the owner, the interface, and drop-offload.
- * Packets that go through the IP stack have memos, too: the firewall decides about each one. TCP
- * has none, because every packet's sequence numbers are tracked.
+ * Packets that go through the IP stack have memos, too: the firewall decides about each one. One
+ * that to_uplink has made spares from_container the lookup, too. TCP has none, because every
+ * packet's sequence numbers are tracked.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until the second ends: if all are taken, a connection goes without.
@@ -18,11 +19,12 @@
 #pragma once
 
 #include "flow_context.h"
+#include "route.h"
 
 /* What is done to the packets between one of our addresses and any peer. */
 struct treatment {
-	__u32 second; /* CLOCK_MONOTONIC: in which it is valid, and not changed */
-	__u32 in_ifindex;
+	__u32 second;     /* CLOCK_MONOTONIC: in which it is valid, and not changed */
+	__u32 ifindex;    /* where it is done: the packet's at this hook */
 	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
 	struct owner owner;
 	__u16 mtu;    /* of a path */
@@ -60,8 +62,8 @@ ARRAY_OF(treatments, BPF_MAP_TYPE_PERCPU_ARRAY, struct treatment, TREATMENTS);
 
 /* A power of two. The loader sets it and the size of the map. */
 volatile __u32 memo_sets_a_cpu SEC(".data") = 1024;
-/* By enum way: the second in which the last memo was made; in any other second none is valid. With
- * the fast path off there are none outwards, and their cache lines are not touched. */
+/* By enum way: the second in which the last memo was made; in any other second none is valid, and
+ * their cache lines are not touched. */
 volatile __u32 memos_made[2] SEC(".data") = {};
 
 /* A packet's tuple, seen from us. */
@@ -112,15 +114,20 @@ INLINE bool memo_suits(const struct packet *packet)
 	       packet->hop_limit > 1 && !packet_has_options(packet);
 }
 
-/* Returns whether the treatment may still be given to this packet. One that has left its container
- * must come from the owner's veth and go to the gateway. */
+INLINE bool treatment_is_done_here(struct __sk_buff *skb, const struct treatment *treatment)
+{
+	return treatment->ifindex == skb->ifindex;
+}
+
+/* Returns whether the treatment may still be given to this packet, here or behind the stack. At a
+ * container's veth it must come from the owner and go to the gateway. */
 INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 			     const struct treatment *treatment)
 {
+	bool here = treatment_is_done_here(skb, treatment);
 	const struct slot *slot;
 
-	if (treatment->in_ifindex != skb->ifindex ||
-	    treatment->second <= SINGLE(meta)->offload_dropped)
+	if (treatment->second <= SINGLE(meta)->offload_dropped)
 		return false;
 	slot = owner_slot(&treatment->owner);
 	if (!slot)
@@ -128,11 +135,15 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	if (treatment->translation.path &&
 	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu))
 		return false;
-	return packet->tuple.direction == DIRECTION_IN ||
-	       (slot->ifindex == skb->ifindex && packet_is_for_mac(skb, slot->gateway_mac));
+	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
+		return here;
+	return slot->ifindex == skb->ifindex && packet_is_for_mac(skb, slot->gateway_mac) &&
+	       (here ||
+		(!treatment->translation.path && !leaves_unclassified(skb, packet, slot->gateway)));
 }
 
-/* Finds the translation of a packet by its memo. False: there is none that is valid. */
+/* Finds the translation of a packet by its memo. False: there is none that is valid. At a
+ * container's veth, one without a path is to_uplink's. */
 GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
 			      struct translation *translation)
 {
@@ -162,7 +173,7 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 	__builtin_memcpy(translation, &treatment->translation, sizeof(*translation));
 	translation->port = memo->new_port;
 	translation->peer_port = memo->peer_port;
-	if (treatment->counted) {
+	if (treatment->counted && treatment_is_done_here(skb, treatment)) {
 		memo->packets++;
 		memo->bytes += skb->len;
 	}
@@ -240,7 +251,7 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	if (translation->path && !translation_has_frame(&wanted.translation))
 		return 0;
 	wanted.second = connection->last_seen;
-	wanted.in_ifindex = skb->ifindex;
+	wanted.ifindex = skb->ifindex;
 	address_copy(wanted.address, sides.ours);
 	wanted.owner = connection->owner;
 	wanted.mtu = connection->leave[way].mtu;

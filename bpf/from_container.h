@@ -139,17 +139,6 @@ INLINE enum verdict leave_past_stack(struct flow_context *flow)
 	return flow->translation->path ? VERDICT_TRANSLATE : VERDICT_PASS;
 }
 
-/* An interface that came up since the last ADD has no to_uplink: what must be translated must not
- * leave there. A route may move between two packets, so routing is asked for each. */
-GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
-					 __u32 ifindex)
-{
-	__u32 out = 0;
-
-	return packet && route_of(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
-	       !bpf_map_lookup_elem(&interfaces, &out);
-}
-
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
  * its container none begins to, and what is attached there must see the packets: then both
  * directions go through the stack. Nor may an ICMP error of another container. */
@@ -311,8 +300,12 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	}
 	flow.translation = &scratch_get()->translation;
-	if (memo_use(skb, &packet, flow.translation))
-		return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
+	if (memo_use(skb, &packet, flow.translation)) {
+		if (flow.translation->path)
+			return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
+		seal_set(skb, &packet, NULL, true);
+		return TC_ACT_UNSPEC;
+	}
 	if (flow.kind >= PACKET_TRANSLATABLE) {
 		if (found_outwards(&flow.found, &packet.tuple) &&
 		    (flow.found.connection->state & STATE_UNCONFIRMED))

@@ -156,13 +156,17 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. */
+/* Makes a memo of what was decided about a packet that has been applied to its connection. Where
+ * the source is translated behind the stack, only an assured connection has one: another may lose
+ * its external port before the second ends. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
+	bool in_stack = flow->packet->leaving ? found->connection->state & STATE_ASSURED
+					      : flow->translation->done;
 
 	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
-	    (flow->translation->path || (flow->translation->done && offload_stays_in_stack(found))))
+	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,
 			  flow->translation);
 }

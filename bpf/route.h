@@ -68,6 +68,17 @@ GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *
 	}
 }
 
+/* An interface that came up since the last ADD has no to_uplink: what must be translated must not
+ * leave there. A route may move between two packets, so routing is asked for each. */
+GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct packet *packet,
+					 __u32 ifindex)
+{
+	__u32 out = 0;
+
+	return packet && route_of(skb, packet, ifindex, &out) == ROUTE_FORWARDED &&
+	       !bpf_map_lookup_elem(&interfaces, &out);
+}
+
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */
 
 /* Where the stack did not choose the interface, it would send no error. */

@@ -189,16 +189,23 @@ static void last_hop_row(void)
 	row_end();
 }
 
+static void expect_forged(void)
+{
+	struct frame frame;
+
+	fixture_clear_flows();
+	row_build(&frame, &mapped4.out, FROM_CONTAINER, VETH_TWO);
+	if (fixture_run(FROM_CONTAINER, VETH_TWO, VETH_TWO, &frame) != TC_ACT_SHOT)
+		row_fail("it is not dropped");
+}
+
 static void other_container_row(void)
 {
 	struct frame frame;
 
 	row_begin("[i04] nor a packet of another container with that address");
 	begin(&mapped4, &frame, &frame);
-	fixture_clear_flows();
-	row_build(&frame, &mapped4.out, FROM_CONTAINER, VETH_TWO);
-	if (fixture_run(FROM_CONTAINER, VETH_TWO, VETH_TWO, &frame) != TC_ACT_SHOT)
-		row_fail("it is not dropped");
+	expect_forged();
 	row_end();
 }
 
@@ -229,18 +236,22 @@ static void displaced_row(void)
 	row_end();
 }
 
-/* Whether an inward packet is translated although it has no record, and begins none. */
-static bool translated_without_record(const struct packet *in, struct frame *frame)
+/* Whether a packet of the flow is translated although it has no record, and begins none. */
+static bool translated_without_record(const struct flow_packets *flow, enum way way,
+				      enum device uplink, struct frame *frame)
 {
+	enum hook hook = way == INWARDS ? FROM_UPLINK : TO_UPLINK;
 	struct counters before, after;
 
 	fixture_clear_flows();
-	row_build(frame, in, FROM_UPLINK, UPLINK);
+	row_build(frame, way == INWARDS ? &flow->in : &flow->out, hook, uplink);
 	fixture_read_counters(&before);
-	fixture_run(FROM_UPLINK, UPLINK, UPLINK, frame);
+	fixture_run(hook, uplink, way == INWARDS ? uplink : BRIDGE, frame);
 	fixture_read_counters(&after);
-	return after.rewritten_destination != before.rewritten_destination &&
-	       after.flow_mapping == before.flow_mapping;
+	return after.rewritten_destination + after.rewritten_source !=
+		       before.rewritten_destination + before.rewritten_source &&
+	       after.flow_mapping + after.flow_masquerade ==
+		       before.flow_mapping + before.flow_masquerade;
 }
 
 /* A flow that nobody answers has a memo from the second after it has begun. */
@@ -256,14 +267,14 @@ static void unanswered_row(const char *says, const struct flow_packets *flow)
 		second = fixture_second();
 		row_send(FROM_UPLINK, UPLINK, &flow->in);
 		row_send(FROM_UPLINK, UPLINK, &flow->in);
-		at_first = translated_without_record(&flow->in, &frame);
+		at_first = translated_without_record(flow, INWARDS, UPLINK, &frame);
 		if (fixture_second() != second)
 			continue;
 		fixture_wait_for_next_second();
 		second = fixture_second();
 		row_build(&before, &flow->in, FROM_UPLINK, UPLINK);
 		fixture_run(FROM_UPLINK, UPLINK, UPLINK, &before);
-		later = translated_without_record(&flow->in, &frame);
+		later = translated_without_record(flow, INWARDS, UPLINK, &frame);
 		if (fixture_second() == second)
 			break;
 	}
@@ -276,30 +287,103 @@ static void unanswered_row(const char *says, const struct flow_packets *flow)
 	row_end();
 }
 
+/* Makes an assured flow that has gone through the stack in both directions. */
+static void begin_in_stack(const struct flow_packets *flow, enum fast_path mode)
+{
+	fixture_reset();
+	fixture_offload_one(mode);
+	for (int turn = 0; turn < 3; turn++)
+		exchange(flow);
+	row_send(FROM_UPLINK, UPLINK, &flow->in);
+	row_send(TO_UPLINK, UPLINK, &flow->out);
+}
+
 /* An assured flow has one in the stack if it stays there. */
 static void stack_row(const char *says, const struct flow_packets *flow, enum fast_path mode,
 		      void (*change)(void), bool expected)
 {
+	bool in = false, out = false;
 	struct frame frame;
-	bool without = false;
 	uint32_t second;
 
 	row_begin(says);
 	for (int i = 0; i < TRIES; i++) {
 		second = fixture_second();
-		fixture_reset();
-		fixture_offload_one(mode);
-		for (int turn = 0; turn < 3; turn++)
-			exchange(flow);
-		row_send(FROM_UPLINK, UPLINK, &flow->in);
+		begin_in_stack(flow, mode);
+		fixture_clear_flows();
 		if (change)
 			change();
-		without = translated_without_record(&flow->in, &frame);
+		in = translated_without_record(flow, INWARDS, UPLINK, &frame);
+		out = translated_without_record(flow, OUTWARDS, UPLINK, &frame);
 		if (fixture_second() == second)
 			break;
 	}
-	if (without != expected)
-		row_fail("it is%s translated without the record", without ? "" : " not");
+	if (in != expected)
+		row_fail("inwards it is%s translated without the record", in ? "" : " not");
+	if (out != expected)
+		row_fail("outwards it is%s translated without the record", out ? "" : " not");
+	row_end();
+}
+
+/* Another connection may take the port of one that nobody answers. */
+static void unanswered_out_row(void)
+{
+	struct frame frame;
+	bool without = false;
+	uint32_t second;
+
+	row_begin("masqueraded UDP that nobody answers has none");
+	for (int i = 0; i < TRIES; i++) {
+		fixture_reset();
+		fixture_offload_one(FAST_PATH_OFF);
+		row_send(TO_UPLINK, UPLINK, &masqueraded4.out);
+		fixture_wait_for_next_second();
+		second = fixture_second();
+		row_send(TO_UPLINK, UPLINK, &masqueraded4.out);
+		without = translated_without_record(&masqueraded4, OUTWARDS, UPLINK, &frame);
+		if (fixture_second() == second)
+			break;
+	}
+	if (without)
+		row_fail("it is translated without the record");
+	row_end();
+}
+
+/* The host takes part in a connection that it sends packets of, and its record is to say so. */
+static void hosts_own_row(void)
+{
+	struct counters before, after;
+
+	row_begin("nor has a packet that the host makes in the container's name");
+	begin_in_stack(&masqueraded4, FAST_PATH_OFF);
+	fixture_clear_flows();
+	fixture_read_counters(&before);
+	row_send_of_host(TO_UPLINK, UPLINK, &masqueraded4.out);
+	fixture_read_counters(&after);
+	if (after.flow_masquerade == before.flow_masquerade)
+		row_fail("it begins no flow");
+	row_end();
+}
+
+static void other_uplink_row(void)
+{
+	struct frame frame;
+
+	row_begin("nor has a packet at another uplink");
+	for (enum way way = OUTWARDS; way <= INWARDS; way++) {
+		begin_in_stack(&masqueraded4, FAST_PATH_OFF);
+		if (translated_without_record(&masqueraded4, way, SECOND_UPLINK, &frame))
+			row_fail("it is translated without the record");
+	}
+	row_end();
+}
+
+/* At the veth the memo of to_uplink says nothing about the sender. */
+static void other_container_in_stack_row(void)
+{
+	row_begin("[i04] nor a packet of another container with that address");
+	begin_in_stack(&mapped4, FAST_PATH_OFF);
+	expect_forged();
 	row_end();
 }
 
@@ -380,6 +464,10 @@ void memo_rows(void)
 	stack_row("[i06] nor for the next container in the slot", &mapped4, FAST_PATH_OFF,
 		  renew_one, false);
 	stack_row("nor after drop-offload", &mapped4, FAST_PATH_OFF, fixture_drop_offload, false);
+	unanswered_out_row();
+	hosts_own_row();
+	other_uplink_row();
+	other_container_in_stack_row();
 	done_row();
 	sched_setaffinity(0, sizeof(before), &before);
 }
