@@ -95,8 +95,8 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. What is
- * sent elsewhere has no memo, because that depends on its size. */
+/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. Replies
+ * that are sent elsewhere have no memo, because a large one is not. */
 INLINE enum verdict leave_by_connection(struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;
@@ -124,7 +124,7 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
 		leave->looked_up = found->now;
 	verdict = connection_use(found, packet, skb->len);
-	if (verdict == VERDICT_TRANSLATE && !flow->translation->out_ifindex && found_stands(found))
+	if (verdict == VERDICT_TRANSLATE && leave->ifindex == skb->ifindex && found_stands(found))
 		offload_remember(flow);
 	return verdict;
 }

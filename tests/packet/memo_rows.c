@@ -387,6 +387,35 @@ static void other_container_in_stack_row(void)
 	row_end();
 }
 
+/* A reply that is too large for the uplink of its new source leaves through another. */
+static void large_reply_row(void)
+{
+	const struct packet in = UDP(v4_client, 5000, v4_second_uplink, 8080);
+	struct packet out = UDP(v4_container_one, 80, v4_client, 5000);
+	uint32_t second;
+	int verdict;
+
+	row_begin("nor has a reply that is sent elsewhere after one that is too large for that");
+	host_configure("link set uplink0 mtu 1280\n");
+	do {
+		fixture_wait_for_next_second(); /* so that there are no treatments yet */
+		second = fixture_second();
+		fixture_reset();
+		fixture_offload_one(FAST_PATH_OFF);
+		for (int turn = 0; turn < 3; turn++) {
+			row_send(FROM_UPLINK, SECOND_UPLINK, &in);
+			row_send(TO_UPLINK, UPLINK, &out);
+		}
+		out.payload = 1253;
+		row_expect_passed(row_send(TO_UPLINK, SECOND_UPLINK, &out), "the large one");
+		out.payload = 0;
+		verdict = row_send(TO_UPLINK, SECOND_UPLINK, &out);
+	} while (fixture_second() != second);
+	row_expect_verdict(verdict, TC_ACT_REDIRECT, "the small one");
+	host_configure("link set uplink0 mtu 1500\n");
+	row_end();
+}
+
 /* Whether to_container confirms the note of a client that reaches a container directly. */
 static bool confirms(enum mark mark, enum device came_in_by)
 {
@@ -468,6 +497,7 @@ void memo_rows(void)
 	hosts_own_row();
 	other_uplink_row();
 	other_container_in_stack_row();
+	large_reply_row();
 	done_row();
 	sched_setaffinity(0, sizeof(before), &before);
 }
