@@ -154,6 +154,13 @@ INLINE __u8 connection_account(const struct connection *connection)
 	return (connection->state & STATE_CHARGED_OUT) != 0;
 }
 
+/* Returns whether the inside is the owner. It is not where the owner's mapping has its clients
+ * masqueraded, nor in an untranslated connection that one container has begun to another. */
+INLINE bool connection_is_of_owner(const struct connection *connection)
+{
+	return connection_account(connection) == connection->begun_inside;
+}
+
 /* Returns 0 if the count is of a predecessor in the slot. */
 INLINE __s32 half_open_count(__u32 slot, __u32 id, __u8 account)
 {

@@ -207,8 +207,8 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	return apply_inwards(flow, verdict);
 }
 
-/* Shortcut for a connection that was seen in this second. Its owner has this veth, so the sender is
- * verified; the packet goes to the gateway. False: take the long way. */
+/* Shortcut for a connection that was seen in this second. Its inside is the owner, who has this
+ * veth, so the sender is verified; the packet goes to the gateway. False: take the long way. */
 INLINE bool handle_known(struct flow_context *flow, int *action)
 {
 	struct found *found = &flow->found;
@@ -218,8 +218,9 @@ INLINE bool handle_known(struct flow_context *flow, int *action)
 	const struct slot *slot = owner_slot(&connection->owner);
 	enum verdict verdict;
 
-	if (!slot || slot->ifindex != flow->arrival.veth || packet->fragment ||
-	    !packet_is_for_mac(flow->skb, slot->gateway_mac) || offload_is_candidate(packet, found))
+	if (!slot || slot->ifindex != flow->arrival.veth || !connection_is_of_owner(connection) ||
+	    packet->fragment || !packet_is_for_mac(flow->skb, slot->gateway_mac) ||
+	    offload_is_candidate(packet, found))
 		return false;
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
 		if (leave->looked_up != (__u16)found->now)

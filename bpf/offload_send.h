@@ -158,13 +158,16 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 
 /* Makes a memo of what was decided about a packet that has been applied to its connection. Where
  * the source is translated behind the stack, only an assured connection has one: another may lose
- * its external port before the second ends. */
+ * its external port before the second ends. And only one whose packets the owner may send: at its
+ * veth a memo stands for the sender's check. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
-	bool in_stack = flow->packet->leaving ? found->connection->state & STATE_ASSURED
-					      : flow->translation->done;
+	bool in_stack = flow->translation->done;
 
+	if (flow->packet->leaving)
+		in_stack = (found->connection->state & STATE_ASSURED) &&
+			   connection_is_of_owner(found->connection);
 	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
 	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,

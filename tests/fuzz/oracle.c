@@ -790,6 +790,12 @@ static bool is_at_owners_veth(const struct question *question,
 	       question->world->slots[owner->slot].ifindex == question->visit->device;
 }
 
+/* Whether the inside is the owner, rather than a client or another container. */
+static bool is_of_owner(const struct world_connection *record)
+{
+	return !(record->value.state & STATE_CHARGED_OUT) == !record->value.begun_inside;
+}
+
 /* The stack has let a packet of this connection through in this second: there are no checks. */
 static bool is_known_well(const struct question *question, const struct world_connection *record)
 {
@@ -797,7 +803,8 @@ static bool is_known_well(const struct question *question, const struct world_co
 	const struct slot *slot = &question->world->slots[record->value.owner.slot];
 
 	return visit->wire.kind == WIRE_FLOW && !visit->wire.first_fragment &&
-	       is_at_owners_veth(question, record) && addressed_to(visit, slot->gateway_mac) &&
+	       is_at_owners_veth(question, record) && is_of_owner(record) &&
+	       addressed_to(visit, slot->gateway_mac) &&
 	       record->value.leave[OUTWARDS].left_stack == question->world->now &&
 	       !(is_translated(record) && leaves_unclassified(question, NULL, true)) &&
 	       !is_candidate(question, record, OUTWARDS);

@@ -353,8 +353,42 @@ static void seal_row(void)
 	row_end();
 }
 
+/* With masqAll the client of a container's port has a record of that container's, too. The client
+ * is on the same bridge, or on another network. */
+static void clients_name_row(enum fast_path mode, enum device veth, const char *client)
+{
+	const struct packet asks = UDP(client, 25000, v4_host, 8080);
+	const struct packet delivered = UDP(client, 25000, v4_container_one, 80);
+	const struct packet answers = UDP(v4_container_one, 80, v4_bridge, 25000);
+	struct frame frame;
+	uint32_t second;
+	int verdict;
+
+	row_begin("[i04] masqAll: a client's packet that its server sends is dropped");
+	do {
+		second = fixture_second();
+		fixture_reset();
+		fixture_set_policy(ONE, (struct policy){.masquerade_all = 1});
+		fixture_offload_one(mode);
+		for (int turn = 0; turn < 3; turn++) {
+			row_send(FROM_CONTAINER, veth, &asks);
+			row_send(TO_CONTAINER, BRIDGE, &delivered);
+			if (mode != FAST_PATH_OFF)
+				fixture_let_leave_stack();
+			row_send(FROM_CONTAINER, VETH_ONE, &answers);
+		}
+		row_build(&frame, &delivered, FROM_CONTAINER, VETH_ONE);
+		verdict = fixture_run(FROM_CONTAINER, VETH_ONE, VETH_ONE, &frame);
+	} while (fixture_second() != second);
+	row_expect_dropped(verdict, client);
+	row_end();
+}
+
 void identity_rows(void)
 {
+	clients_name_row(FAST_PATH_OFF, VETH_TWO, v4_container_two);
+	clients_name_row(FAST_PATH_ESTABLISHED, VETH_TWO, v4_container_two);
+	clients_name_row(FAST_PATH_OFF, VETH_ROUTED, v4_container_routed);
 	seal_row();
 	ROWS_RUN(charge_rows);
 	ROWS_RUN_GIVEN(given_strict, strict_rows);
