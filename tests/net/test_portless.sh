@@ -56,6 +56,8 @@ test_portless_restart() {
 	portless_serve server 47
 	container_add one bridge
 	expect_portless "size=40 client=$host4_second" one 47 "$server4"
+	expect_equal "$server4 $host4_second $(address4 one)" \
+		"$("$build/bpf-portmap" flows --protocol gre | awk '/^gre/ {print $4, $5, $7}')"
 	container_remove one bridge
 	for _ in 1 2 3; do expect_portless refused server 47 "$host4_second"; done
 	container_add one bridge

@@ -19,6 +19,11 @@
 #define ANSWER_SECONDS 20
 #define END_OF_HEADERS "\r\n\r\n"
 
+static bool has_status(const char *answer, const char *status)
+{
+	return !strncmp(answer, "HTTP/1.", 7) && !strncmp(answer + strcspn(answer, " "), status, 4);
+}
+
 /* By HTTP/1.0, whose answers end with the connection. JSON's null for what Docker does not have. */
 static json_t *get(const char *socket, const char *path, struct cni_error *err)
 {
@@ -40,9 +45,9 @@ static json_t *get(const char *socket, const char *path, struct cni_error *err)
 	if (!text)
 		return NULL;
 	body = strstr(text, END_OF_HEADERS);
-	if (!strncmp(text, "HTTP/1.", 7) && !strncmp(text + strcspn(text, " "), " 404", 4))
+	if (has_status(text, " 404"))
 		return json_null();
-	if (strncmp(text, "HTTP/1.", 7) || strncmp(text + strcspn(text, " "), " 200", 4) || !body) {
+	if (!has_status(text, " 200") || !body) {
 		cni_error_set(err, CNI_ERROR_IO, "Docker refuses GET %s: \"%.*s\"", path,
 			      (int)strcspn(text, "\r\n"), text);
 		return NULL;

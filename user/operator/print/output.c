@@ -126,8 +126,10 @@ void output_endpoint(struct output *output, const char *text,
 	if (output->options->json)
 		snprintf(made, sizeof(made), "{\"address\":\"%s\",\"port\":%u}",
 			 cni_address_format(address, bare), port);
-	else if (!text)
+	else if (!text && port)
 		format_endpoint(address, port, made);
+	else if (!text) /* of a protocol without ports */
+		cni_address_format(address, made);
 	output_cell(output, text ? text : made, made);
 }
 

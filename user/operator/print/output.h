@@ -33,7 +33,8 @@ void output_text(struct output *output, const char *text);
 void output_remark(struct output *output, const char *remark);
 /* "48,113" and 48113 */
 void output_number(struct output *output, uint64_t number);
-/* "192.0.2.1:80", unless there is another text, and {"address":"192.0.2.1","port":80} */
+/* "192.0.2.1:80", unless there is another text, and {"address":"192.0.2.1","port":80}; port 0, of a
+ * protocol without ports: "192.0.2.1" */
 void output_endpoint(struct output *output, const char *text,
 		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 /* "default/web-0", unless there is another text, and json_container(); NULL: "-" and null */
