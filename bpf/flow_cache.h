@@ -138,8 +138,8 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
 		return here;
 	return slot->ifindex == skb->ifindex && packet_is_for_mac(skb, slot->gateway_mac) &&
-	       (here ||
-		(!treatment->translation.path && !leaves_unclassified(skb, packet, slot->gateway)));
+	       (treatment->translation.path ? here
+					    : !leaves_unclassified(skb, packet, slot->gateway));
 }
 
 /* Finds the translation of a packet by its memo. False: there is none that is valid. At a
@@ -190,7 +190,8 @@ INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
 	__u32 number;
 	bool same;
 
-	for (__u32 i = 1; i < sizeof(*wanted) / sizeof(__u64); i++)
+	/* By the second, too: those that have no room do not meet again in the next one. */
+	for (__u32 i = 0; i < sizeof(*wanted) / sizeof(__u64); i++)
 		hash = hash_mix(hash, words[i]);
 	for (int i = 0; i < 2; i++) {
 		number = ((hash + i) * 2 + out) % TREATMENTS;
