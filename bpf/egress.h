@@ -298,7 +298,8 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	packet.leaving = true;
 	packet.told = index;
 	packet.seal = skb->hash;
-	if (uplink && skb->ingress_ifindex && memo_use(skb, &packet, translation)) {
+	if (skb->ingress_ifindex && endpoint_is_likely(packet.sender) &&
+	    memo_use(skb, &packet, translation)) {
 		seal_take_away(skb);
 		return apply_verdict(skb, &packet, translation, VERDICT_TRANSLATE);
 	}

@@ -176,7 +176,7 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	const struct connection *connection = flow->found.connection;
 	struct packet *packet = flow->packet;
 	enum verdict verdict = VERDICT_PASS;
-	bool translated = connection && connection_is_translated(connection);
+	bool translated = connection && connection_is_translated(connection), changed;
 
 	barrier_var(translated);
 	if (connection && !flow->arrival.routed && connection->kind != FLOW_MASQUERADE)
@@ -196,7 +196,9 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	} else if (flow->kind >= PACKET_TRANSLATABLE) {
 		verdict = decide_inwards(flow);
 	}
-	if (verdict == VERDICT_PASS && flow->arrival.routed &&
+	changed = verdict == VERDICT_TRANSLATE &&
+		  translation_changes(flow->translation, &packet->tuple);
+	if (verdict != VERDICT_DROP && !changed && flow->arrival.routed &&
 	    (translated || masquerade_wanted(packet, flow->sender)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);

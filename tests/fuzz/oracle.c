@@ -841,10 +841,17 @@ static bool ask_container_packet(struct question *question, const struct interfa
 		ask_error_in(question);
 	else
 		ask_in(question, routed);
-	if (!question->expected->takes && question->expected->answer != ANSWER_DROP)
+	if (question->expected->answer == ANSWER_PASS)
 		return false;
 	remember_fragment(question);
 	return true;
+}
+
+/* Of a later fragment: it keeps its addresses. */
+static bool is_unchanged(const struct expectation *expected)
+{
+	return expected->answer == ANSWER_LIFT || (expected->answer == ANSWER_TRANSLATE &&
+						   !changes(&expected->tuple, &expected->rewrite));
 }
 
 static void ask_container(struct question *question)
@@ -884,7 +891,7 @@ static void ask_container(struct question *question)
 	answer(question, ANSWER_PASS, "nothing to translate at the veth");
 	if (visit->wire.kind == WIRE_FRAGMENT) {
 		ask_container_fragment(question, interface);
-		if (question->expected->answer == ANSWER_LIFT && routed &&
+		if (is_unchanged(question->expected) && routed &&
 		    leaves_unclassified(question, from, false))
 			answer(question, ANSWER_DROP, "would leave by an unclassified interface");
 		if (question->expected->answer != ANSWER_PASS)

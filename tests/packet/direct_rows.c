@@ -168,9 +168,42 @@ static const struct row forged_rows[] = {
 	 DELIVERED(TCP(v4_client, 40000, v4_container_one, 80, ACK))},
 };
 
+/* Whether to_container confirms the note of a client that reaches a container directly. */
+static bool confirms(enum mark mark, enum device came_in_by)
+{
+	static const struct packet packet = UDP(v4_client, 5000, v4_container_one, 80);
+	struct counters before, after;
+	struct frame frame;
+
+	fixture_reset();
+	row_send(FROM_UPLINK, UPLINK, &packet);
+	row_build(&frame, &packet, TO_CONTAINER, BRIDGE);
+	fixture_read_counters(&before);
+	fixture_set_mark(mark);
+	fixture_run(TO_CONTAINER, BRIDGE, came_in_by, &frame);
+	fixture_set_mark(MARK_USUAL);
+	fixture_read_counters(&after);
+	return after.flow_direct != before.flow_direct;
+}
+
+static void done_row(void)
+{
+	row_begin("to_container looks for nothing if from_uplink says that it need not");
+	if (confirms(MARK_DONE, UPLINK))
+		row_fail("it does look");
+	if (!confirms(MARK_NONE, UPLINK))
+		row_fail("without that word it does not look");
+	row_end();
+	row_begin("[i04] but a container's word is not believed");
+	if (!confirms(MARK_DONE, BRIDGE))
+		row_fail("it is");
+	row_end();
+}
+
 void direct_rows(void)
 {
 	ROWS_RUN(direct_rows_of_tcp);
 	ROWS_RUN(direct_rows_of_others);
 	ROWS_RUN(forged_rows);
+	done_row();
 }

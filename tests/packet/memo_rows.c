@@ -416,38 +416,6 @@ static void large_reply_row(void)
 	row_end();
 }
 
-/* Whether to_container confirms the note of a client that reaches a container directly. */
-static bool confirms(enum mark mark, enum device came_in_by)
-{
-	static const struct packet packet = UDP(v4_client, 5000, v4_container_one, 80);
-	struct counters before, after;
-	struct frame frame;
-
-	fixture_reset();
-	row_send(FROM_UPLINK, UPLINK, &packet);
-	row_build(&frame, &packet, TO_CONTAINER, BRIDGE);
-	fixture_read_counters(&before);
-	fixture_set_mark(mark);
-	fixture_run(TO_CONTAINER, BRIDGE, came_in_by, &frame);
-	fixture_set_mark(MARK_USUAL);
-	fixture_read_counters(&after);
-	return after.flow_direct != before.flow_direct;
-}
-
-static void done_row(void)
-{
-	row_begin("to_container looks for nothing if from_uplink says that it need not");
-	if (confirms(MARK_DONE, UPLINK))
-		row_fail("it does look");
-	if (!confirms(MARK_NONE, UPLINK))
-		row_fail("without that word it does not look");
-	row_end();
-	row_begin("[i04] but a container's word is not believed");
-	if (!confirms(MARK_DONE, BRIDGE))
-		row_fail("it is");
-	row_end();
-}
-
 /* Each CPU has its own memos. */
 static void stay_on_one_cpu(cpu_set_t *before)
 {
@@ -498,6 +466,5 @@ void memo_rows(void)
 	other_uplink_row();
 	other_container_in_stack_row();
 	large_reply_row();
-	done_row();
 	sched_setaffinity(0, sizeof(before), &before);
 }

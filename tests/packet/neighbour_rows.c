@@ -165,6 +165,12 @@ static const struct row hairpin_rows[] = {
 	 .adds = THIS_MASQUERADED(NEW)},
 };
 
+/* The route to a container's address has moved. */
+static void move_quiet_behind_vpn(void)
+{
+	fixture_set_endpoint(v4_server_vpn, QUIET, 32, false);
+}
+
 static const struct row guard_rows[] = {
 	{.says = "[i04] towards an unclassified interface: dropped at the veth",
 	 SENT_BY(VETH_ONE, TCP(v4_container_one, 25000, v4_server_vpn, 443, SYN)),
@@ -184,6 +190,11 @@ static const struct row guard_rows[] = {
 	 AT(FROM_CONTAINER, VETH_ONE),
 	 .in = {.protocol = 47, .from = v4_container_one, .to = v4_server_vpn, .payload = 9},
 	 DROPPED_AS("drop_unclassified_interface")},
+	{.says = "[i04] nor does it go to another container there",
+	 .given = move_quiet_behind_vpn,
+	 SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_server_vpn, 53)),
+	 .adds = THIS_DIRECT(NEW),
+	 DROPPED_AS("drop_unclassified_interface", "flow_direct")},
 	{.says = "a container without masquerade may send there",
 	 SENT_BY(VETH_QUIET, TCP(v4_container_quiet, 25000, v4_server_vpn, 443, SYN))},
 	{.says = "towards a classified uplink it passes",
