@@ -10,8 +10,8 @@
  * A memo is valid for the second in which it was made, so one packet a second goes the long way.
  * What must take effect at once is checked each time: the owner, the interface, and drop-offload.
  * Packets that go through the IP stack have memos, too: the firewall decides about each one. One
- * that to_uplink has made spares from_container the lookup, too. TCP has none, because every
- * packet's sequence numbers are tracked.
+ * that was made behind the stack spares from_container the lookup, too. TCP has none, because
+ * every packet's sequence numbers are tracked.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until the second ends: if all are taken, a connection goes without.
@@ -143,7 +143,7 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 }
 
 /* Finds the translation of a packet by its memo. False: there is none that is valid. At a
- * container's veth, one without a path is to_uplink's. */
+ * container's veth, one without a path was made behind the stack: only its being valid counts. */
 GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
 			      struct translation *translation)
 {
