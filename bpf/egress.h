@@ -95,8 +95,9 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
 
-/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. Replies
- * that are sent elsewhere have no memo, because a large one is not. */
+/* Handles an outward packet of a live connection. VERDICT_PASS: the connection has ended. A reply
+ * that routing would send by another interface has no memo: whether it is redirected there depends
+ * on its size. */
 INLINE enum verdict leave_by_connection(struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;

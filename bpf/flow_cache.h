@@ -24,7 +24,7 @@
 /* What is done to the packets between one of our addresses and any peer. */
 struct treatment {
 	__u32 second;     /* CLOCK_MONOTONIC: in which it is valid, and not changed */
-	__u32 ifindex;    /* where it is done: the packet's at this hook */
+	__u32 ifindex;    /* skb->ifindex at the hook that carries it out */
 	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
 	struct owner owner;
 	__u16 mtu;    /* of a path */
@@ -143,7 +143,8 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 }
 
 /* Finds the translation of a packet by its memo. False: there is none that is valid. At a
- * container's veth, one without a path was made behind the stack: only its being valid counts. */
+ * container's veth, the translation of a memo without a path is left to the hook that made it,
+ * behind the stack. */
 GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
 			      struct translation *translation)
 {

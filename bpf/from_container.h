@@ -196,6 +196,8 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	} else if (flow->kind >= PACKET_TRANSLATABLE) {
 		verdict = decide_inwards(flow);
 	}
+	/* A connection to another container's own address is not changed, and may need masquerade.
+	 */
 	changed = verdict == VERDICT_TRANSLATE &&
 		  translation_changes(flow->translation, &packet->tuple);
 	if (verdict != VERDICT_DROP && !changed && flow->arrival.routed &&

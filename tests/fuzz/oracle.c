@@ -847,7 +847,7 @@ static bool ask_container_packet(struct question *question, const struct interfa
 	return true;
 }
 
-/* Of a later fragment: it keeps its addresses. */
+/* Whether a later fragment keeps its addresses: the program then goes on as for any packet. */
 static bool is_unchanged(const struct expectation *expected)
 {
 	return expected->answer == ANSWER_LIFT || (expected->answer == ANSWER_TRANSLATE &&

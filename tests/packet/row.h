@@ -12,6 +12,7 @@ enum verdict { PASSES, DROPPED, REDIRECTED };
 #define ROW_ENTRIES 10
 #define ROW_HOLDS 2
 #define ROW_COUNTERS 4
+#define ROW_TRIES 5 /* of a row whose packets must come within one second */
 
 /* Of a packet. No address: that of the input; no port: likewise. Of an echo the source's port is
  * the identifier. */
