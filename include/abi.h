@@ -604,6 +604,8 @@ struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
 	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
+	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
+	__u64 hidden_siblings;
 	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
 	__u64 local_udp_ports[PORT_WORDS];
 	/* A bit each: socket_flows has had an entry with this port */
@@ -654,6 +656,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 24 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

@@ -48,8 +48,6 @@ static void set_device_layout(void)
 
 	device_layout_find(&layout);
 	skeleton->rodata->device_layout = layout;
-	if (device_layout_apply(skeleton->progs.from_container, &layout))
-		err(1, "preparing from_container");
 #endif
 }
 

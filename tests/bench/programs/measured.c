@@ -278,19 +278,16 @@ static void set_size(struct bpf_object *object, const char *name, uint32_t entri
 /* As the loader does, for an object of this version; but no device is looked at. */
 static void set_device_layout(struct bpf_object *object)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "from_container");
 	int id = btf__find_by_name_kind(bpf_object__btf(object), "device_layout", BTF_KIND_STRUCT);
 	char *variable = find_variable(object, ".rodata", "device_layout");
 	struct device_layout layout;
 
-	if (!program || !variable ||
+	if (!variable ||
 	    btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(layout))
 		return;
 	device_layout_find(&layout);
 	layout.known = 0;
 	memcpy(variable, &layout, sizeof(layout));
-	if (device_layout_apply(program, &layout))
-		err(1, "preparing from_container");
 }
 
 /* The same */

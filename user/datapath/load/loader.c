@@ -151,9 +151,7 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	if (!*skeleton)
 		return -1;
 	(*skeleton)->rodata->device_layout = *layout;
-	if (!prepare_maps(*skeleton, objects, assured) &&
-	    !device_layout_apply((*skeleton)->progs.from_container, layout) &&
-	    !portmap_bpf__load(*skeleton))
+	if (!prepare_maps(*skeleton, objects, assured) && !portmap_bpf__load(*skeleton))
 		return 0;
 	saved = errno;
 	portmap_bpf__destroy(*skeleton);

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conntrack.h - what netfilter's connection tracking says of a packet.
+ *
+ * This host may have other NAT: kube-proxy, another plugin's masquerade, a VPN, Docker. A packet of
+ * a connection that one of them translates is theirs in both directions, though its address and
+ * port may be a mapping's, or a new connection's of a container. conntrack knows: it is asked once
+ * for each connection that would begin here, and its answer is not kept.
+ *
+ * An entry without translation says nothing. A client that asked before the container came has one,
+ * and would never reach the container.
+ *
+ * conntrack tells about TCP and UDP (bpf_skb_ct_lookup), in its default zone. Where it cannot be
+ * asked (device_layout.tracked), and for the other protocols, host.h remembers what it sees leave.
+ */
+#pragma once
+
+#include "device.h"
+#include "route.h"
+
+/* struct bpf_ct_opts, as it was when the function came; newer kernels accept that size. */
+struct conntrack_options {
+	__s32 netns_id;
+	__s32 error;
+	__u8 protocol;
+	__u8 direction; /* found: that of the tuple, enum ip_conntrack_dir */
+	__u8 reserved[2];
+};
+
+static void *(*const conntrack_lookup)(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
+				       __u32 tuple_size, struct conntrack_options *options,
+				       __u32 options_size) =
+	(void *)KERNEL_FUNCTION_CALL(conntrack_lookup);
+static void (*const conntrack_release)(void *connection) =
+	(void *)KERNEL_FUNCTION_CALL(conntrack_release);
+
+/* Numbers of the kernel's interface to user space: enum ip_conntrack_status, ip_conntrack_info,
+ * ip_conntrack_dir, tcp_conntrack */
+#define CONNTRACK_SOURCE_NAT (1 << 4)      /* IPS_SRC_NAT */
+#define CONNTRACK_DESTINATION_NAT (1 << 5) /* IPS_DST_NAT */
+#define CONNTRACK_NAT (CONNTRACK_SOURCE_NAT | CONNTRACK_DESTINATION_NAT)
+#define CONNTRACK_INFO 7ULL           /* the bits of it in skb->_nfct */
+#define CONNTRACK_REPLY 3           /* IP_CT_ESTABLISHED_REPLY */
+#define CONNTRACK_RELATED_REPLY 4   /* IP_CT_RELATED_REPLY: an ICMP error */
+#define CONNTRACK_DIRECTION_REPLY 1 /* IP_CT_DIR_REPLY */
+#define CONNTRACK_TCP_TIME_WAIT 7   /* TCP_CONNTRACK_TIME_WAIT */
+#define CONNTRACK_TCP_CLOSE 8       /* TCP_CONNTRACK_CLOSE */
+
+/* What an entry says whose connection is translated */
+struct tracked {
+	__u8 client[16]; /* the first packet's source, IPv4 in the first four bytes */
+	__be16 client_port;
+	__u8 tcp_state;
+	__u8 direction; /* of the tuple that was asked about */
+	__u32 status;
+};
+
+/* Reads the entry of a tuple. False: there is none, or its connection is not translated. */
+GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple,
+				    struct tracked *tracked)
+{
+	struct conntrack_options options = {.netns_id = BPF_F_CURRENT_NETNS};
+	struct bpf_sock_tuple query = {};
+	__u64 address;
+	void *entry;
+	__u32 size;
+
+	if (!device_layout.tracked || !tuple || !tracked ||
+	    (tuple->protocol != PROTOCOL_TCP && tuple->protocol != PROTOCOL_UDP))
+		return false;
+	options.protocol = tuple->protocol;
+	size = socket_query(tuple, &query);
+	entry = conntrack_lookup(skb, &query, size, &options, sizeof(options));
+	if (!entry)
+		return false;
+	address = (__u64)entry;
+	tracked->status = device_read(address, device_layout.tracked_status);
+	tracked->tcp_state = device_read(address + device_layout.tracked_protocol,
+					 device_layout.tracked_tcp_state);
+	address += device_layout.tracked_tuples + device_layout.tracked_tuple;
+	bpf_probe_read_kernel(tracked, offsetof(struct tracked, tcp_state), (void *)address);
+	conntrack_release(entry);
+	tracked->direction = options.direction;
+	return tracked->status & CONNTRACK_NAT;
+}
+
+/* Returns whether conntrack has looked at the packet already. At a bridge's ingress only
+ * br_netfilter has it do so. */
+INLINE bool conntrack_has_seen(struct __sk_buff *skb)
+{
+	return device_layout.conntrack && MEMBER(__u64, skb, skb_conntrack) != 0;
+}
+
+/* Returns whether a packet at ingress is of a connection that another NAT translates. A SYN on a
+ * connection that has ended begins another one, for netfilter too. */
+GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct tracked tracked = {};
+	struct tuple tuple;
+
+	if (!packet || !device_layout.tracked)
+		return false;
+	__builtin_memcpy(&tuple, &packet->tuple, sizeof(tuple));
+	/* br_netfilter has translated it already: the tuple that it has now is the other
+	 * direction's, inverted. */
+	if (conntrack_has_seen(skb))
+		tuple_invert(&tuple);
+	return conntrack_find(skb, &tuple, &tracked) &&
+	       !(packet_begins_tcp(packet) && (tracked.tcp_state == CONNTRACK_TCP_TIME_WAIT ||
+					       tracked.tcp_state == CONNTRACK_TCP_CLOSE));
+}
+
+/* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
+ * about one. Its destination has been translated back, its source may be a container's own. */
+INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
+{
+	__u64 seen;
+
+	if (!device_layout.tracked)
+		return false;
+	seen = MEMBER(__u64, skb, skb_conntrack);
+	return ((seen & CONNTRACK_INFO) == CONNTRACK_REPLY ||
+		(seen & CONNTRACK_INFO) == CONNTRACK_RELATED_REPLY) &&
+	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT);
+}
+
+/* Returns whether a container's packet answers a client of a mapped port whose address another NAT
+ * has changed, on the way from the mapping to this container. */
+GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct connection_key *key = &scratch_get()->other;
+	const struct connection *connection;
+	struct tracked tracked = {};
+
+	if (!packet || !conntrack_find(skb, &packet->tuple, &tracked) ||
+	    tracked.direction != CONNTRACK_DIRECTION_REPLY)
+		return false;
+	connection_key_of(&packet->tuple, OUTWARDS, key);
+	if (packet->ipv4)
+		address_from_ipv4(key->outside, *(__be32 *)tracked.client);
+	else
+		address_copy(key->outside, tracked.client);
+	key->outside_port = bpf_ntohs(tracked.client_port);
+	connection = connection_find(key);
+	return connection && connection->kind == FLOW_MAPPING;
+}
