@@ -12,7 +12,7 @@
 
 /* Takes some milliseconds. `known` stays 0 where the kernel has no BTF, or a member is missing in
  * it. Only loading the programs shows whether they may read the kernel's memory (not under
- * lockdown). Objects of libbpf that this process loads from now on call the functions that were
+ * lockdown). Objects of libbpf that this process opens from now on call the functions that were
  * found. */
 void device_layout_find(struct device_layout *layout);
 
