@@ -55,6 +55,12 @@ struct tracked {
 	__u32 status;
 };
 
+/* Returns whether conntrack can be asked about packets of this protocol. */
+INLINE bool conntrack_tells_of(enum protocol protocol)
+{
+	return device_layout.tracked && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP);
+}
+
 /* Reads the entry of a tuple. False: there is none, or its connection is not translated. */
 GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple,
 				    struct tracked *tracked)
@@ -65,8 +71,7 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	void *entry;
 	__u32 size;
 
-	if (!device_layout.tracked || !tuple || !tracked ||
-	    (tuple->protocol != PROTOCOL_TCP && tuple->protocol != PROTOCOL_UDP))
+	if (!tuple || !tracked || !conntrack_tells_of(tuple->protocol))
 		return false;
 	options.protocol = tuple->protocol;
 	size = socket_query(tuple, &query);
@@ -84,44 +89,54 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	return tracked->status & CONNTRACK_NAT;
 }
 
-/* Returns whether conntrack has looked at the packet already. At a bridge's ingress only
- * br_netfilter has it do so. */
-INLINE bool conntrack_has_seen(struct __sk_buff *skb)
+/* The packet's entry, with enum ip_conntrack_info in its low bits, once netfilter has seen it: at a
+ * bridge's ingress by br_netfilter, at lo's where a process of the host has sent it. */
+INLINE __u64 conntrack_seen(struct __sk_buff *skb)
 {
-	return device_layout.conntrack && MEMBER(__u64, skb, skb_conntrack) != 0;
+	return device_layout.conntrack ? MEMBER(__u64, skb, skb_conntrack) : 0;
 }
 
-/* Returns whether a packet at ingress is of a connection that another NAT translates. A SYN on a
- * connection that has ended begins another one, for netfilter too. */
+/* Returns whether another NAT translates the connection of a packet that netfilter has seen. */
+INLINE bool conntrack_has_translated(__u64 seen)
+{
+	return device_layout.tracked &&
+	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT);
+}
+
+/* Returns whether an entry keeps a packet from beginning another connection. A SYN on one that has
+ * ended begins another one for netfilter, too. UDP of a client that was translated before the
+ * mapping came would never reach the container: portmap deletes such entries when it adds a
+ * mapping. */
+INLINE bool conntrack_keeps(const struct packet *packet, const struct tracked *tracked)
+{
+	if (packet->tuple.protocol == PROTOCOL_UDP)
+		return tracked->direction == CONNTRACK_DIRECTION_REPLY;
+	return !packet_begins_tcp(packet) || (tracked->tcp_state != CONNTRACK_TCP_TIME_WAIT &&
+					      tracked->tcp_state != CONNTRACK_TCP_CLOSE);
+}
+
+/* Returns whether a packet at ingress is of a connection that another NAT translates. */
 GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct tracked tracked = {};
-	struct tuple tuple;
+	__u64 seen;
 
 	if (!packet || !device_layout.tracked)
 		return false;
-	__builtin_memcpy(&tuple, &packet->tuple, sizeof(tuple));
-	/* br_netfilter has translated it already: the tuple that it has now is the other
-	 * direction's, inverted. */
-	if (conntrack_has_seen(skb))
-		tuple_invert(&tuple);
-	return conntrack_find(skb, &tuple, &tracked) &&
-	       !(packet_begins_tcp(packet) && (tracked.tcp_state == CONNTRACK_TCP_TIME_WAIT ||
-					       tracked.tcp_state == CONNTRACK_TCP_CLOSE));
+	seen = conntrack_seen(skb);
+	if (seen)
+		return conntrack_has_translated(seen);
+	return conntrack_find(skb, &packet->tuple, &tracked) && conntrack_keeps(packet, &tracked);
 }
 
 /* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
  * about one. Its destination has been translated back, its source may be a container's own. */
 INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
 {
-	__u64 seen;
+	__u64 seen = conntrack_seen(skb), info = seen & CONNTRACK_INFO;
 
-	if (!device_layout.tracked)
-		return false;
-	seen = MEMBER(__u64, skb, skb_conntrack);
-	return ((seen & CONNTRACK_INFO) == CONNTRACK_REPLY ||
-		(seen & CONNTRACK_INFO) == CONNTRACK_RELATED_REPLY) &&
-	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT);
+	return (info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY) &&
+	       conntrack_has_translated(seen);
 }
 
 /* Returns whether a container's packet answers a client of a mapped port whose address another NAT

@@ -31,18 +31,6 @@ struct tuple {
 	__u8 reserved[2];
 } __attribute__((aligned(8)));
 
-/* Makes it the tuple of a packet of the other direction. */
-INLINE void tuple_invert(struct tuple *tuple)
-{
-	struct tuple before;
-
-	__builtin_memcpy(&before, tuple, sizeof(before));
-	address_copy(tuple->source, before.destination);
-	address_copy(tuple->destination, before.source);
-	tuple->source_port = before.destination_port;
-	tuple->destination_port = before.source_port;
-}
-
 enum packet_kind {
 	PACKET_IGNORED,  /* not IP, tagged, malformed IP; addresses that are never translated */
 	PACKET_OPAQUE,   /* valid IP, but without a tuple that could be translated */

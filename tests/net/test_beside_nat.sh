@@ -106,3 +106,95 @@ neighbours_learn() {
 		expect_answer host udp "$(address6 "$name")" 80 "$name"
 	done
 }
+
+# a connection that the host's NAT has begun at a port keeps to it when the port is mapped; a new one from
+# the same client's port goes to the mapping, and so does UDP of an old client, as with portmap
+test_beside_nat_before_mapping() {
+	local protocol
+	container_start old bridge
+	for protocol in tcp udp; do
+		nat_rule prerouting "iifname eth0 meta nfproto ipv4 $protocol dport 8080 dnat ip to $(address4 old):80"
+		nat_rule prerouting "iifname eth0 meta nfproto ipv6 $protocol dport 8080 dnat ip6 to [$(address6 old)]:80"
+	done
+	conversation_open stays client tcp "$host4" 8080
+	conversation_open stays6 client tcp "$host6" 8080
+	expect_contains "$(say stays)" name=old
+	expect_contains "$(say stays6)" name=old
+	expect_answers client "$host4" 8080 old "$client4" --source-port 5555
+	expect_answers client "$host6" 8080 old "$client6" --source-port 5555
+	nat_rule postrouting 'oifname lo masquerade' # without any rule, the kernel would translate no more
+	nft flush chain inet foreign prerouting
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_contains "$(say stays)" name=old
+	expect_contains "$(say stays6)" name=old
+	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
+	expect_answers client "$host6" 8080 web "$client6" --source-port 5555
+	conversation_close stays
+	conversation_close stays6
+}
+
+# a connection through a mapping goes on when conntrack forgets everything, and when a client had asked the
+# port before the container came, it is answered
+test_beside_nat_forgotten() {
+	expect_no_answers client "$host4" 8080 --source-port 5555
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
+	conversation_open stays client tcp "$host4" 8080
+	expect_contains "$(say stays)" name=web
+	conntrack -F 2>/dev/null
+	expect_contains "$(say stays)" name=web
+	conntrack -F 2>/dev/null
+	expect_contains "$(say stays)" name=web
+	conversation_close stays
+}
+
+# SCTP that the host masquerades with a port that is another container's host port
+test_beside_nat_sctp() {
+	container_add web bridge -p 8080:80/sctp
+	container_add victim bridge -p 20089:80/sctp
+	serve_sctp_in web 80
+	serve_sctp_in victim 80
+	nat_rule prerouting "iifname eth0 meta nfproto ipv4 sctp dport 31081 dnat ip to $(address4 web):80"
+	nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) sctp dport 80 masquerade to :20089"
+	each_bridge_netfilter expect_sctp
+}
+
+expect_sctp() {
+	expect_answer client sctp "$host4" 31081 web "$bridge4"
+	expect_answer server sctp "$host4_second" 20089 victim
+	conntrack -F 2>/dev/null
+}
+
+# where br_netfilter has the host redirect a packet to a mapped port, it goes to the host's own process, as
+# any connection that netfilter translates: a container without our programs asks
+test_beside_nat_redirect() {
+	bridge_netfilter 1
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conflist plain bridge "$only_main"
+	container_start stranger plain
+	"$peer" serve tcp "$host4" 8080 --name host --background
+	"$peer" serve udp "$host4" 8080 --name host --background
+	expect_answers stranger "$host4" 8080 web
+	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9090 redirect to :8080"
+	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9091 dnat ip to $host4:8080"
+	expect_answers stranger "$host4" 9091 host
+}
+
+expect_errors() {
+	expect_refused client udp "$host4" 31082 --connected
+	conntrack -F 2>/dev/null
+	expect_refused client udp "$(address4 web)" 81 --connected
+	expect_refused client udp "$(address6 web)" 81 --connected
+	conntrack -F 2>/dev/null
+}
+
+# errors about connections that the host's NAT translates reach those whom they are for
+test_beside_nat_errors() {
+	container_add web bridge
+	container_start victim bridge -p 20089:80/udp
+	errors_unlimited host web
+	nat_rule prerouting "iifname eth0 meta nfproto ipv4 udp dport 31082 dnat ip to $(address4 web):81"
+	nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) udp dport 81 masquerade to :20089"
+	nat_rule postrouting 'ip6 daddr fd00:88::/64 udp dport 81 masquerade to :20089'
+	each_bridge_netfilter expect_errors
+}
