@@ -5,7 +5,8 @@
  * This host may have other NAT: kube-proxy, another plugin's masquerade, a VPN, Docker. A packet of
  * a connection that one of them translates is theirs in both directions, though its address and
  * port may be a mapping's, or a new connection's of a container. conntrack knows: it is asked once
- * for each connection that would begin here, and its answer is not kept.
+ * for each connection that would begin here, and for each port that one would get; the answer is not
+ * kept.
  *
  * An entry without translation says nothing. A client that asked before the container came has one,
  * and would never reach the container.
@@ -17,6 +18,7 @@
 
 #include "device.h"
 #include "route.h"
+#include "scratch.h"
 
 /* struct bpf_ct_opts, as it was when the function came; newer kernels accept that size. */
 struct conntrack_options {
@@ -46,32 +48,24 @@ static void (*const conntrack_release)(void *connection) =
 #define CONNTRACK_TCP_TIME_WAIT 7   /* TCP_CONNTRACK_TIME_WAIT */
 #define CONNTRACK_TCP_CLOSE 8       /* TCP_CONNTRACK_CLOSE */
 
-/* What an entry says whose connection is translated */
-struct tracked {
-	__u8 client[16]; /* the first packet's source, IPv4 in the first four bytes */
-	__be16 client_port;
-	__u8 tcp_state;
-	__u8 direction; /* of the tuple that was asked about */
-	__u32 status;
-};
-
 /* Returns whether conntrack can be asked about packets of this protocol. */
 INLINE bool conntrack_tells_of(enum protocol protocol)
 {
 	return device_layout.tracked && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP);
 }
 
-/* Reads the entry of a tuple. False: there is none, or its connection is not translated. */
-GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple,
-				    struct tracked *tracked)
+/* Reads the entry of a tuple into scratch->tracked. False: there is none, or its connection is not
+ * translated. */
+GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple)
 {
+	struct tracked *tracked = &scratch_get()->tracked;
 	struct conntrack_options options = {.netns_id = BPF_F_CURRENT_NETNS};
 	struct bpf_sock_tuple query = {};
 	__u64 address;
 	void *entry;
 	__u32 size;
 
-	if (!tuple || !tracked || !conntrack_tells_of(tuple->protocol))
+	if (!tuple || !conntrack_tells_of(tuple->protocol))
 		return false;
 	options.protocol = tuple->protocol;
 	size = socket_query(tuple, &query);
@@ -107,8 +101,10 @@ INLINE bool conntrack_has_translated(__u64 seen)
  * ended begins another one for netfilter, too. UDP of a client that was translated before the
  * mapping came would never reach the container: portmap deletes such entries when it adds a
  * mapping. */
-INLINE bool conntrack_keeps(const struct packet *packet, const struct tracked *tracked)
+INLINE bool conntrack_keeps(const struct packet *packet)
 {
+	const struct tracked *tracked = &scratch_get()->tracked;
+
 	if (packet->tuple.protocol == PROTOCOL_UDP)
 		return tracked->direction == CONNTRACK_DIRECTION_REPLY;
 	return !packet_begins_tcp(packet) || (tracked->tcp_state != CONNTRACK_TCP_TIME_WAIT &&
@@ -118,7 +114,6 @@ INLINE bool conntrack_keeps(const struct packet *packet, const struct tracked *t
 /* Returns whether a packet at ingress is of a connection that another NAT translates. */
 GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct packet *packet)
 {
-	struct tracked tracked = {};
 	__u64 seen;
 
 	if (!packet || !device_layout.tracked)
@@ -126,7 +121,7 @@ GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct pa
 	seen = conntrack_seen(skb);
 	if (seen)
 		return conntrack_has_translated(seen);
-	return conntrack_find(skb, &packet->tuple, &tracked) && conntrack_keeps(packet, &tracked);
+	return conntrack_find(skb, &packet->tuple) && conntrack_keeps(packet);
 }
 
 /* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
@@ -143,19 +138,19 @@ INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
  * has changed, on the way from the mapping to this container. */
 GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
 {
+	const struct tracked *tracked = &scratch_get()->tracked;
 	struct connection_key *key = &scratch_get()->other;
 	const struct connection *connection;
-	struct tracked tracked = {};
 
-	if (!packet || !conntrack_find(skb, &packet->tuple, &tracked) ||
-	    tracked.direction != CONNTRACK_DIRECTION_REPLY)
+	if (!packet || !conntrack_find(skb, &packet->tuple) ||
+	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
 		return false;
 	connection_key_of(&packet->tuple, OUTWARDS, key);
 	if (packet->ipv4)
-		address_from_ipv4(key->outside, *(__be32 *)tracked.client);
+		address_from_ipv4(key->outside, *(__be32 *)tracked->client);
 	else
-		address_copy(key->outside, tracked.client);
-	key->outside_port = bpf_ntohs(tracked.client_port);
+		address_copy(key->outside, tracked->client);
+	key->outside_port = bpf_ntohs(tracked->client_port);
 	connection = connection_find(key);
 	return connection && connection->kind == FLOW_MAPPING;
 }

@@ -4,7 +4,6 @@
 
 #include "endpoint.h"
 #include "snat.h"
-#include "conntrack.h"
 
 /* Returns false where no alias has this destination. Echo identifiers are not marked. */
 INLINE bool alias_is_likely(const struct tuple *tuple)

@@ -318,7 +318,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	    flow.kind == PACKET_TRANSLATABLE)
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
-	    (uplink || !conntrack_tells_of(packet.tuple.protocol)) &&
+	    !conntrack_tells_of(packet.tuple.protocol) &&
 	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
 		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;
