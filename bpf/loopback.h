@@ -97,6 +97,26 @@ INLINE enum verdict loopback_use(struct flow_context *flow)
 				   : connection_use(&flow->found, flow->packet, flow->skb->len);
 }
 
+/* Gives a reply the client's address again. Until then an ICMP error does not go to whom it quotes.
+ */
+INLINE bool loopback_restore_client(struct flow_context *flow)
+{
+	struct __sk_buff *skb = flow->skb;
+	struct packet *packet = flow->packet;
+	struct address client;
+
+	if (!packet->ipv4 || !skb->priority)
+		return true;
+	address_from_ipv4(client.bytes, skb->priority);
+	skb->priority = 0;
+	if (rewrite_destination(skb, packet, &client))
+		return false;
+	address_copy(packet->tuple.destination, client.bytes);
+	if (flow->kind == PACKET_OPAQUE)
+		flow->kind = loopback_parse(skb, packet);
+	return true;
+}
+
 /* Gives a container's reply the address that its client has asked. */
 INLINE int loopback_reply(struct flow_context *flow)
 {
@@ -104,15 +124,11 @@ INLINE int loopback_reply(struct flow_context *flow)
 	struct packet *packet = flow->packet;
 	struct tuple *tuple = &packet->tuple;
 	enum verdict verdict = VERDICT_TRANSLATE;
-	struct address client;
 
-	if (packet->ipv4 && flow->skb->priority) {
-		address_from_ipv4(client.bytes, flow->skb->priority);
-		if (rewrite_destination(flow->skb, packet, &client))
-			return shot(rewrite_failed);
-		address_copy(tuple->destination, client.bytes);
-		flow->skb->priority = 0;
-	}
+	if (!loopback_restore_client(flow))
+		return shot(rewrite_failed);
+	if (flow->kind < PACKET_FRAGMENT)
+		return TC_ACT_SHOT;
 	tuple->direction = DIRECTION_OUT;
 	packet->from_endpoint = true;
 	if (packet->fragment == LATER_FRAGMENT) {
@@ -284,7 +300,7 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	flow.kind = loopback_parse(skb, &packet);
 	if (tc_index_has(told, TC_INDEX_REPLY))
-		return flow.kind >= PACKET_FRAGMENT ? loopback_reply(&flow) : TC_ACT_SHOT;
+		return flow.kind == PACKET_IGNORED ? TC_ACT_SHOT : loopback_reply(&flow);
 	if (flow.kind < PACKET_TRANSLATABLE || packet.fragment ||
 	    !packet_protocol_has_ports(packet.tuple.protocol))
 		return TC_ACT_UNSPEC;

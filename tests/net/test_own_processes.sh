@@ -123,3 +123,23 @@ test_own_new_address() {
 		expect_said web "$(on_host "udp$socket" sendto "$asked" 8080 recvfrom)" "sendto $asked"
 	done
 }
+
+# also with portmap
+# where the container does not listen, sockets are refused at once
+test_own_refused() {
+	local source
+	container_add web bridge $both
+	for source in 127.0.0.1 "$host4"; do
+		expect_equal "connect: Connection refused" \
+			"$(on_host tcp4 bind "$source" 0 connect "$source" 8080)" "TCP from $source"
+		expect_equal "ask: Connection refused" \
+			"$(on_host udp4 bind "$source" 0 connect "$source" 8080 ask)" "UDP from $source"
+	done
+	for source in ::1 "$host6"; do
+		[ "$plugin$source" != portmap::1 ] || continue
+		expect_equal "connect: Connection refused" \
+			"$(on_host tcp6 bind "$source" 0 connect "$source" 8080)" "TCP from $source"
+		expect_equal "ask: Connection refused" \
+			"$(on_host udp6 bind "$source" 0 connect "$source" 8080 ask)" "UDP from $source"
+	done
+}
