@@ -70,6 +70,12 @@ GLOBAL_FUNCTION enum packet_kind loopback_parse(struct __sk_buff *skb, struct pa
 		parse_ipv4(skb, packet, &payload);
 	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		parse_ipv6(skb, packet, &payload);
+	if (packet->end > skb->len)
+		return PACKET_IGNORED;
+	/* Of a packet with a loopback address it has read no header behind the first. */
+	if (!packet->ipv4 && payload.offset == ETH_HLEN + sizeof(struct ipv6hdr) &&
+	    parse_is_skipped(payload.protocol))
+		payload.protocol = parse_extension_headers(skb, &payload, payload.protocol);
 	if (payload.protocol < 0 || address_is_group(tuple->destination) ||
 	    address_is_ipv6_link_local(tuple->source) ||
 	    address_is_ipv6_link_local(tuple->destination) ||
@@ -245,10 +251,11 @@ INLINE enum verdict loopback_continue(struct flow_context *flow)
 
 INLINE enum verdict loopback_decide(struct flow_context *flow)
 {
-	const struct packet *packet = flow->packet;
+	struct packet *packet = flow->packet;
 	struct found *found = &flow->found;
 	enum verdict verdict;
 
+	packet->tuple.direction = DIRECTION_IN;
 	if (packet->error) {
 		found_prepare(found, INWARDS);
 		if (!inwards_find_key(&packet->tuple) || !found_look_up(found) ||
