@@ -287,6 +287,12 @@ $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
+DIFFERENTIAL := $(wildcard tests/differential/*.c)
+
+$(BUILD)/tests/differential: $(DIFFERENTIAL) $(wildcard tests/*.h tests/differential/*.h tests/net/tool.h)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(DIFFERENTIAL) -o $@
+
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check unit packet fuzz net engines
