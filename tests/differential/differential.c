@@ -16,14 +16,15 @@ const char tool_usage[] =
 	"  --seconds N    how long to begin further episodes (0: one episode)\n"
 	"  --only LIST    these steps of it only: 3,17,20\n"
 	"  --shrink N     for how many seconds to leave out steps of what failed (0)\n"
-	"  --verbose      all steps\n";
+	"  --inspect CMD  which the hosts run after each step that is printed\n"
+	"  --verbose 1    prints all steps\n";
 
 #define MAX_STEPS 5000
 #define MAX_REASONS 32
 #define EVENTS 4 /* percent */
 
 static int seed = 1, steps = 400, seconds, shrink_seconds, verbose;
-static const char *script, *near, *far, *only;
+static const char *script, *near, *far, *only, *inspect;
 static bool chosen[MAX_STEPS];
 static long steps_made, episodes;
 static struct {
@@ -108,6 +109,9 @@ static bool judge(const struct step *step, bool prints)
 		printf("step %u: %s%s\n", step->number, step->text,
 		       step->invalid ? " (INVALID for conntrack)" : "");
 		print_arrivals();
+		fflush(stdout);
+		if (inspect)
+			worlds_command(inspect);
 	}
 	if (same)
 		return true;
@@ -226,6 +230,7 @@ int main(int argc, char **argv)
 		{.name = "script", .text = &script},
 		{.name = "near", .text = &near},
 		{.name = "far", .text = &far},
+		{.name = "inspect", .text = &inspect},
 		{.name = "only", .text = &only},
 		{.name = "seed", .number = &seed, .low = 0, .high = 1 << 30},
 		{.name = "steps", .number = &steps, .low = 1, .high = MAX_STEPS},

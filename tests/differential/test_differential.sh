@@ -11,5 +11,5 @@ test_differential() {
 	"$build/tests/differential" --script "$project/tests/differential/world.sh" \
 		--near barrier0 --far barrier1 --seed "${SEED:-1}" --steps "${STEPS:-400}" \
 		--seconds "${SECONDS_TO_RUN:-0}" --shrink "${SHRINK:-0}" ${ONLY:+--only "$ONLY"} \
-		--verbose "${VERBOSE:-0}"
+		${INSPECT:+--inspect "$INSPECT"} --verbose "${VERBOSE:-0}"
 }

@@ -127,6 +127,16 @@ echo 1000000 >/proc/sys/net/ipv4/icmp_msgs_per_sec
 echo 0 >/proc/sys/net/ipv4/tcp_invalid_ratelimit
 echo 0 >/proc/sys/net/ipv4/conf/all/log_martians
 bridge_netfilter_set 0
+# Both hosts track connections, and decide about NAT, from the beginning: where nobody does, the first
+# rule that comes finds every connection new.
+nft -f - <<-'RULES'
+table inet beginning {
+	chain before { type nat hook prerouting priority dstnat; ct state new counter; }
+	chain input { type nat hook input priority 100; }
+	chain output { type nat hook output priority -100; }
+	chain after { type nat hook postrouting priority srcnat; }
+}
+RULES
 # More clients and servers at the same links
 for number in 11 12; do
 	ip neighbour replace "192.0.2.$number" lladdr "$(mac_in client eth0)" dev eth0 nud permanent
