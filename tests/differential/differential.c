@@ -96,6 +96,8 @@ static void one_step(struct step *step, uint64_t episode_seed, unsigned number)
 	steps_made++;
 	watch(step);
 	step->invalid = world_invalid(&worlds[REFERENCE]) - invalid;
+	step->unserved = step->flow && unserved_before(step->flow);
+	unserved_note(step);
 }
 
 /* A flow that has gone different ways is left alone from then on. */
@@ -135,6 +137,7 @@ static int episode(uint64_t episode_seed, int count, bool prints)
 
 	flows_forget();
 	events_forget();
+	unserved_forget();
 	if (!worlds_make(script)) {
 		fprintf(stderr, "differential: the worlds cannot be made\n");
 		exit(EXIT_USAGE);
@@ -147,8 +150,6 @@ static int episode(uint64_t episode_seed, int count, bool prints)
 		one_step(&step, episode_seed, (unsigned)number);
 		if (step.text[0] && !judge(&step, prints))
 			found = number;
-		if (!step.text[0])
-			chosen[number] = false;
 	}
 	host_close();
 	worlds_end();

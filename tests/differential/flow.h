@@ -49,6 +49,7 @@ struct step {
 	bool whole;	   /* not in fragments, or all of them */
 	bool sends[WORLDS];
 	struct packet sent[WORLDS];
+	bool unserved;	       /* This connection went to no container in the reference before. */
 	unsigned long invalid; /* how many packets the reference's conntrack called so */
 };
 
@@ -82,6 +83,11 @@ bool host_collect(enum which_world which, struct step *step);
 /* Learns from what has arrived, and says in `text` what is to be compared. From the arrival with this
  * number on. Returns true if a model of a peer has answered. */
 bool observe(struct step *step, enum which_world which, size_t from);
+
+/* The reference has let a connection with these addresses and ports go where it came from, or past. */
+void unserved_note(const struct step *step);
+bool unserved_before(const struct flow *flow);
+void unserved_forget(void);
 
 /* --- compare.c */
 struct difference {

@@ -155,6 +155,20 @@ static bool receive(int fd, const char *who, enum which_world which, const struc
 	return size > 0;
 }
 
+/* Returns false if the stream has ended. */
+static bool read_stream(int *fd, const char *who, enum which_world which, const struct step *step)
+{
+	struct sockaddr_in6 from;
+
+	while (receive(*fd, who, which, step, &from))
+		;
+	if (recv(*fd, &from, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == ENOTCONN))
+		return true;
+	close(*fd);
+	*fd = 0;
+	return false;
+}
+
 static bool serve(enum which_world which, struct step *step)
 {
 	struct sockaddr_in6 from;
@@ -177,7 +191,7 @@ static bool serve(enum which_world which, struct step *step)
 	}
 	for (int i = 0; i < ACCEPTED; i++)
 		if (servers[which].accepted[i])
-			receive(servers[which].accepted[i], "accepted", which, step, &from);
+			read_stream(&servers[which].accepted[i], "accepted", which, step);
 	return answered;
 }
 
@@ -207,12 +221,16 @@ bool host_collect(enum which_world which, struct step *step)
 	struct sockaddr_in6 from;
 
 	for (int i = 0; i < FLOWS; i++) {
-		if (!flows[i].views[which].fd)
+		struct view *view = &flows[i].views[which];
+
+		if (!view->fd)
 			continue;
 		more = speak_first(&flows[i], which, step) || more;
-		if (!flows[i].views[which].connecting)
-			while (receive(flows[i].views[which].fd, "socket", which, step, &from))
+		if (flows[i].first.protocol == IPPROTO_UDP)
+			while (receive(view->fd, "socket", which, step, &from))
 				;
+		else if (view->connected && !read_stream(&view->fd, "socket", which, step))
+			view->connected = false;
 	}
 	return more;
 }

@@ -121,6 +121,33 @@ static void add_changes(char *text, size_t size, const struct packet *packet,
 		 is_icmp_error(sent) || same_payload(packet, sent) ? "" : ", another payload");
 }
 
+static bool is_container(enum end end)
+{
+	return end >= WEB && end < ENDS;
+}
+
+/* As whom a container sees a sibling that asks it by a host port, and a process of the host: the
+ * reference masquerades the sibling, because its answer would go past the host; ours shows the
+ * bridge's address for the host's others. */
+static void name_neighbour(struct packet *packet, const struct step *step, enum end end)
+{
+	const struct flow *flow = step->flow;
+	bool sibling = is_container(flow->origin) &&
+		       end_of(&worlds[OURS], &flow->first.destination) == HOST &&
+		       same_address(&packet->source, &flow->first.source);
+	bool host = flow->origin == HOST && end_of(&worlds[OURS], &packet->source) == HOST;
+
+	if (step->forward && is_container(end) && (sibling || host))
+		packet->source = address_of(is_v4(&packet->source) ? "10.88.0.1" : "fd00:88::1");
+}
+
+static enum end sender(const struct step *step, enum which_world which)
+{
+	return !step->flow ? HOST
+	       : step->forward ? step->flow->origin
+			       : step->flow->views[which].at;
+}
+
 static void tell(const struct step *step, enum which_world which, struct arrival *arrival,
 		 bool consistent)
 {
@@ -133,9 +160,14 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 
 	if (elsewhere)
 		name_ports(&named, view);
+	if (elsewhere)
+		name_neighbour(&named, step, arrival->end);
 	snprintf(arrival->text, ARRIVAL_TEXT, "%s: %s%s%s%s", end_names[arrival->end],
 		 packet_text(&named, words), consistent ? "" : ", another source than before",
 		 named.flaw ? ", " : "", named.flaw ? named.flaw : "");
+	/* br_netfilter bridges what it does not have to route. */
+	if (is_container(arrival->end) && is_container(sender(step, which)))
+		named.ttl = step->sent[which].ttl;
 	if (arrival->copy && !(step->forward && flow->origin == HOST))
 		add_changes(arrival->text, ARRIVAL_TEXT, &named, &step->sent[which]);
 	if (!is_icmp_error(&named) || !packet_quoted(&quoted, &named))
@@ -169,4 +201,41 @@ bool observe(struct step *step, enum which_world which, size_t from)
 			answered = true;
 	}
 	return answered;
+}
+
+static struct packet unserved[1000];
+static size_t unserved_count;
+
+static bool same_connection(const struct packet *a, const struct packet *b)
+{
+	return a->protocol == b->protocol && a->source_port == b->source_port &&
+	       a->destination_port == b->destination_port &&
+	       same_address(&a->source, &b->source) &&
+	       same_address(&a->destination, &b->destination);
+}
+
+bool unserved_before(const struct flow *flow)
+{
+	for (size_t i = 0; i < unserved_count; i++)
+		if (same_connection(&unserved[i], &flow->first))
+			return true;
+	return false;
+}
+
+void unserved_note(const struct step *step)
+{
+	const struct world *world = &worlds[REFERENCE];
+
+	if (!step->flow || !step->forward || step->error || step->flow->origin == HOST)
+		return;
+	for (size_t i = 0; i < world->count; i++)
+		if (world->arrivals[i].copy)
+			return;
+	if (!unserved_before(step->flow) && unserved_count < 1000)
+		unserved[unserved_count++] = step->flow->first;
+}
+
+void unserved_forget(void)
+{
+	unserved_count = 0;
 }

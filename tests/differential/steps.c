@@ -102,7 +102,12 @@ static void open_flow(struct flow *flow)
 	unsigned protocol = random_below(20), place = (unsigned)(flow - flows);
 	bool v6 = random_chance(50);
 
-	host_end(flow);
+	/* What its end says to its peer is not this step's. */
+	if (flow->origin == HOST) {
+		host_end(flow);
+		worlds_settle();
+		worlds[REFERENCE].count = worlds[OURS].count = 0;
+	}
 	memset(flow, 0, sizeof(*flow));
 	flow->used = true;
 	flow->origin = PICK(origins);
