@@ -87,8 +87,11 @@ void host_end(struct flow *flow)
 	}
 }
 
+/* That no neighbour has answered comes when it comes. */
 static void note(enum which_world which, const char *what, int error)
 {
+	if (error == EHOSTUNREACH)
+		return;
 	snprintf(world_note(&worlds[which], HOST)->text, ARRIVAL_TEXT, "host: %s: %s", what,
 		 error ? strerror(error) : "done");
 }
