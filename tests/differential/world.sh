@@ -36,14 +36,21 @@ tell() {
 	echo "endpoint $1 $(mac_in "$1" eth0) $(mac_of cni0) $(address4 "$1") $(address6 "$1")" >&3
 }
 
+# A neighbour that has to be asked first answers when it answers.
 container_make() {
+	local address
 	container_add "$1" bridge ${ports[$1]}
+	for address in "$(address4 "$1")" "$(address6 "$1")"; do
+		ip neighbour replace "$address" lladdr "$(mac_in "$1" eth0)" dev cni0 nud permanent
+	done
 	in_namespace "$1" nft list table inet silent >/dev/null 2>&1 ||
 		in_namespace "$1" nft "$silent"
 	tell "$1"
 }
 
 container_replace() {
+	ip neighbour delete "$(address4 "$1")" dev cni0
+	ip neighbour delete "$(address6 "$1")" dev cni0
 	container_del "$1" bridge
 	container_make "$1"
 }
