@@ -100,12 +100,24 @@ static void one_step(struct step *step, uint64_t episode_seed, unsigned number)
 	unserved_note(step);
 }
 
+enum verdict { SAME, WANTED, DEFECT, DIFFERENT };
+
+static enum verdict name_difference(const struct difference *difference, const char **why)
+{
+	*why = wanted(difference);
+	if (*why)
+		return WANTED;
+	*why = known_defect(difference);
+	return *why ? DEFECT : DIFFERENT;
+}
+
 /* A flow that has gone different ways is left alone from then on. */
-static bool judge(const struct step *step, bool prints)
+static enum verdict judge(const struct step *step, bool prints)
 {
 	struct difference difference;
 	bool same = compare(&difference, step);
-	const char *why = same ? NULL : wanted(&difference);
+	const char *why = "";
+	enum verdict verdict = same ? SAME : name_difference(&difference, &why);
 
 	if (prints) {
 		printf("step %u: %s%s\n", step->number, step->text,
@@ -116,23 +128,24 @@ static bool judge(const struct step *step, bool prints)
 			worlds_command(inspect);
 	}
 	if (same)
-		return true;
+		return SAME;
 	if (prints) {
-		printf("  %s%s\n", why ? "wanted: " : "DIFFERENT", why ? why : "");
+		printf("  %s%s\n", why ? "as expected: " : "DIFFERENT", why ? why : "");
 		print_difference(&difference);
 	}
-	if (!why)
-		return false;
-	count_reason(why);
+	if (why)
+		count_reason(why);
 	if (step->flow)
 		step->flow->quarantined = true;
-	return true;
+	return verdict;
 }
 
 /* Returns the step with a difference that is not wanted, or -1. */
 static int episode(uint64_t episode_seed, int count, bool prints)
 {
 	static struct step step;
+	enum verdict verdict;
+	bool spoilt = false;
 	int found = -1;
 
 	flows_forget();
@@ -148,7 +161,16 @@ static int episode(uint64_t episode_seed, int count, bool prints)
 		if (!chosen[number])
 			continue;
 		one_step(&step, episode_seed, (unsigned)number);
-		if (step.text[0] && !judge(&step, prints))
+		if (!step.text[0])
+			continue;
+		verdict = judge(&step, prints);
+		/* What a defect has left in conntrack's table is not a finding of its own. */
+		if (verdict == DIFFERENT && spoilt) {
+			count_reason("an episode ended: a difference after a defect");
+			break;
+		}
+		spoilt = spoilt || verdict == DEFECT;
+		if (verdict == DIFFERENT)
 			found = number;
 	}
 	host_close();

@@ -111,13 +111,21 @@ static const struct entry list[] = {
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},
 };
 
+static const char *find(const struct entry *entries, size_t count,
+			const struct difference *difference)
+{
+	for (size_t i = 0; i < count; i++)
+		if (entries[i].is(difference))
+			return entries[i].why;
+	return NULL;
+}
+
 const char *wanted(const struct difference *difference)
 {
-	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
-		if (list[i].is(difference))
-			return list[i].why;
-	for (size_t i = 0; i < sizeof(defects) / sizeof(*defects); i++)
-		if (defects[i].is(difference))
-			return defects[i].why;
-	return NULL;
+	return find(list, sizeof(list) / sizeof(*list), difference);
+}
+
+const char *known_defect(const struct difference *difference)
+{
+	return find(defects, sizeof(defects) / sizeof(*defects), difference);
 }
