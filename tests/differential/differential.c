@@ -100,24 +100,14 @@ static void one_step(struct step *step, uint64_t episode_seed, unsigned number)
 	unserved_note(step);
 }
 
-enum verdict { SAME, WANTED, DEFECT, DIFFERENT };
-
-static enum verdict name_difference(const struct difference *difference, const char **why)
-{
-	*why = wanted(difference);
-	if (*why)
-		return WANTED;
-	*why = known_defect(difference);
-	return *why ? DEFECT : DIFFERENT;
-}
+enum verdict { SAME, WANTED, DIFFERENT };
 
 /* A flow that has gone different ways is left alone from then on. */
 static enum verdict judge(const struct step *step, bool prints)
 {
 	struct difference difference;
 	bool same = compare(&difference, step);
-	const char *why = "";
-	enum verdict verdict = same ? SAME : name_difference(&difference, &why);
+	const char *why = same ? "" : wanted(&difference);
 
 	if (prints) {
 		printf("step %u: %s%s\n", step->number, step->text,
@@ -137,15 +127,13 @@ static enum verdict judge(const struct step *step, bool prints)
 		count_reason(why);
 	if (step->flow)
 		step->flow->quarantined = true;
-	return verdict;
+	return why ? WANTED : DIFFERENT;
 }
 
 /* Returns the step with a difference that is not wanted, or -1. */
 static int episode(uint64_t episode_seed, int count, bool prints)
 {
 	static struct step step;
-	enum verdict verdict;
-	bool spoilt = false;
 	int found = -1;
 
 	flows_forget();
@@ -163,14 +151,7 @@ static int episode(uint64_t episode_seed, int count, bool prints)
 		one_step(&step, episode_seed, (unsigned)number);
 		if (!step.text[0])
 			continue;
-		verdict = judge(&step, prints);
-		/* What a defect has left in conntrack's table is not a finding of its own. */
-		if (verdict == DIFFERENT && spoilt) {
-			count_reason("an episode ended: a difference after a defect");
-			break;
-		}
-		spoilt = spoilt || verdict == DEFECT;
-		if (verdict == DIFFERENT)
+		if (judge(&step, prints) == DIFFERENT)
 			found = number;
 	}
 	host_close();

@@ -99,5 +99,3 @@ struct difference {
 bool compare(struct difference *difference, const struct step *step);
 /* --- wanted.c: why a difference is wanted, or NULL */
 const char *wanted(const struct difference *difference);
-/* Which defect that is not mended yet has made it, or NULL */
-const char *known_defect(const struct difference *difference);

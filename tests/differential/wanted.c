@@ -59,49 +59,9 @@ static bool is_forged(const struct difference *difference)
 	return difference->step->flow && difference->step->flow->forged && !difference->count[OURS];
 }
 
-/* An answer to a client that another NAT has translated */
-static bool answers_masqueraded(const struct difference *difference)
-{
-	const struct step *step = difference->step;
-	const struct view *view = step->flow ? &step->flow->views[OURS] : NULL;
-
-	return view && !step->forward && view->learned && step->flow->origin != HOST &&
-	       !same_address(&view->address, &step->flow->first.source);
-}
-
-static bool is_n1(const struct difference *difference)
-{
-	return answers_masqueraded(difference) &&
-	       difference->step->flow->views[OURS].port == 20089;
-}
-
-static bool is_n2(const struct difference *difference)
-{
-	return answers_masqueraded(difference) && difference->step->flow->origin >= WEB;
-}
-
-static bool is_n7(const struct difference *difference)
-{
-	return answers_masqueraded(difference) &&
-	       end_of(&worlds[OURS], &difference->step->flow->first.destination) != HOST;
-}
-
-static bool is_of_hosts_socket(const struct difference *difference)
-{
-	return difference->step->flow && difference->step->flow->origin == HOST;
-}
-
 struct entry {
 	bool (*is)(const struct difference *difference);
 	const char *why;
-};
-
-/* Not mended yet: each line goes with its mend. */
-static const struct entry defects[] = {
-	{is_n1, "not mended: an answer to a masquerade whose port is a hostPort"},
-	{is_n2, "not mended: an answer to a sibling that another NAT masquerades"},
-	{is_n7, "not mended: an answer from a container's own address to a masqueraded client"},
-	{is_of_hosts_socket, "not mended: sockets of the host"},
 };
 
 static const struct entry list[] = {
@@ -111,21 +71,10 @@ static const struct entry list[] = {
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},
 };
 
-static const char *find(const struct entry *entries, size_t count,
-			const struct difference *difference)
-{
-	for (size_t i = 0; i < count; i++)
-		if (entries[i].is(difference))
-			return entries[i].why;
-	return NULL;
-}
-
 const char *wanted(const struct difference *difference)
 {
-	return find(list, sizeof(list) / sizeof(*list), difference);
-}
-
-const char *known_defect(const struct difference *difference)
-{
-	return find(defects, sizeof(defects) / sizeof(*defects), difference);
+	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+		if (list[i].is(difference))
+			return list[i].why;
+	return NULL;
 }
