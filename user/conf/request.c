@@ -48,10 +48,6 @@ static const char *find_address_fault(const struct conf *conf, const struct port
 	if (cni_address_is_loopback(address) && !conf->localhost)
 		return "where nobody would reach the port: \"localhost\" is false; leave one of "
 		       "the two out";
-	/* Only sockets of the host's own processes reach a loopback address. */
-	if (cni_address_is_loopback(address) && claim->key.protocol == PROTOCOL_SCTP)
-		return "where SCTP cannot be mapped: the kernel has no hook at SCTP sockets; give "
-		       "another address of the host";
 	if (!cni_address_is_any(address) &&
 	    conf_ranges_hold(policy->excluded, policy->excluded_count, address))
 		return "which \"excludeCIDRs\" keeps from being mapped: give another address, or "

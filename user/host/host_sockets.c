@@ -23,11 +23,10 @@
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
 
-static void warn_without_localhost(const struct cni_error *why)
+static void warn_of_slow_localhost(const struct cni_error *why)
 {
-	warning("processes on this host cannot reach mapped ports, neither at 127.0.0.1 nor at"
-		" another of its addresses: %s. Everything else works; \"localhost\": false"
-		" silences this",
+	warning("processes on this host reach mapped ports on a slower way, by lo: %s. Everything"
+		" works",
 		cni_error_message(why));
 }
 
@@ -52,9 +51,12 @@ static int attach_loopback(const struct host *host, struct cni_error *err)
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
 	struct interface entry;
 
-	/* It may be known for its addresses, which may be excluded. */
+	/* It may be known for its addresses, which may be excluded. What it lacks of a program that
+	 * it has had is part of every plan. */
 	if (!interface_read(&host->datapath.objects, lo.ifindex, &entry))
 		memset(&entry, 0, sizeof(entry));
+	if (entry.role == ROLE_LOOPBACK)
+		return 0;
 	entry.role = ROLE_LOOPBACK;
 	return hooks_settle(&host->datapath, &lo, &entry, err) ||
 	       interface_write(&host->datapath.objects, lo.ifindex, &entry, err);
@@ -65,7 +67,7 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 	cleanup_error struct cni_error why = {0};
 
 	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
-		warn_without_localhost(&why);
+		warn_of_slow_localhost(&why);
 	if (connects(conf) && attach_loopback(host, err))
 		return -1;
 	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
@@ -86,7 +88,7 @@ static int verify_localhost(const struct datapath *datapath, struct cni_error *e
 		return -1;
 	}
 	/* ADD could not attach them either, and warned. */
-	warn_without_localhost(&why);
+	warn_of_slow_localhost(&why);
 	return 0;
 }
 
@@ -110,7 +112,7 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
 				(datapath_is_usable(datapath) &&
 				 socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) &&
 				 socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))))
-		warn_without_localhost(&why);
+		warn_of_slow_localhost(&why);
 	if (!conf->reserve_host_ports)
 		return 0;
 	if (cgroup_root_open(&root, err))

@@ -6,7 +6,6 @@
 #include <sysexits.h>
 
 #include "conf/addresses.h"
-#include "datapath/attach/socket_hooks.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/array.h"
@@ -71,8 +70,7 @@ static void add_mapping(struct who *who, const struct mapping *mapping)
 
 	added->alive = container && container->has_record && container->live &&
 		       attachment_has_veth(&who->host.datapath.objects, &container->record);
-	added->serves_host = mapping->portmap.localhost && mapping->key.protocol != PROTOCOL_SCTP &&
-			     socket_hooks_are_used(&who->host.datapath, SOCKETS_REACH_PORTS);
+	added->serves_host = mapping->portmap.localhost;
 	if (policy_read(&who->host.datapath.objects, mapping->portmap.owner, policy))
 		added->policy = policy;
 	else

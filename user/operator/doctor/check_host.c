@@ -85,16 +85,16 @@ void check_cgroup(struct doctor *doctor)
 		if (cgroup_root_open(&root, &err)) {
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("mount -t cgroup2 cgroup2 /sys/fs/cgroup"),
-				     "processes of this host cannot reach mapped ports by their"
-				     " loopback addresses: %s",
+				     "processes of this host reach mapped ports on a slower way, by"
+				     " lo: %s",
 				     cni_error_message(&err));
 			return;
 		}
 		close(root.fd);
 		if (!root.is_whole)
 			doctor_found(doctor, VERDICT_WARN, NULL,
-				     "%s is not the root of all cgroups: processes outside of it do"
-				     " not reach mapped ports by loopback addresses",
+				     "%s is not the root of all cgroups: processes outside of it"
+				     " reach mapped ports on a slower way, by lo",
 				     root.path);
 		return;
 	}
