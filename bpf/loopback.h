@@ -104,7 +104,7 @@ INLINE int loopback_request(struct flow_context *flow)
 		translation_inwards(found->key, translation);
 		action = loopback_apply(flow);
 	} else if (mapping && mapping->localhost && slot_has_veth(mapping->owner.slot) &&
-		   !portmap_is_excluded(&mapping->owner, tuple->destination)) {
+		   !portmap_is_excluded(mapping, tuple->destination)) {
 		verdict = dnat_begin(flow->skb, flow->packet, mapping, translation);
 		action = apply_verdict(flow->skb, flow->packet, translation, verdict);
 	} else {

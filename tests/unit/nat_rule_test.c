@@ -248,7 +248,7 @@ static bool in_set(const struct nat_rule *rule, const struct elements *elements,
 	struct nat_rule narrowed;
 
 	for (size_t i = 0; i < elements->count; i++)
-		if (nft_rule_of_element(rule, &elements->list[i], &narrowed) &&
+		if (nft_rule_of_element(rule, &rule->lookup, &elements->list[i], &narrowed) &&
 		    meant(&narrowed, port))
 			return true;
 	return false;

@@ -12,10 +12,11 @@
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
-#include "net/netlink.h"
+#include "nat/nat_chains.h"
 #include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "nat/nft_set.h"
+#include "net/netlink.h"
 
 #define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
@@ -23,24 +24,12 @@
 #define MAX_LOOKUPS 64
 #define MAX_ELEMENTS 65536
 #define TRIES 3
-#define TABLE_OF_IPTABLES "nat"
 
-/* The chains that port mappers are known by. */
-static const struct {
-	const char *table, *chain;
-	bool of_portmap, translates;
-} known[] = {
-	{TABLE_OF_IPTABLES, NAT_CHAIN_OF_PORTMAP, true, true},
-	{NAT_TABLE_OF_PORTMAP, "hostip_hostports", true, true},
-	{NAT_TABLE_OF_PORTMAP, "hostports", true, true},
-	{NAT_TABLE_OF_PORTMAP, "masquerading", true, false},
-	{TABLE_OF_IPTABLES, "DOCKER", false, true},
-	{"docker-bridges", "nat-prerouting-and-output", false, true},
-	{TABLE_OF_IPTABLES, "NETAVARK-HOSTPORT-DNAT", false, true},
-	{"netavark", "NETAVARK-HOSTPORT-DNAT", false, true},
-};
-
-#define KNOWN (sizeof(known) / sizeof(known[0]))
+/* NAT_WHERE_QUICK. Chains and sets of a table that are listed, rules of a chain that are read, and
+ * elements that are asked for: 3 us each. */
+#define QUICK_OBJECTS 256
+#define QUICK_RULES 256
+#define MAX_ASKED 256
 
 struct chain {
 	uint8_t family;
@@ -48,6 +37,7 @@ struct chain {
 	char name[NFT_CHAIN_MAXNAMELEN];
 	size_t offset;    /* of iptables-legacy */
 	int32_t priority; /* of a start at a hook */
+	uint8_t hooks;    /* of a start */
 };
 
 struct search {
@@ -59,7 +49,8 @@ struct search {
 	struct nat_rule_list reading; /* of the chain that is being read */
 	struct chain starts[MAX_STARTS];
 	size_t start_count, chains_read, lookups;
-	int failure; /* errno */
+	uint32_t objects; /* of all tables */
+	int failure;      /* errno */
 };
 
 static struct bytes attributes_of(const struct nlmsghdr *message)
@@ -79,40 +70,52 @@ void nat_rule_list_release(struct nat_rule_list *list)
 	*list = (struct nat_rule_list){0};
 }
 
+static bool is_asked_for(const struct search *search, const struct nat_rule *rule)
+{
+	const struct nat_question *question = search->question;
+
+	return question->asked ? nat_rule_is_asked_for(rule, question->asked)
+			       : question->concerns(question->context, rule);
+}
+
 static void take_rule(void *context, const struct nat_rule *rule)
 {
 	struct search *search = context;
-	const struct nat_question *question = search->question;
 
-	if ((rule->verdict || rule->jumps || question->place == NAT_OF_PORTMAP) &&
-	    question->concerns(question->context, rule))
+	if ((rule->verdict || rule->jumps || search->question->place == NAT_OF_PORTMAP) &&
+	    is_asked_for(search, rule))
 		list_append(&search->reading, rule);
 }
 
 /* --- where it begins ------------------------------------------------------------------------ */
 
-static bool is_asked_for(const struct search *search, size_t number)
+static bool is_start(const struct search *search, const struct nat_chain *chain)
 {
-	return search->question->place == NAT_OF_PORTMAP ? known[number].of_portmap
-							 : known[number].translates;
+	if (search->question->place == NAT_OF_PORTMAP)
+		return chain->start == NAT_START_PORTMAP;
+	return chain->start != NAT_START_NONE && chain->hooks;
 }
 
 /* Of a table that is known, the chains that are. One that does not exist is empty. */
 static void take_table(struct nlmsghdr *message, void *context)
 {
-	const struct nlattr *name =
-		nlmsg_find_attr(message, sizeof(struct nfgenmsg), NFTA_TABLE_NAME);
+	uint8_t family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
+	struct bytes attributes = attributes_of(message);
+	struct bytes table = nft_find(attributes, NFTA_TABLE_NAME);
 	struct search *search = context;
 
-	for (size_t i = 0; i < KNOWN && search->start_count < MAX_STARTS; i++) {
+	if (family != NFPROTO_IPV4 && family != NFPROTO_IPV6 && family != NFPROTO_INET)
+		return;
+	search->objects += nft_number_at(attributes, NFTA_TABLE_USE, 0);
+	for (const struct nat_chain *known = nat_chains;
+	     known->name && search->start_count < MAX_STARTS; known++) {
 		struct chain *chain = &search->starts[search->start_count];
 
-		if (!netlink_is(name, known[i].table) || !is_asked_for(search, i))
+		if (!known->table || !nft_is(table, known->table) || !is_start(search, known))
 			continue;
-		*chain = (struct chain){
-			.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family};
-		memcpy(chain->table, known[i].table, strlen(known[i].table));
-		memcpy(chain->name, known[i].chain, strlen(known[i].chain));
+		*chain = (struct chain){.family = family, .hooks = known->hooks};
+		memcpy(chain->table, known->table, strlen(known->table));
+		memcpy(chain->name, known->name, strlen(known->name));
 		search->start_count++;
 	}
 }
@@ -123,7 +126,9 @@ static void add_hook(struct search *search, const struct chain *chain)
 {
 	size_t place = search->start_count++;
 
-	for (; place && search->starts[place - 1].priority > chain->priority; place--)
+	for (; place && search->starts[place - 1].hooks == chain->hooks &&
+	       search->starts[place - 1].priority > chain->priority;
+	     place--)
 		search->starts[place] = search->starts[place - 1];
 	search->starts[place] = *chain;
 }
@@ -141,16 +146,18 @@ static void take_chain(struct nlmsghdr *message, void *context)
 {
 	struct bytes attributes = attributes_of(message);
 	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+	uint32_t number = nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS);
 	struct chain chain = {
 		.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family,
 		.priority = (int32_t)nft_number_at(hook, NFTA_HOOK_PRIORITY, 0),
+		.hooks = number == NF_INET_PRE_ROUTING ? NAT_FROM_OUTSIDE : NAT_FROM_HOST,
 	};
 	struct search *search = context;
 
 	if ((chain.family == NFPROTO_IPV4 || chain.family == NFPROTO_IPV6 ||
 	     chain.family == NFPROTO_INET) &&
 	    search->start_count < MAX_STARTS &&
-	    nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING &&
+	    (number == NF_INET_PRE_ROUTING || number == NF_INET_LOCAL_OUT) &&
 	    copy_name(chain.table, sizeof(chain.table), nft_find(attributes, NFTA_CHAIN_TABLE)) &&
 	    copy_name(chain.name, sizeof(chain.name), nft_find(attributes, NFTA_CHAIN_NAME)))
 		add_hook(search, &chain);
@@ -201,27 +208,127 @@ static void take_elements(struct nlmsghdr *message, void *context)
 	nft_elements_parse(attributes_of(message), keep_element, context);
 }
 
-/* In place of a rule that looks the port up in a set: one for each element that is asked for. */
-static void resolve_lookup(struct search *search, const struct chain *chain,
-			   const struct nat_rule *rule, struct nat_rule_list *list)
+static struct nl_msg *ask_elements(const struct chain *chain, const struct nat_lookup *lookup,
+				   int flags)
 {
-	const struct nat_question *question = search->question;
-	cleanup_request struct nl_msg *request = NULL;
+	struct nl_msg *request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, flags);
+
+	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
+	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, lookup->set);
+	return request;
+}
+
+static bool find_element(struct search *search, const struct chain *chain,
+			 const struct nat_lookup *lookup, const uint8_t *key, size_t size,
+			 struct elements *elements)
+{
+	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, 0);
+	struct nlattr *list = nla_nest_start(request, NFTA_SET_ELEM_LIST_ELEMENTS);
+	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM);
+	struct nlattr *value = nla_nest_start(request, NFTA_SET_ELEM_KEY);
+
+	nla_put(request, NFTA_DATA_VALUE, (int)size, key);
+	nla_nest_end(request, value);
+	nla_nest_end(request, element);
+	nla_nest_end(request, list);
+	return !netlink_ask(search->socket, request, take_elements, elements) || errno == ENOENT;
+}
+
+/* Asks for a port at an address, or at all of the host's where the key has one. */
+static bool find_port(struct search *search, const struct chain *chain, const struct nat_rule *rule,
+		      const struct portmap_key *port, struct elements *elements)
+{
+	const struct nat_asked *asked = search->question->asked;
+	bool everywhere = cni_address_is_any(port->host_address) && rule->lookup.address_at >= 0;
+	uint8_t key[NFT_KEY_SIZE];
+	struct portmap_key at = *port;
+	size_t size;
+
+	for (size_t i = 0; i < (everywhere ? asked->address_count : 1); i++) {
+		if (everywhere)
+			memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
+		if (cni_address_is_ipv4(at.host_address) ? !rule->ipv4 : !rule->ipv6)
+			continue;
+		size = nft_key_make(&rule->lookup, &at, rule->ipv4, key);
+		if (!size || !find_element(search, chain, &rule->lookup, key, size, elements))
+			return false;
+	}
+	return true;
+}
+
+/* kube-proxy's maps have an element for each Service. */
+static bool find_ports(struct search *search, const struct chain *chain,
+		       const struct nat_rule *rule, struct elements *elements)
+{
+	const struct nat_asked *asked = search->question->asked;
+
+	if (!asked || !rule->lookup.is_verdict || rule->ipv4 == rule->ipv6 ||
+	    asked->key_count * (asked->address_count + 1) > MAX_ASKED)
+		return false;
+	for (size_t i = 0; i < asked->key_count; i++)
+		if (!find_port(search, chain, rule, &asked->keys[i], elements))
+			return false;
+	return true;
+}
+
+/* In place of a rule that looks the port or the address up in a set: one for each element that is
+ * asked for. */
+static void resolve_lookup(struct search *search, const struct chain *chain,
+			   const struct nat_rule *rule, const struct nat_lookup *lookup,
+			   struct nat_rule_list *list)
+{
+	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, NLM_F_DUMP);
 	struct elements elements = {0};
 	struct nat_rule narrowed;
 
 	if (search->lookups++ >= MAX_LOOKUPS)
 		return;
-	request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
-	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
-	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
-	dump_list(search, request, take_elements, &elements, &elements.count);
+	if (lookup != &rule->lookup || !find_ports(search, chain, rule, &elements)) {
+		elements.count = 0;
+		dump_list(search, request, take_elements, &elements, &elements.count);
+	}
 	elements.count = nft_elements_close(elements.list, elements.count);
 	for (size_t i = 0; i < elements.count; i++)
-		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
-		    question->concerns(question->context, &narrowed))
+		if (nft_rule_of_element(rule, lookup, &elements.list[i], &narrowed) &&
+		    is_asked_for(search, &narrowed))
 			list_append(list, &narrowed);
 	free(elements.list);
+}
+
+static void resolve_lookups(struct search *search, const struct chain *chain,
+			    const struct nat_rule *rule, struct nat_rule_list *list)
+{
+	cleanup_nat_rules struct nat_rule_list at_port = {0};
+
+	if (*rule->lookup.set)
+		resolve_lookup(search, chain, rule, &rule->lookup, &at_port);
+	else
+		list_append(&at_port, rule);
+	for (size_t i = 0; i < at_port.count; i++)
+		if (*rule->address_lookup.set)
+			resolve_lookup(search, chain, &at_port.rules[i],
+				       &at_port.rules[i].address_lookup, list);
+		else
+			list_append(list, &at_port.rules[i]);
+}
+
+static void take_size(struct nlmsghdr *message, void *context)
+{
+	*(uint32_t *)context = nft_number_at(attributes_of(message), NFTA_CHAIN_USE, 0);
+}
+
+/* Its rules, and those that jump to it. */
+static bool is_quick(const struct search *search, const struct chain *chain)
+{
+	cleanup_request struct nl_msg *request =
+		nft_request_begin(NFT_MSG_GETCHAIN, chain->family, 0);
+	uint32_t size = 0;
+
+	if (search->question->place != NAT_WHERE_QUICK)
+		return true;
+	nla_put_string(request, NFTA_CHAIN_TABLE, chain->table);
+	nla_put_string(request, NFTA_CHAIN_NAME, chain->name);
+	return netlink_ask(search->socket, request, take_size, &size) || size <= QUICK_RULES;
 }
 
 static void read_nft_chain(struct search *search, const struct chain *chain)
@@ -230,54 +337,111 @@ static void read_nft_chain(struct search *search, const struct chain *chain)
 		nft_request_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
 	struct nat_rule_list resolved = {0}, *list = &search->reading;
 
+	if (!is_quick(search, chain)) {
+		search->found->is_partial = true;
+		return;
+	}
 	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
 	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
 	dump_list(search, request, take_nft_rule, search, &list->count);
 	for (size_t i = 0; i < list->count; i++)
-		if (*list->rules[i].lookup.set)
-			resolve_lookup(search, chain, &list->rules[i], &resolved);
-		else
-			list_append(&resolved, &list->rules[i]);
+		resolve_lookups(search, chain, &list->rules[i], &resolved);
 	nat_rule_list_release(list);
 	*list = resolved;
 }
 
 /* --- from chain to chain -------------------------------------------------------------------- */
 
-static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
+/* What is known of the way to a chain. */
+struct approach {
+	const struct nat_rule *outer; /* the rule that jumps to it, with its own way's conditions */
+	unsigned int depth;
+	bool names_port; /* one of these rules does */
+};
+
+static bool visit_chain(struct search *search, const struct chain *chain, const struct approach *approach,
 			struct nat_rule *translation);
 
 /* Whether the rule translates, or what it jumps to: its destination is what packets get there. */
-static bool follow_jump(struct search *search, const struct chain *chain, unsigned int depth,
+static bool follow_jump(struct search *search, const struct chain *chain, const struct approach *approach,
 			struct nat_rule *rule)
 {
+	const struct approach onwards = {rule, approach->depth + 1, approach->names_port || rule->names_port};
 	struct chain next = *chain;
 	struct nat_rule translation;
 
+	rule->whole = !rule->restricted;
 	if (rule->verdict || !rule->jumps)
 		return rule->verdict;
 	if (strlen(rule->target) >= sizeof(next.name))
 		return false;
 	memcpy(next.name, rule->target, strlen(rule->target) + 1);
 	next.offset = rule->target_offset;
-	if (!visit_chain(search, &next, depth + 1, &translation))
+	if (!visit_chain(search, &next, &onwards, &translation))
 		return false;
+	rule->whole = translation.whole;
 	rule->verdict = translation.verdict;
 	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
 	rule->new_port = translation.new_port;
 	return true;
 }
 
+static bool is_same(const struct nat_rule *one, const struct nat_rule *other)
+{
+	return one->legacy == other->legacy && one->family == other->family &&
+	       one->handle == other->handle && one->protocol == other->protocol &&
+	       one->range_count == other->range_count &&
+	       !memcmp(one->ports, other->ports, sizeof(one->ports)) &&
+	       !memcmp(one->address, other->address, sizeof(one->address)) &&
+	       !memcmp(one->mask, other->mask, sizeof(one->mask)) &&
+	       one->new_port == other->new_port &&
+	       !memcmp(one->new_address, other->new_address, sizeof(one->new_address)) &&
+	       !strcmp(one->table, other->table) && !strcmp(one->chain_name, other->chain_name) &&
+	       !strcmp(one->target, other->target);
+}
+
+static void add_found(struct search *search, const struct nat_rule *rule)
+{
+	struct nat_rule_list *found = search->found;
+
+	for (size_t i = 0; search->question->asked && i < found->count; i++) {
+		struct nat_rule *known = &found->rules[i];
+
+		if (is_same(known, rule)) {
+			known->hooks |= rule->hooks;
+			known->not_loopback |= rule->not_loopback;
+			return;
+		}
+	}
+	list_append(found, rule);
+}
+
+static bool is_found(const struct search *search, const struct approach *approach,
+		     const struct nat_rule *rule)
+{
+	return search->question->place == NAT_OF_PORTMAP || rule->names_port ||
+	       (!rule->jumps && !approach->names_port);
+}
+
+/* Narrows a rule to what comes to it this way. False: nobody asks for that. */
+static bool comes_to(const struct search *search, const struct approach *approach, struct nat_rule *rule)
+{
+	rule->hooks = approach->outer->hooks;
+	return !search->question->asked ||
+	       (nat_rule_limit_to(rule, approach->outer) && is_asked_for(search, rule));
+}
+
 /* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
- * rule by which is left in *translation. */
-static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
+ * rule by which is left in *translation, and whether all are. */
+static bool visit_chain(struct search *search, const struct chain *chain, const struct approach *approach,
 			struct nat_rule *translation)
 {
-	bool of_portmap = search->question->place == NAT_OF_PORTMAP, translates = false;
+	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
+	bool translates = false, whole = false;
 	cleanup_nat_rules struct nat_rule_list list = {0};
 
 	/* What portmap's chains of containers jump to only marks packets. */
-	if (depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
+	if (approach->depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
 		return false;
 	if (search->legacy)
 		legacy_chain_parse(search->legacy, chain->offset, take_rule, search);
@@ -287,30 +451,52 @@ static bool visit_chain(struct search *search, const struct chain *chain, unsign
 	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
-		bool leads_on = follow_jump(search, chain, depth, rule);
+		bool leads_on = comes_to(search, approach, rule) && follow_jump(search, chain, approach, rule);
 
-		if (of_portmap || (leads_on && rule->names_port))
-			list_append(search->found, rule);
+		if (of_portmap || (leads_on && is_found(search, approach, rule)))
+			add_found(search, rule);
 		if (leads_on && !translates)
 			*translation = *rule;
 		translates |= leads_on;
+		whole |= leads_on && rule->whole;
 	}
+	if (translates)
+		translation->whole = whole;
 	return translates;
 }
 
 static void visit_starts(struct search *search)
 {
-	struct nat_rule translation;
+	struct nat_rule translation, none;
 
-	for (size_t i = 0; i < search->start_count; i++)
-		visit_chain(search, &search->starts[i], 0, &translation);
+	for (size_t i = 0; i < search->start_count; i++) {
+		const struct approach approach = {&none, 0, false};
+
+		nat_rule_begin(&none, true, true);
+		none.hooks = search->starts[i].hooks;
+		visit_chain(search, &search->starts[i], &approach, &translation);
+	}
+}
+
+static void list_starts(struct search *search)
+{
+	cleanup_request struct nl_msg *tables =
+		nft_request_begin(NFT_MSG_GETTABLE, NFPROTO_UNSPEC, NLM_F_DUMP);
+	cleanup_request struct nl_msg *chains =
+		nft_request_begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
+	enum nat_place place = search->question->place;
+
+	if (place != NAT_EVERYWHERE)
+		dump_list(search, tables, take_table, search, &search->start_count);
+	if (place == NAT_OF_PORTMAP)
+		return;
+	search->found->is_partial = search->objects > QUICK_OBJECTS;
+	if (!search->found->is_partial)
+		dump_list(search, chains, take_chain, search, &search->start_count);
 }
 
 static void search_nftables(struct search *search)
 {
-	bool by_name = search->question->place != NAT_AT_PREROUTING;
-	cleanup_request struct nl_msg *request = nft_request_begin(
-		by_name ? NFT_MSG_GETTABLE : NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
 	cleanup_error struct cni_error none = {0};
 	cleanup_netlink struct netlink *socket = NULL;
 
@@ -320,22 +506,25 @@ static void search_nftables(struct search *search)
 	if (!socket)
 		return;
 	search->socket = socket;
-	dump_list(search, request, by_name ? take_table : take_chain, search, &search->start_count);
+	list_starts(search);
 	visit_starts(search);
 }
 
 static void find_legacy_starts(struct search *search, const struct legacy_table *table)
 {
+	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
 	struct chain *chain = search->starts;
 
-	*chain = (struct chain){.offset = table->hook_begin[NF_INET_PRE_ROUTING]};
-	if (search->question->place == NAT_AT_PREROUTING)
-		chain++;
-	else
-		for (size_t i = 0; i < KNOWN; i++)
-			if (is_asked_for(search, i) && !strcmp(known[i].table, table->name) &&
-			    legacy_chain_find(table, known[i].chain, &chain->offset))
-				chain++;
+	if (!of_portmap)
+		*chain++ = (struct chain){.offset = table->hook_begin[NF_INET_PRE_ROUTING],
+					  .hooks = NAT_FROM_OUTSIDE};
+	if (!of_portmap && table->valid_hooks & 1U << NF_INET_LOCAL_OUT)
+		*chain++ = (struct chain){.offset = table->hook_begin[NF_INET_LOCAL_OUT],
+					  .hooks = NAT_FROM_HOST};
+	for (const struct nat_chain *known = nat_chains; of_portmap && known->name; known++)
+		if (is_start(search, known) && !strcmp(known->table, table->name) &&
+		    legacy_chain_find(table, known->name, &chain->offset))
+			chain++;
 	search->start_count = (size_t)(chain - search->starts);
 }
 
@@ -358,11 +547,11 @@ static int search_legacy_table(struct search *search, bool ipv4, const char *nam
 
 static int search_legacy(struct search *search)
 {
-	bool everywhere = search->question->place == NAT_AT_PREROUTING;
+	bool everywhere = search->question->place == NAT_EVERYWHERE;
 
 	for (int ipv4 = 0; ipv4 < 2; ipv4++)
 		if ((everywhere && search_legacy_table(search, ipv4, "mangle")) ||
-		    search_legacy_table(search, ipv4, TABLE_OF_IPTABLES))
+		    search_legacy_table(search, ipv4, NAT_TABLE_OF_IPTABLES))
 			return -1;
 	return 0;
 }
