@@ -81,27 +81,26 @@ INLINE bool portmap_is_excluded(const struct portmap *portmap, const __u8 *addre
 	       policy_excludes(&portmap->owner, address);
 }
 
-INLINE __u32 nat_port_hooks(const __u8 *address, __u16 port, enum protocol protocol)
+INLINE const struct nat_port *nat_port_at(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap_key key = {.protocol = protocol, .host_port = port};
-	const struct nat_port *taken;
 
 	address_copy(key.host_address, address);
-	taken = bpf_map_lookup_elem(&nat_ports, &key);
-	return taken ? taken->hooks : 0;
+	return bpf_map_lookup_elem(&nat_ports, &key);
 }
 
 /* Returns whether the host's own NAT takes what comes to this port: no mapping begins a flow. */
 GLOBAL_FUNCTION bool portmap_is_left(const struct address *address, __u16 port,
 				     enum protocol protocol, enum nat_hook hook)
 {
+	const struct nat_port *taken;
 	struct address any = {};
 
 	if (!address || !BIT_IS_SET(published_ports, 2 * PORT_WORDS * 64 + port))
 		return false;
-	if (nat_port_hooks(address->bytes, port, protocol) & hook)
-		return true;
 	if (address_is_ipv4(address->bytes))
 		address_from_ipv4(any.bytes, 0);
-	return nat_port_hooks(any.bytes, port, protocol) & hook;
+	taken = nat_port_at(address->bytes, port, protocol)
+			?: nat_port_at(any.bytes, port, protocol);
+	return taken && taken->hooks & hook;
 }

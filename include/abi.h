@@ -193,7 +193,7 @@ struct portmap {
 #define PUBLISHED_WORDS (3 * PORT_WORDS)
 
 /* nat_ports: HASH by struct portmap_key, without a waiter: what the host's own NAT takes of the
- * ports that are mapped, at an address of the host or at any, by its rules at the last look: ADD's
+ * ports that are mapped, at an address of the host, else at any, by its rules at the last look: ADD's
  * for its own ports, `repair`'s for all. A mapping begins no flow there. User space writes it. */
 struct nat_port {
 	__u32 hooks; /* bits of enum nat_hook */

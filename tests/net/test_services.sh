@@ -154,3 +154,144 @@ test_services_iptables() { expect_services iptables-nft; }
 
 # the same in its mode nftables
 test_services_nftables() { expect_services nftables; }
+
+# the same in its mode iptables, in iptables-legacy
+test_services_legacy() {
+	legacy_iptables
+	[ "$plugin" = bpf-portmap ] || PATH=/run/legacy:$PATH
+	expect_services iptables-legacy
+}
+
+# expect_node_ports MODE: a node port that is a hostPort, at each of the node's addresses
+expect_node_ports() {
+	local mode=$1 address
+	services_world
+	services_make "$mode" node node 8080
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp -p 8081:80/tcp -p 8081:80/udp
+	container_add young bridge
+	for address in "$host4" "$host6" "$host4_second"; do
+		expect_everywhere server "$address" 8080
+		expect_everywhere web "$address" 8081
+	done
+}
+
+# a node port of kube-proxy that is a hostPort, too, in its mode iptables
+test_services_node_port_iptables() { expect_node_ports iptables-nft; }
+
+# the same in its mode nftables
+test_services_node_port_nftables() { expect_node_ports nftables; }
+
+# the address of a load balancer on lo, with br_netfilter off and on
+test_services_load_balancer() {
+	local address number
+	ip address add 203.0.113.5/32 dev lo
+	ip address add 2001:db8:5::5/128 dev lo nodad
+	ip -n client route add 203.0.113.5/32 via "$host4"
+	ip -n client route add 2001:db8:5::5/128 via "$host6"
+	services_world
+	services_make iptables-nft 203.0.113.5 2001:db8:5::5 8080
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_add young bridge
+	for number in 0 1; do
+		[ ! -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || bridge_netfilter "$number"
+		for address in 203.0.113.5 2001:db8:5::5; do expect_everywhere server "$address" 8080; done
+		for address in "$host4" "$host6"; do expect_everywhere web "$address" 8080; done
+	done
+}
+
+# ADD names the rule and says that it gets what comes; a rule that comes later waits for `repair`, and
+# so does the end of one; CHECK and `who` tell which it is
+test_services_come_and_go() {
+	local said
+	services_world
+	services_make nftables "$host4" "$host6" 8080
+	namespace_add web
+	said=$(runtime add bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1 >/run/results/web)
+	expect_contains "$said" "host port 8080/tcp is mapped to $server4:80 by a rule in chain services" \
+		"what comes to $host4 is left to it and does not reach this container"
+	expect_equal 1 "$(grep -c . <<<"$said")" "lines in: $said"
+	serve_in web 80
+	expect_answer client tcp "$host4" 8080 server
+	by_hand_says 1 "<- overruled at $host4" who 8080
+	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
+		"what comes to $host4 is left to it"
+	nft delete table ip kube-proxy
+	nft delete table ip6 kube-proxy
+	expect_no_answer client tcp "$host4" 8080
+	by_hand 0 repair --dry-run
+	expect_no_answer client tcp "$host4" 8080
+	by_hand_says 0 "8080/tcp        given back to its container: no rule takes it at $host4 any more" repair
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer host tcp "$host6" 8080 web
+	by_hand 0 repair
+	expect_equal '' "$(cat /run/out)" 'output of a second repair'
+	services_make nftables node node 8081
+	expect_answer client tcp "$host4" 8081 web
+	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
+		'host port 8081/tcp is mapped' 'until the next `bpf-portmap repair`'
+	by_hand_says 1 '<- overruled until the next `bpf-portmap repair`' who 8081
+	by_hand_says 0 "8081/tcp        left to the host's NAT, whose rules take it at $host4" repair
+	expect_answer client tcp "$host4" 8081 server
+	expect_answer host tcp "$host6" 8081 server
+	container_remove web bridge
+	container_start next bridge -p 8080:80/tcp
+	expect_answer client tcp "$host4" 8080 next
+}
+
+# rules of an administrator: the destination alone is enough, a redirection counts, and so do all
+# interfaces but one that is none of ours; what only some packets meet takes nothing from a container
+test_services_other_rules() {
+	services_world
+	serve_in server 81
+	iptables-nft -w -t nat -A PREROUTING -d "$host4_second" -j DNAT --to-destination "$server4"
+	iptables-nft -w -t nat -A PREROUTING ! -i docker0 -p tcp --dport 8081 -j DNAT --to-destination "$server4:80"
+	iptables-nft -w -t nat -A PREROUTING -p tcp --dport 8082 -j REDIRECT --to-ports 9000
+	iptables-nft -w -t nat -A PREROUTING -s 203.0.113.0/24 -p tcp --dport 8083 -j DNAT --to-destination "$server4:80"
+	iptables-nft -w -t nat -A PREROUTING ! -i eth0 -p tcp --dport 8084 -j DNAT --to-destination "$server4:80"
+	iptables-nft -w -t nat -A POSTROUTING -o eth1 -j MASQUERADE
+	"$peer" serve tcp any 9000 --name host --background
+	container_start web bridge -p 81:80/tcp -p 8081:80/tcp -p 8082:80/tcp -p 8083:80/tcp -p 8084:80/tcp
+	expect_answer client tcp "$host4_second" 81 server
+	expect_answer client tcp "$host4" 81 web
+	expect_answer client tcp "$host4" 8081 server
+	expect_answer client tcp "$host4" 8082 host
+	expect_answer client tcp "$host4" 8083 web
+	expect_answer client tcp "$host4" 8084 web
+	# At OUTPUT there is none of these rules.
+	expect_answer host tcp "$host4" 8081 web
+	expect_answer host tcp "$host4_second" 81 web
+	expect_answer client tcp "$host6" 8081 web
+}
+
+# with refuseForeign a Service at the port refuses the container
+test_services_refused() {
+	services_world
+	services_make iptables-nft "$host4" "$host6" 8080
+	container_add_plain web
+	expect_error 101 'default/web:http external IP' plugin_call ADD web '.refuseForeign = true'
+}
+
+# hostIP at an address of an interface that is excluded by default is meant: clients, containers and
+# the host reach the port, with reserveHostPorts nobody can have it, and `who` says so
+test_services_named_address() {
+	local who protocol address
+	ip link add nodelocaldns type veth peer name nothing
+	ip address add 203.0.113.20/32 dev nodelocaldns
+	ip address add 2001:db8:20::1/128 dev nodelocaldns nodad
+	ip link set nodelocaldns up
+	ip link set nothing up
+	container_start web bridge -p 203.0.113.20:53:80/tcp -p 203.0.113.20:53:80/udp \
+		-p '[2001:db8:20::1]:53:80/tcp' -p '[2001:db8:20::1]:53:80/udp' -p 54:80/tcp
+	container_add young bridge
+	for who in client young host; do
+		for protocol in tcp udp; do
+			expect_answer "$who" "$protocol" 203.0.113.20 53 web
+			expect_answer "$who" "$protocol" 2001:db8:20::1 53 web
+		done
+		expect_no_answer "$who" tcp 203.0.113.20 54
+	done
+	[ "$plugin" = bpf-portmap ] || return 0
+	by_hand 1 who 53
+	expect_contains "$(cat /run/out)" 'taken  bpf-portmap  203.0.113.20:53/tcp'
+	expect_equal 0 "$(grep -c 'no address of this host' /run/out)" 'false remarks'
+}

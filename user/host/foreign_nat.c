@@ -109,37 +109,56 @@ bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule)
 	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 && !excepts_clients(host, rule);
 }
 
-static void take_at(struct foreign_nat *look, const struct nat_rule *rule,
-		    const struct portmap_key *key, const uint8_t address[CNI_ADDRESS_SIZE])
+/* Of any address: the rule takes what comes to every one. */
+static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
+		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
 {
-	struct portmap_key at = *key;
-	uint32_t hooks = rule->hooks;
-
-	memcpy(at.host_address, address, CNI_ADDRESS_SIZE);
-	/* For processes of the host any address is a loopback one, too. */
-	if (cni_address_is_any(address) && rule->not_loopback)
-		hooks &= ~(uint32_t)NAT_FROM_HOST;
-	if (hooks)
-		nat_ports_add(&look->taken, &at, hooks);
+	if (!rule->whole || !(rule->hooks & hook) ||
+	    !nat_rule_may_match(rule, key->protocol, address, key->host_port))
+		return false;
+	return !cni_address_is_any(address) ||
+	       (nat_rule_has_any_address(rule) &&
+		!(hook == NAT_FROM_HOST && rule->not_loopback));
 }
 
-static void take(struct foreign_nat *look, const struct nat_rule *rule,
-		 const struct portmap_key *key)
+/* Of several rules the first one translates, and no other is asked. */
+static bool is_taken(const struct foreign_nat *look, const struct portmap_key *key,
+		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
+{
+	for (size_t i = 0; i < look->rules.count; i++) {
+		const struct nat_rule *rule = &look->rules.rules[i];
+
+		if (takes_at(rule, key, address, hook) && !excepts_clients(look->host, rule))
+			return foreign_nat_takes_all(look->host, rule);
+	}
+	return false;
+}
+
+static uint32_t hooks_at(const struct foreign_nat *look, const struct portmap_key *key,
+			 const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return (is_taken(look, key, address, NAT_FROM_OUTSIDE) ? NAT_FROM_OUTSIDE : 0U) |
+	       (is_taken(look, key, address, NAT_FROM_HOST) ? NAT_FROM_HOST : 0U);
+}
+
+/* At an address where it is not as at any there is an entry of its own. */
+static void take(struct foreign_nat *look, const struct portmap_key *key)
 {
 	const struct nat_asked *asked = &look->asked;
-	bool all = nat_rule_has_any_address(rule);
+	uint32_t at_any = hooks_at(look, key, key->host_address), hooks;
+	bool is_any = cni_address_is_any(key->host_address);
+	struct portmap_key at = *key;
 
-	if (!nat_rule_may_take(rule, key, asked))
-		return;
-	if (!cni_address_is_any(key->host_address) || all)
-		take_at(look, rule, key, key->host_address);
-	if (!cni_address_is_any(key->host_address) || (all && !rule->not_loopback))
-		return;
-	for (size_t i = 0; i < asked->address_count; i++)
-		if (cni_address_is_ipv4(asked->addresses[i]) ==
-			    cni_address_is_ipv4(key->host_address) &&
-		    nat_rule_holds_address(rule, asked->addresses[i]))
-			take_at(look, rule, key, asked->addresses[i]);
+	if (at_any)
+		nat_ports_add(&look->taken, key, at_any);
+	for (size_t i = 0; is_any && i < asked->address_count; i++) {
+		memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
+		if (cni_address_is_ipv4(at.host_address) != cni_address_is_ipv4(key->host_address))
+			continue;
+		hooks = hooks_at(look, key, at.host_address);
+		if (hooks != at_any)
+			nat_ports_add(&look->taken, &at, hooks);
+	}
 }
 
 static int look_at_rules(struct foreign_nat *look, enum nat_place place, struct cni_error *err)
@@ -148,11 +167,8 @@ static int look_at_rules(struct foreign_nat *look, enum nat_place place, struct 
 
 	if (look->asked.key_count && nat_rules_find(&look->rules, &question, err))
 		return -1;
-	for (size_t i = 0; i < look->rules.count; i++)
-		for (size_t j = 0; foreign_nat_takes_all(look->host, &look->rules.rules[i]) &&
-				   j < look->asked.key_count;
-		     j++)
-			take(look, &look->rules.rules[i], &look->asked.keys[j]);
+	for (size_t i = 0; look->rules.count && i < look->asked.key_count; i++)
+		take(look, &look->asked.keys[i]);
 	return 0;
 }
 
@@ -167,7 +183,7 @@ static int write_down(struct foreign_nat *look, const struct nat_ports_change *c
 
 /* --- what is said -------------------------------------------------------------------------- */
 
-/* Prefers a rule that gets what comes, then one with a comment: portmap's name the container. */
+/* Prefers the first that gets what comes, then one with a comment: portmap's name the container. */
 static const struct nat_rule *rule_about(const struct foreign_nat *look,
 					 const struct portmap_key *key)
 {
@@ -176,7 +192,7 @@ static const struct nat_rule *rule_about(const struct foreign_nat *look,
 
 	for (size_t i = 0; i < look->rules.count; i++) {
 		const struct nat_rule *rule = &look->rules.rules[i];
-		int score = 2 * foreign_nat_takes_all(look->host, rule) + !!*rule->comment;
+		int score = 2 * rule->whole + !!*rule->comment;
 
 		if (score > best_score && nat_rule_may_take(rule, key, &look->asked)) {
 			best = rule;
@@ -240,8 +256,8 @@ static void warn_of(const struct foreign_nat *look, const struct nat_rule *rule,
 static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
 		    const struct portmap_key *key)
 {
-	const struct nat_port_list *taken = &look->taken;
 	const struct objects *objects = &look->host->datapath.objects;
+	const struct nat_port_list *taken = &look->taken;
 
 	for (size_t i = 0; i < taken->count; i++) {
 		const struct portmap_key *at = &taken->list[i].key;
@@ -260,7 +276,8 @@ static int judge_rules(const struct foreign_nat *look, bool refuse, struct cni_e
 	char text[RULE_TEXT_SIZE];
 	size_t count = 0;
 
-	for (size_t i = 0; look->rules.count && i < look->asked.key_count; i++) {
+	/* Backwards: of both families IPv4 comes first. */
+	for (size_t i = look->rules.count ? look->asked.key_count : 0; i-- > 0;) {
 		const struct portmap_key *key = &look->asked.keys[i];
 		const struct nat_rule *rule = rule_about(look, key);
 

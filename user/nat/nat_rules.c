@@ -285,6 +285,11 @@ static void resolve_lookup(struct search *search, const struct chain *chain,
 		return;
 	if (lookup != &rule->lookup || !find_ports(search, chain, rule, &elements)) {
 		elements.count = 0;
+		if (lookup->is_verdict && lookup->address_at >= 0 &&
+		    search->question->place == NAT_WHERE_QUICK) {
+			search->found->is_partial = true;
+			return;
+		}
 		dump_list(search, request, take_elements, &elements, &elements.count);
 	}
 	elements.count = nft_elements_close(elements.list, elements.count);
@@ -420,7 +425,7 @@ static bool is_found(const struct search *search, const struct approach *approac
 		     const struct nat_rule *rule)
 {
 	return search->question->place == NAT_OF_PORTMAP || rule->names_port ||
-	       (!rule->jumps && !approach->names_port);
+	       (!rule->jumps && !approach->names_port && rule->whole);
 }
 
 /* Narrows a rule to what comes to it this way. False: nobody asks for that. */
@@ -491,7 +496,7 @@ static void list_starts(struct search *search)
 	if (place == NAT_OF_PORTMAP)
 		return;
 	search->found->is_partial = search->objects > QUICK_OBJECTS;
-	if (!search->found->is_partial)
+	if (!search->found->is_partial && (place == NAT_EVERYWHERE || search->objects))
 		dump_list(search, chains, take_chain, search, &search->start_count);
 }
 

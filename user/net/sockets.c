@@ -74,7 +74,7 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 		states = 1U << TCP_ESTABLISHED;
 	else if (protocol == PROTOCOL_UDP)
 		states = 1U << TCP_CLOSE; /* neither connected nor anything else */
-	else if (protocol == PROTOCOL_TCP)
+	else if (protocol == PROTOCOL_TCP && state == SOCKET_BOUND)
 		states |= 1U << TCP_BOUND_INACTIVE;
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
@@ -106,6 +106,30 @@ static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZ
 		memcpy(words, address + 12, 4);
 	else
 		memcpy(words, address, CNI_ADDRESS_SIZE);
+}
+
+/* The kernel looks for the receiver of a packet; source and destination are the socket's. */
+void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	struct reading reading = {list, protocol};
+	struct inet_diag_req_v2 header = {
+		.sdiag_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6,
+		.sdiag_protocol = protocol,
+		.idiag_states = UINT32_MAX,
+		.id = {.idiag_sport = htons(port),
+		       .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+	};
+	cleanup_request struct nl_msg *request = NULL;
+	size_t count = list->count;
+
+	write_address(header.id.idiag_src, address);
+	request = netlink_begin(SOCK_DIAG_BY_FAMILY, 0, &header, sizeof(header));
+	if (netlink_ask(socket, request, take_socket, &reading) || list->count == count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (list->sockets[i].cookie == list->sockets[count].cookie)
+			list->count = count;
 }
 
 int sockets_end(struct netlink *socket, const struct host_socket *ended)

@@ -17,6 +17,7 @@ struct netlink;
 
 enum socket_state {
 	SOCKET_BOUND, /* TCP: listens, or may yet; SCTP: listens; UDP: is not connected */
+	SOCKET_LISTENING, /* the same without those that do not listen yet, which takes less long */
 	SOCKET_CONNECTED,
 };
 
@@ -50,6 +51,13 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 /* Adds those of all protocols that are bound, in the network namespace of this thread.
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int sockets_find_bound(struct socket_list *list, struct cni_error *err);
+
+/* Adds the one of TCP or UDP that gets what comes to this port at this address, from wherever that
+ * is, if it is not there yet: a socket that listens, or is not connected. To ask for all that are
+ * bound takes milliseconds, this some microseconds. The netlink socket speaks NETLINK_SOCK_DIAG.
+ * What the kernel does not say is left out. */
+void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 
 /* Has the kernel end a connected one: what its program calls next fails with ECONNABORTED, and it
  * is connected to nobody. 0, also where there is no such socket any more; else -1 and errno:

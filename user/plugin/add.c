@@ -208,6 +208,7 @@ static int set_up(struct add *add, struct cni_error *err)
 			strerror(errno));
 	complete_add(add);
 	prerequisites_warn(&add->host, &add->container);
+	host_sockets_warn(&add->host, &add->container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final. */
 	if (host_sockets_refuse(&add->host, &add->container, err)) {
 		undo_all(add);

@@ -12,17 +12,8 @@
 void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key,
 		   uint32_t hooks)
 {
-	struct nat_port_entry *entry;
-
-	for (size_t i = 0; i < ports->count; i++) {
-		entry = &ports->list[i];
-		if (memcmp(&entry->key, key, sizeof(*key)) != 0)
-			continue;
-		entry->taken.hooks |= hooks;
-		return;
-	}
-	entry = ARRAY_ADD(ports->list, ports->count);
-	*entry = (struct nat_port_entry){.key = *key, .taken.hooks = hooks};
+	*ARRAY_ADD(ports->list, ports->count) =
+		(struct nat_port_entry){.key = *key, .taken.hooks = hooks};
 }
 
 void nat_ports_release(struct nat_port_list *ports)
@@ -31,22 +22,19 @@ void nat_ports_release(struct nat_port_list *ports)
 	*ports = (struct nat_port_list){0};
 }
 
-static uint32_t hooks_at(const struct objects *objects, const struct portmap_key *key)
-{
-	struct nat_port taken;
-
-	return map_read(objects, MAP_NAT_PORTS, key, &taken) ? taken.hooks : 0;
-}
-
 /* As the programs look it up. */
 uint32_t nat_port_hooks(const struct objects *objects, const struct portmap_key *key)
 {
 	struct portmap_key any = *key;
+	struct nat_port taken;
 
 	memcpy(any.host_address,
 	       cni_address_is_ipv4(key->host_address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
 	       CNI_ADDRESS_SIZE);
-	return hooks_at(objects, key) | hooks_at(objects, &any);
+	return map_read(objects, MAP_NAT_PORTS, key, &taken) ||
+			       map_read(objects, MAP_NAT_PORTS, &any, &taken)
+		       ? taken.hooks
+		       : 0;
 }
 
 static bool is_about(const struct nat_ports_change *change, const struct portmap_key *key)

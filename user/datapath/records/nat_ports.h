@@ -23,7 +23,7 @@ struct nat_port_list {
 	size_t count;
 };
 
-/* Adds it, or to what is known of this port at this address. */
+/* Adds one that is not there. */
 void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key,
 		   uint32_t hooks);
 void nat_ports_release(struct nat_port_list *ports);
