@@ -193,8 +193,9 @@ struct portmap {
 #define PUBLISHED_WORDS (3 * PORT_WORDS)
 
 /* nat_ports: HASH by struct portmap_key, without a waiter: what the host's own NAT takes of the
- * ports that are mapped, at an address of the host, else at any, by its rules at the last look: ADD's
- * for its own ports, `repair`'s for all. A mapping begins no flow there. User space writes it. */
+ * ports that are mapped, at an address of the host, else at any, by its rules at the last look:
+ * ADD's for its own ports, `repair`'s for all. A mapping begins no flow there. User space writes
+ * it. */
 struct nat_port {
 	__u32 hooks; /* bits of enum nat_hook */
 	__u32 reserved;

@@ -55,8 +55,8 @@ static void ask_at_addresses(struct foreign_nat *look, const struct policy *poli
 		const struct local_address *local = &list->addresses[i];
 
 		if (host_maps_ports_at(look->host, local) &&
-		    !(policy && conf_ranges_hold(policy->excluded, policy->excluded_count,
-						 local->address)))
+		    !(policy &&
+		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
 			memcpy(look->addresses[count++], local->address, CNI_ADDRESS_SIZE);
 	}
 	look->asked.addresses = (const uint8_t(*)[CNI_ADDRESS_SIZE])look->addresses;
@@ -117,8 +117,7 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 	    !nat_rule_may_match(rule, key->protocol, address, key->host_port))
 		return false;
 	return !cni_address_is_any(address) ||
-	       (nat_rule_has_any_address(rule) &&
-		!(hook == NAT_FROM_HOST && rule->not_loopback));
+	       (nat_rule_has_any_address(rule) && !(hook == NAT_FROM_HOST && rule->not_loopback));
 }
 
 /* Of several rules the first one translates, and no other is asked. */
@@ -263,8 +262,7 @@ static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
 		const struct portmap_key *at = &taken->list[i].key;
 
 		if (at->host_port == key->host_port && at->protocol == key->protocol &&
-		    nat_rule_may_take(rule, at, &look->asked) &&
-		    nat_port_hooks(objects, at))
+		    nat_rule_may_take(rule, at, &look->asked) && nat_port_hooks(objects, at))
 			return true;
 	}
 	return false;

@@ -5,9 +5,9 @@
  *
  * Our programs come before netfilter. What a rule takes whatever else the packet is (nat_rule.h:
  * `whole`) is left to it, as the reference plugin does, behind whose rules such a rule stands: ADD
- * writes down what it sees for its own ports, `repair` what there is for all, and the programs begin
- * no flow there. Portmap's own rules get nothing any more, nor do rules that take a part of the
- * packets only. A rule that comes later waits for the next `repair`; so does the end of one.
+ * writes down what it sees for its own ports, `repair` what there is for all, and the programs
+ * begin no flow there. Portmap's own rules get nothing any more, nor do rules that take a part of
+ * the packets only. A rule that comes later waits for the next `repair`; so does the end of one.
  */
 #pragma once
 

@@ -209,8 +209,7 @@ static bool find_receivers(const struct host *host, const struct container *cont
 		const struct portmap_key *key = &claims->ports[i].key;
 		bool ipv4 = cni_address_is_ipv4(key->host_address);
 
-		sockets_find_at(found, socket, key->protocol,
-				key->host_address, key->host_port);
+		sockets_find_at(found, socket, key->protocol, key->host_address, key->host_port);
 		for (size_t j = 0; cni_address_is_any(key->host_address) && j < list->address_count;
 		     j++)
 			if (cni_address_is_ipv4(list->addresses[j].address) == ipv4)

@@ -13,53 +13,18 @@
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
 #include "nat/nat_chains.h"
+#include "nat/nat_search.h"
 #include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
-#include "nat/nft_set.h"
 #include "net/netlink.h"
 
-#define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
 #define MAX_CHAINS 16384
-#define MAX_LOOKUPS 64
-#define MAX_ELEMENTS 65536
-#define TRIES 3
 
-/* NAT_WHERE_QUICK. Chains and sets of a table that are listed, rules of a chain that are read, and
- * elements that are asked for: 3 us each. */
+/* NAT_WHERE_QUICK: chains and sets of all tables, up to which chains are listed. */
 #define QUICK_OBJECTS 256
-#define QUICK_RULES 256
-#define MAX_ASKED 256
 
-struct chain {
-	uint8_t family;
-	char table[NFT_TABLE_MAXNAMELEN];
-	char name[NFT_CHAIN_MAXNAMELEN];
-	size_t offset;    /* of iptables-legacy */
-	int32_t priority; /* of a start at a hook */
-	uint8_t hooks;    /* of a start */
-};
-
-struct search {
-	const struct nat_question *question;
-	struct nat_rule_list *found;
-	struct netlink *socket;
-	const struct legacy_table *legacy; /* in which it is searched; NULL: in nftables */
-
-	struct nat_rule_list reading; /* of the chain that is being read */
-	struct chain starts[MAX_STARTS];
-	size_t start_count, chains_read, lookups;
-	uint32_t objects; /* of all tables */
-	int failure;      /* errno */
-};
-
-static struct bytes attributes_of(const struct nlmsghdr *message)
-{
-	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
-			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
-}
-
-static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
+void nat_rule_list_append(struct nat_rule_list *list, const struct nat_rule *rule)
 {
 	*ARRAY_ADD(list->rules, list->count) = *rule;
 }
@@ -70,7 +35,7 @@ void nat_rule_list_release(struct nat_rule_list *list)
 	*list = (struct nat_rule_list){0};
 }
 
-static bool is_asked_for(const struct search *search, const struct nat_rule *rule)
+bool nat_search_wants(const struct search *search, const struct nat_rule *rule)
 {
 	const struct nat_question *question = search->question;
 
@@ -78,13 +43,13 @@ static bool is_asked_for(const struct search *search, const struct nat_rule *rul
 			       : question->concerns(question->context, rule);
 }
 
-static void take_rule(void *context, const struct nat_rule *rule)
+void nat_search_take(void *context, const struct nat_rule *rule)
 {
 	struct search *search = context;
 
 	if ((rule->verdict || rule->jumps || search->question->place == NAT_OF_PORTMAP) &&
-	    is_asked_for(search, rule))
-		list_append(&search->reading, rule);
+	    nat_search_wants(search, rule))
+		nat_rule_list_append(&search->reading, rule);
 }
 
 /* --- where it begins ------------------------------------------------------------------------ */
@@ -100,7 +65,7 @@ static bool is_start(const struct search *search, const struct nat_chain *chain)
 static void take_table(struct nlmsghdr *message, void *context)
 {
 	uint8_t family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
-	struct bytes attributes = attributes_of(message);
+	struct bytes attributes = nft_attributes_of(message);
 	struct bytes table = nft_find(attributes, NFTA_TABLE_NAME);
 	struct search *search = context;
 
@@ -120,14 +85,14 @@ static void take_table(struct nlmsghdr *message, void *context)
 	}
 }
 
-/* Packets come to them in the order of their priorities, else of their age, in which they are
- * listed. */
+/* Packets come to them in the order of their priorities, and of two with the same one to the
+ * younger first; the older is listed first. */
 static void add_hook(struct search *search, const struct chain *chain)
 {
 	size_t place = search->start_count++;
 
 	for (; place && search->starts[place - 1].hooks == chain->hooks &&
-	       search->starts[place - 1].priority > chain->priority;
+	       search->starts[place - 1].priority >= chain->priority;
 	     place--)
 		search->starts[place] = search->starts[place - 1];
 	search->starts[place] = *chain;
@@ -144,7 +109,7 @@ static bool copy_name(char *to, size_t room, struct bytes name)
 
 static void take_chain(struct nlmsghdr *message, void *context)
 {
-	struct bytes attributes = attributes_of(message);
+	struct bytes attributes = nft_attributes_of(message);
 	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
 	uint32_t number = nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS);
 	struct chain chain = {
@@ -163,198 +128,6 @@ static void take_chain(struct nlmsghdr *message, void *context)
 		add_hook(search, &chain);
 }
 
-/* --- chains of nftables --------------------------------------------------------------------- */
-
-/* A list that changes meanwhile is asked for again; what has gone has nothing. */
-static void dump_list(struct search *search, struct nl_msg *request, netlink_take take,
-		      void *context, size_t *count)
-{
-	int result = -1;
-
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		*count = 0;
-		result = netlink_ask(search->socket, request, take, context);
-	}
-	/* A kernel without nf_tables says so by EINVAL. */
-	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
-		search->failure = errno;
-}
-
-static void take_nft_rule(struct nlmsghdr *message, void *context)
-{
-	const struct nfgenmsg *header = nlmsg_data(message);
-	struct nat_rule rule;
-
-	nft_rule_parse(header->nfgen_family, attributes_of(message), &rule);
-	take_rule(context, &rule);
-}
-
-struct elements {
-	struct nft_element *list;
-	size_t count;
-};
-
-static void keep_element(void *context, const struct nft_element *element)
-{
-	struct elements *elements = context;
-
-	if (elements->count < MAX_ELEMENTS)
-		*ARRAY_ADD(elements->list, elements->count) = *element;
-}
-
-static void take_elements(struct nlmsghdr *message, void *context)
-{
-	nft_elements_parse(attributes_of(message), keep_element, context);
-}
-
-static struct nl_msg *ask_elements(const struct chain *chain, const struct nat_lookup *lookup,
-				   int flags)
-{
-	struct nl_msg *request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, flags);
-
-	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
-	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, lookup->set);
-	return request;
-}
-
-static bool find_element(struct search *search, const struct chain *chain,
-			 const struct nat_lookup *lookup, const uint8_t *key, size_t size,
-			 struct elements *elements)
-{
-	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, 0);
-	struct nlattr *list = nla_nest_start(request, NFTA_SET_ELEM_LIST_ELEMENTS);
-	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM);
-	struct nlattr *value = nla_nest_start(request, NFTA_SET_ELEM_KEY);
-
-	nla_put(request, NFTA_DATA_VALUE, (int)size, key);
-	nla_nest_end(request, value);
-	nla_nest_end(request, element);
-	nla_nest_end(request, list);
-	return !netlink_ask(search->socket, request, take_elements, elements) || errno == ENOENT;
-}
-
-/* Asks for a port at an address, or at all of the host's where the key has one. */
-static bool find_port(struct search *search, const struct chain *chain, const struct nat_rule *rule,
-		      const struct portmap_key *port, struct elements *elements)
-{
-	const struct nat_asked *asked = search->question->asked;
-	bool everywhere = cni_address_is_any(port->host_address) && rule->lookup.address_at >= 0;
-	uint8_t key[NFT_KEY_SIZE];
-	struct portmap_key at = *port;
-	size_t size;
-
-	for (size_t i = 0; i < (everywhere ? asked->address_count : 1); i++) {
-		if (everywhere)
-			memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
-		if (cni_address_is_ipv4(at.host_address) ? !rule->ipv4 : !rule->ipv6)
-			continue;
-		size = nft_key_make(&rule->lookup, &at, rule->ipv4, key);
-		if (!size || !find_element(search, chain, &rule->lookup, key, size, elements))
-			return false;
-	}
-	return true;
-}
-
-/* kube-proxy's maps have an element for each Service. */
-static bool find_ports(struct search *search, const struct chain *chain,
-		       const struct nat_rule *rule, struct elements *elements)
-{
-	const struct nat_asked *asked = search->question->asked;
-
-	if (!asked || !rule->lookup.is_verdict || rule->ipv4 == rule->ipv6 ||
-	    asked->key_count * (asked->address_count + 1) > MAX_ASKED)
-		return false;
-	for (size_t i = 0; i < asked->key_count; i++)
-		if (!find_port(search, chain, rule, &asked->keys[i], elements))
-			return false;
-	return true;
-}
-
-/* In place of a rule that looks the port or the address up in a set: one for each element that is
- * asked for. */
-static void resolve_lookup(struct search *search, const struct chain *chain,
-			   const struct nat_rule *rule, const struct nat_lookup *lookup,
-			   struct nat_rule_list *list)
-{
-	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, NLM_F_DUMP);
-	struct elements elements = {0};
-	struct nat_rule narrowed;
-
-	if (search->lookups++ >= MAX_LOOKUPS)
-		return;
-	if (lookup != &rule->lookup || !find_ports(search, chain, rule, &elements)) {
-		elements.count = 0;
-		if (lookup->is_verdict && lookup->address_at >= 0 &&
-		    search->question->place == NAT_WHERE_QUICK) {
-			search->found->is_partial = true;
-			return;
-		}
-		dump_list(search, request, take_elements, &elements, &elements.count);
-	}
-	elements.count = nft_elements_close(elements.list, elements.count);
-	for (size_t i = 0; i < elements.count; i++)
-		if (nft_rule_of_element(rule, lookup, &elements.list[i], &narrowed) &&
-		    is_asked_for(search, &narrowed))
-			list_append(list, &narrowed);
-	free(elements.list);
-}
-
-static void resolve_lookups(struct search *search, const struct chain *chain,
-			    const struct nat_rule *rule, struct nat_rule_list *list)
-{
-	cleanup_nat_rules struct nat_rule_list at_port = {0};
-
-	if (*rule->lookup.set)
-		resolve_lookup(search, chain, rule, &rule->lookup, &at_port);
-	else
-		list_append(&at_port, rule);
-	for (size_t i = 0; i < at_port.count; i++)
-		if (*rule->address_lookup.set)
-			resolve_lookup(search, chain, &at_port.rules[i],
-				       &at_port.rules[i].address_lookup, list);
-		else
-			list_append(list, &at_port.rules[i]);
-}
-
-static void take_size(struct nlmsghdr *message, void *context)
-{
-	*(uint32_t *)context = nft_number_at(attributes_of(message), NFTA_CHAIN_USE, 0);
-}
-
-/* Its rules, and those that jump to it. */
-static bool is_quick(const struct search *search, const struct chain *chain)
-{
-	cleanup_request struct nl_msg *request =
-		nft_request_begin(NFT_MSG_GETCHAIN, chain->family, 0);
-	uint32_t size = 0;
-
-	if (search->question->place != NAT_WHERE_QUICK)
-		return true;
-	nla_put_string(request, NFTA_CHAIN_TABLE, chain->table);
-	nla_put_string(request, NFTA_CHAIN_NAME, chain->name);
-	return netlink_ask(search->socket, request, take_size, &size) || size <= QUICK_RULES;
-}
-
-static void read_nft_chain(struct search *search, const struct chain *chain)
-{
-	cleanup_request struct nl_msg *request =
-		nft_request_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
-	struct nat_rule_list resolved = {0}, *list = &search->reading;
-
-	if (!is_quick(search, chain)) {
-		search->found->is_partial = true;
-		return;
-	}
-	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
-	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	dump_list(search, request, take_nft_rule, search, &list->count);
-	for (size_t i = 0; i < list->count; i++)
-		resolve_lookups(search, chain, &list->rules[i], &resolved);
-	nat_rule_list_release(list);
-	*list = resolved;
-}
-
 /* --- from chain to chain -------------------------------------------------------------------- */
 
 /* What is known of the way to a chain. */
@@ -364,14 +137,15 @@ struct approach {
 	bool names_port; /* one of these rules does */
 };
 
-static bool visit_chain(struct search *search, const struct chain *chain, const struct approach *approach,
-			struct nat_rule *translation);
+static bool visit_chain(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *translation);
 
 /* Whether the rule translates, or what it jumps to: its destination is what packets get there. */
-static bool follow_jump(struct search *search, const struct chain *chain, const struct approach *approach,
-			struct nat_rule *rule)
+static bool follow_jump(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *rule)
 {
-	const struct approach onwards = {rule, approach->depth + 1, approach->names_port || rule->names_port};
+	const struct approach onwards = {rule, approach->depth + 1,
+					 approach->names_port || rule->names_port};
 	struct chain next = *chain;
 	struct nat_rule translation;
 
@@ -418,7 +192,7 @@ static void add_found(struct search *search, const struct nat_rule *rule)
 			return;
 		}
 	}
-	list_append(found, rule);
+	nat_rule_list_append(found, rule);
 }
 
 static bool is_found(const struct search *search, const struct approach *approach,
@@ -429,17 +203,18 @@ static bool is_found(const struct search *search, const struct approach *approac
 }
 
 /* Narrows a rule to what comes to it this way. False: nobody asks for that. */
-static bool comes_to(const struct search *search, const struct approach *approach, struct nat_rule *rule)
+static bool comes_to(const struct search *search, const struct approach *approach,
+		     struct nat_rule *rule)
 {
 	rule->hooks = approach->outer->hooks;
 	return !search->question->asked ||
-	       (nat_rule_limit_to(rule, approach->outer) && is_asked_for(search, rule));
+	       (nat_rule_limit_to(rule, approach->outer) && nat_search_wants(search, rule));
 }
 
 /* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
  * rule by which is left in *translation, and whether all are. */
-static bool visit_chain(struct search *search, const struct chain *chain, const struct approach *approach,
-			struct nat_rule *translation)
+static bool visit_chain(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *translation)
 {
 	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
 	bool translates = false, whole = false;
@@ -449,14 +224,15 @@ static bool visit_chain(struct search *search, const struct chain *chain, const 
 	if (approach->depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
 		return false;
 	if (search->legacy)
-		legacy_chain_parse(search->legacy, chain->offset, take_rule, search);
+		legacy_chain_parse(search->legacy, chain->offset, nat_search_take, search);
 	else
-		read_nft_chain(search, chain);
+		nft_chain_read(search, chain);
 	list = search->reading;
 	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
-		bool leads_on = comes_to(search, approach, rule) && follow_jump(search, chain, approach, rule);
+		bool leads_on = comes_to(search, approach, rule) &&
+				follow_jump(search, chain, approach, rule);
 
 		if (of_portmap || (leads_on && is_found(search, approach, rule)))
 			add_found(search, rule);
@@ -492,12 +268,12 @@ static void list_starts(struct search *search)
 	enum nat_place place = search->question->place;
 
 	if (place != NAT_EVERYWHERE)
-		dump_list(search, tables, take_table, search, &search->start_count);
+		nat_search_dump(search, tables, take_table, search, &search->start_count);
 	if (place == NAT_OF_PORTMAP)
 		return;
 	search->found->is_partial = search->objects > QUICK_OBJECTS;
 	if (!search->found->is_partial && (place == NAT_EVERYWHERE || search->objects))
-		dump_list(search, chains, take_chain, search, &search->start_count);
+		nat_search_dump(search, chains, take_chain, search, &search->start_count);
 }
 
 static void search_nftables(struct search *search)

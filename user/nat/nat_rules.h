@@ -14,8 +14,8 @@
 
 /* Where rules are looked for, and in the chains that these jump to. */
 enum nat_place {
-	/* All chains at these hooks. Takes as long as there are many rules: with the 10,000 of 2,500
-	 * Services in iptables-nft 30 ms, in iptables-legacy 20 ms. */
+	/* All chains at these hooks. Takes as long as there are many rules: with the 10,000 of
+	 * 2,500 Services in iptables-nft 30 ms, in iptables-legacy 20 ms. */
 	NAT_EVERYWHERE,
 	/* The same where that is quickly done, as ADD needs it. Where there are hundreds of chains,
 	 * those of iptables, of port mappers and of kube-proxy by their names; and no chain that

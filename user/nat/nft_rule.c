@@ -326,8 +326,7 @@ static void take_lookup(struct reader *reader, struct bytes expression)
 		/* What else may be in the key is a condition that is not known. */
 		rule->restricted |= reader->fields[first].kind == FIELD_OTHER ||
 				    reader->fields[first].kind == FIELD_INTERFACE;
-	} else if (is_readable && to == REGISTERS &&
-		   reader->fields[first].kind == FIELD_ADDRESS) {
+	} else if (is_readable && to == REGISTERS && reader->fields[first].kind == FIELD_ADDRESS) {
 		read_lookup(reader, first, set, &rule->address_lookup);
 	} else {
 		rule->restricted = true;
@@ -427,10 +426,12 @@ static void take_expression(struct reader *reader, struct bytes element)
 		const char *name;
 		void (*take)(struct reader *reader, struct bytes expression);
 	} kinds[] = {
-		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
-		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
-		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
-		{"tproxy", take_tproxy},   {"fib", take_fib},             {"numgen", take_choice},
+		{"payload", take_payload}, {"meta", take_meta},
+		{"cmp", take_cmp},         {"bitwise", take_bitwise},
+		{"range", take_range},     {"lookup", take_lookup},
+		{"nat", take_nat},         {"immediate", take_immediate},
+		{"redir", take_redirect},  {"tproxy", take_tproxy},
+		{"fib", take_fib},         {"numgen", take_choice},
 	};
 	struct bytes name = nft_find(element, NFTA_EXPR_NAME);
 	struct bytes expression = nft_find(element, NFTA_EXPR_DATA);

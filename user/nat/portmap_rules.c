@@ -74,8 +74,8 @@ static bool is_as_written(const struct nat_rule *rule)
 	if (!rule->verdict)
 		return !strcmp(rule->target, CHAIN_OF_MARKS) ||
 		       !strcmp(rule->target, CHAIN_OF_MARKS_OF_KUBE);
-	return !rule->restricted && !rule->excepts && rule->protocol && rule->new_port && rule->range_count == 1 &&
-	       rule->ports[0].first == rule->ports[0].last;
+	return !rule->restricted && !rule->excepts && rule->protocol && rule->new_port &&
+	       rule->range_count == 1 && rule->ports[0].first == rule->ports[0].last;
 }
 
 static void add_entry(struct reading *reading, const struct nat_rule *rule,

@@ -16,7 +16,7 @@
 struct netlink;
 
 enum socket_state {
-	SOCKET_BOUND, /* TCP: listens, or may yet; SCTP: listens; UDP: is not connected */
+	SOCKET_BOUND,     /* TCP: listens, or may yet; SCTP: listens; UDP: is not connected */
 	SOCKET_LISTENING, /* the same without those that do not listen yet, which takes less long */
 	SOCKET_CONNECTED,
 };

@@ -320,10 +320,9 @@ static void judge_place(struct who *who, const uint8_t address[CNI_ADDRESS_SIZE]
 		/* Nothing comes to a loopback address from outside. */
 		arrival.origin = cni_address_is_loopback(address) ? ORIGIN_HOST : ORIGIN_OUTSIDE;
 		for (; arrival.origin < ORIGIN_COUNT; arrival.origin++) {
-			arrival.is_left =
-				who->mappings.count &&
-				nat_port_hooks(&who->host.datapath.objects, &arrival.to) &
-					hook_of(arrival.origin);
+			arrival.is_left = who->mappings.count &&
+					  nat_port_hooks(&who->host.datapath.objects, &arrival.to) &
+						  hook_of(arrival.origin);
 			judge_arrival(who, &arrival);
 		}
 	}

@@ -146,7 +146,8 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 	for (size_t i = 0; i < who->count; i++)
 		is_mapped |= who->contestants[i].kind == CONTESTANT_MAPPING;
 	return is_mapped && contestant->kind == CONTESTANT_RULE &&
-	       contestant->scores[ORIGIN_OUTSIDE].won < contestant->scores[ORIGIN_OUTSIDE].claimed &&
+	       contestant->scores[ORIGIN_OUTSIDE].won <
+		       contestant->scores[ORIGIN_OUTSIDE].claimed &&
 	       foreign_nat_takes_all(&who->host, contestant->rule);
 }
 

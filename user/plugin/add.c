@@ -196,8 +196,7 @@ static int set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
-	if (attach_programs(add, err) || see_to_ports_of_others(add, err) ||
-	    claim_all(add, err)) {
+	if (attach_programs(add, err) || see_to_ports_of_others(add, err) || claim_all(add, err)) {
 		detach_programs(add);
 		return -1;
 	}

@@ -62,7 +62,8 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 
 		memcpy(halves, claims->endpoints[i].key.address, sizeof(halves));
 		bit = address_hash(halves[0], halves[1]);
-		if (map_set_bits(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64), err))
+		if (map_set_bits(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64),
+				 err))
 			return -1;
 	}
 	for (size_t i = 0; i < claims->port_count; i++) {

@@ -9,8 +9,7 @@
 #include "lib/address.h"
 #include "lib/array.h"
 
-void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key,
-		   uint32_t hooks)
+void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key, uint32_t hooks)
 {
 	*ARRAY_ADD(ports->list, ports->count) =
 		(struct nat_port_entry){.key = *key, .taken.hooks = hooks};

@@ -24,8 +24,7 @@ struct nat_port_list {
 };
 
 /* Adds one that is not there. */
-void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key,
-		   uint32_t hooks);
+void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key, uint32_t hooks);
 void nat_ports_release(struct nat_port_list *ports);
 
 #define cleanup_nat_ports __attribute__((cleanup(nat_ports_release)))
