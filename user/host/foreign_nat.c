@@ -358,10 +358,11 @@ int foreign_nat_settle(const struct host *host, bool dry_run, struct cni_error *
 	cleanup_foreign_nat struct foreign_nat look = {.host = host};
 	const struct nat_ports_change change = {
 		.dry_run = dry_run, .report = report, .context = (void *)host};
-	cleanup_lock int lock = lock_take_claims(err);
+	cleanup_lock int lock = dry_run ? -1 : lock_take_claims(err);
 
 	/* From the look at the mappings on, or what an ADD writes down meanwhile would go. */
-	if (lock < 0 || ask_for_mappings(&look, err) || look_at_rules(&look, NAT_EVERYWHERE, err))
+	if ((lock < 0 && !dry_run) || ask_for_mappings(&look, err) ||
+	    look_at_rules(&look, NAT_EVERYWHERE, err))
 		return -1;
 	return nat_ports_write(&host->datapath.objects, &look.taken, &change, err);
 }

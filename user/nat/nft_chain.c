@@ -21,7 +21,7 @@
 
 /* A list that changes meanwhile is asked for again; what has gone has nothing. */
 void nat_search_dump(struct search *search, struct nl_msg *request, netlink_take take,
-		      void *context, size_t *count)
+		     void *context, size_t *count)
 {
 	int result = -1;
 
