@@ -158,7 +158,6 @@ test_services_nftables() { expect_services nftables; }
 # the same in its mode iptables, in iptables-legacy
 test_services_legacy() {
 	legacy_iptables
-	[ "$plugin" = bpf-portmap ] || PATH=/run/legacy:$PATH
 	expect_services iptables-legacy
 }
 
@@ -199,6 +198,11 @@ test_services_load_balancer() {
 	done
 }
 
+doctor_says() {
+	"$build/bpf-portmap" doctor >/run/out 2>&1 || true
+	expect_contains "$(tr -s ' \n' ' ' </run/out)" "$1"
+}
+
 # ADD names the rule and says that it gets what comes; a rule that comes later waits for `repair`, and
 # so does the end of one; CHECK and `who` tell which it is
 test_services_come_and_go() {
@@ -213,6 +217,7 @@ test_services_come_and_go() {
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 server
 	by_hand_says 1 "<- overruled at $host4" who 8080
+	doctor_says "$host4:8080/tcp is mapped, but a rule of the host's NAT takes it"
 	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
 		"what comes to $host4 is left to it"
 	nft delete table ip kube-proxy
@@ -230,6 +235,7 @@ test_services_come_and_go() {
 	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
 		'host port 8081/tcp is mapped' 'until the next `bpf-portmap repair`'
 	by_hand_says 1 '<- overruled until the next `bpf-portmap repair`' who 8081
+	doctor_says "rules of the host's NAT have changed since the last ADD or repair: 8081/tcp would be left"
 	by_hand_says 0 "8081/tcp        left to the host's NAT, whose rules take it at $host4" repair
 	expect_answer client tcp "$host4" 8081 server
 	expect_answer host tcp "$host6" 8081 server
@@ -261,6 +267,27 @@ test_services_other_rules() {
 	expect_answer host tcp "$host4" 8081 web
 	expect_answer host tcp "$host4_second" 81 web
 	expect_answer client tcp "$host6" 8081 web
+}
+
+# of two chains with the same priority packets come to the younger first: `who` knows
+test_services_order() {
+	local name
+	sysctl -qw net.ipv4.ip_forward=1
+	serve_in server 80
+	"$peer" serve tcp any 9000 --name host --background
+	iptables-nft -w -t nat -A POSTROUTING -o eth1 -j MASQUERADE
+	for name in elder younger; do
+		nft -f - <<-RULES
+		table ip $name { chain pre { type nat hook prerouting priority dstnat;
+			tcp dport 8080 $([ "$name" = elder ] && echo redirect to :9000 || echo "dnat to $server4:80")
+		} ; }
+		RULES
+	done
+	expect_answer client tcp "$host4" 8080 server
+	by_hand_says 1 "chain pre -> $server4:80" who 8080/tcp
+	expect_equal taken "$(sed -n "s/^\([a-z]*\) .*$server4:80.*/\1/p" /run/out)" 'of the younger'
+	nft delete table ip younger
+	expect_answer client tcp "$host4" 8080 host
 }
 
 # with refuseForeign a Service at the port refuses the container
