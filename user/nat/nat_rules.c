@@ -13,8 +13,8 @@
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
 #include "nat/nat_chains.h"
-#include "nat/nat_search.h"
 #include "nat/nft_batch.h"
+#include "nat/nft_chain.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"
 
@@ -23,34 +23,6 @@
 
 /* NAT_WHERE_QUICK: chains and sets of all tables, up to which chains are listed. */
 #define QUICK_OBJECTS 256
-
-void nat_rule_list_append(struct nat_rule_list *list, const struct nat_rule *rule)
-{
-	*ARRAY_ADD(list->rules, list->count) = *rule;
-}
-
-void nat_rule_list_release(struct nat_rule_list *list)
-{
-	free(list->rules);
-	*list = (struct nat_rule_list){0};
-}
-
-bool nat_search_wants(const struct search *search, const struct nat_rule *rule)
-{
-	const struct nat_question *question = search->question;
-
-	return question->asked ? nat_rule_is_asked_for(rule, question->asked)
-			       : question->concerns(question->context, rule);
-}
-
-void nat_search_take(void *context, const struct nat_rule *rule)
-{
-	struct search *search = context;
-
-	if ((rule->verdict || rule->jumps || search->question->place == NAT_OF_PORTMAP) &&
-	    nat_search_wants(search, rule))
-		nat_rule_list_append(&search->reading, rule);
-}
 
 /* --- where it begins ------------------------------------------------------------------------ */
 

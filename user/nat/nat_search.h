@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * nat_search.h - one search for rules, of nat_rules.c; reading a chain of nftables.
+ * nat_search.h - one search for rules: where it is, and what it takes.
  */
 #pragma once
 
 #include <linux/netfilter/nfnetlink.h>
 
 #include "nat/legacy_table.h"
-#include "nat/nat_rules.h"
+#include "nat/nat_question.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"
 
@@ -39,15 +39,11 @@ struct search {
 bool nat_search_wants(const struct search *search, const struct nat_rule *rule);
 /* Takes a rule of the chain that is being read; the context is the search. */
 void nat_search_take(void *context, const struct nat_rule *rule);
-void nat_rule_list_append(struct nat_rule_list *list, const struct nat_rule *rule);
 
 /* Asks for a list, again where it changes meanwhile; what has gone has nothing. `count` is of what
  * is taken. */
 void nat_search_dump(struct search *search, struct nl_msg *request, netlink_take take,
 		     void *context, size_t *count);
-
-/* Leaves the chain's rules in search->reading, with the elements of sets in place of look-ups. */
-void nft_chain_read(struct search *search, const struct chain *chain);
 
 static inline struct bytes nft_attributes_of(const struct nlmsghdr *message)
 {

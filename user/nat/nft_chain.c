@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nft_chain.c - reads the rules of one chain of nftables. */
+#include "nat/nft_chain.h"
+
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
 #include <stdlib.h>
@@ -7,33 +9,15 @@
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
-#include "nat/nat_search.h"
 #include "nat/nft_batch.h"
 #include "nat/nft_set.h"
 
 #define MAX_LOOKUPS 64
 #define MAX_ELEMENTS 65536
-#define TRIES 3
 
 /* NAT_WHERE_QUICK: rules of a chain that are read; elements that are asked for, 3 us each. */
 #define QUICK_RULES 256
 #define MAX_ASKED 256
-
-/* A list that changes meanwhile is asked for again; what has gone has nothing. */
-void nat_search_dump(struct search *search, struct nl_msg *request, netlink_take take,
-		     void *context, size_t *count)
-{
-	int result = -1;
-
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		*count = 0;
-		result = netlink_ask(search->socket, request, take, context);
-	}
-	/* A kernel without nf_tables says so by EINVAL. */
-	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
-		search->failure = errno;
-}
 
 static void take_nft_rule(struct nlmsghdr *message, void *context)
 {
@@ -73,7 +57,7 @@ static struct nl_msg *ask_elements(const struct chain *chain, const struct nat_l
 }
 
 static bool find_element(struct search *search, const struct chain *chain,
-			 const struct nat_lookup *lookup, const uint8_t *key, size_t size,
+			 const struct nat_lookup *lookup, struct bytes key,
 			 struct elements *elements)
 {
 	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, 0);
@@ -81,7 +65,7 @@ static bool find_element(struct search *search, const struct chain *chain,
 	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM);
 	struct nlattr *value = nla_nest_start(request, NFTA_SET_ELEM_KEY);
 
-	nla_put(request, NFTA_DATA_VALUE, (int)size, key);
+	nla_put(request, NFTA_DATA_VALUE, (int)key.size, key.data);
 	nla_nest_end(request, value);
 	nla_nest_end(request, element);
 	nla_nest_end(request, list);
@@ -104,7 +88,8 @@ static bool find_port(struct search *search, const struct chain *chain, const st
 		if (cni_address_is_ipv4(at.host_address) ? !rule->ipv4 : !rule->ipv6)
 			continue;
 		size = nft_key_make(&rule->lookup, &at, rule->ipv4, key);
-		if (!size || !find_element(search, chain, &rule->lookup, key, size, elements))
+		if (!size || !find_element(search, chain, &rule->lookup, (struct bytes){key, size},
+					   elements))
 			return false;
 	}
 	return true;
