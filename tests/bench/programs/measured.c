@@ -281,8 +281,7 @@ static void set_device_layout(struct bpf_object *object, struct device_layout *l
 	int id = btf__find_by_name_kind(bpf_object__btf(object), "device_layout", BTF_KIND_STRUCT);
 	char *variable = find_variable(object, ".rodata", "device_layout");
 
-	if (!variable ||
-	    btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(*layout))
+	if (!variable || btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(*layout))
 		return;
 	layout->known = 0;
 	memcpy(variable, layout, sizeof(*layout));
