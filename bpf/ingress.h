@@ -123,11 +123,13 @@ INLINE enum route route_to_mapping(const struct flow_context *flow)
 
 INLINE bool mapping_applies(const struct flow_context *flow)
 {
-	const struct owner *owner = &flow->mapping->owner;
+	const struct tuple *tuple = &flow->packet->tuple;
 	enum route route;
 
-	if (!flow->arrival.routed || !slot_has_veth(owner->slot) ||
-	    portmap_is_excluded(owner, flow->packet->tuple.destination))
+	if (!flow->arrival.routed || !slot_has_veth(flow->mapping->owner.slot) ||
+	    portmap_is_excluded(flow->mapping, tuple->destination) ||
+	    portmap_is_left((const struct address *)tuple->destination, tuple->destination_port,
+			    tuple->protocol, NAT_FROM_OUTSIDE))
 		return false;
 	route = route_to_mapping(flow);
 	if (route == ROUTE_DISABLED)

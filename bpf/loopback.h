@@ -226,7 +226,7 @@ INLINE enum verdict loopback_begin(struct flow_context *flow)
 	enum verdict verdict;
 
 	if (!mapping || !mapping->localhost ||
-	    portmap_is_excluded(&mapping->owner, tuple->destination) ||
+	    portmap_is_excluded(mapping, tuple->destination) ||
 	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))
 		return VERDICT_PASS;
 	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);

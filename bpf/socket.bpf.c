@@ -78,7 +78,8 @@ INLINE struct portmap *socket_find_mapping(const struct socket_peer *asked)
 	struct portmap *portmap = portmap_find(address, asked->port, asked->protocol);
 
 	if (!portmap || !portmap->localhost || !socket_reaches_host(address) ||
-	    portmap_is_excluded(&portmap->owner, address))
+	    portmap_is_excluded(portmap, address) ||
+	    portmap_is_left(&asked->address, asked->port, asked->protocol, NAT_FROM_HOST))
 		return NULL;
 	return portmap;
 }
@@ -216,7 +217,7 @@ INLINE bool reserve_has_address(const struct reserve_request *request)
 	portmap = portmap_find(address, request->asked.port, request->asked.protocol);
 	return portmap && portmap->reserved_on_host &&
 	       (portmap->localhost || !address_is_loopback(address)) &&
-	       !portmap_is_excluded(&portmap->owner, address);
+	       !portmap_is_excluded(portmap, address);
 }
 
 static long reserve_compare(void *map __attribute__((unused)), const struct portmap_key *key,

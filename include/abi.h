@@ -23,6 +23,7 @@
 #define NETNS_DIRECTORY "netns-"
 
 #define MAX_PORTMAPS 65536
+#define MAX_NAT_PORTS 65536
 #define MAX_SLOTS 16384
 #define MAX_ENDPOINTS 65536
 #define MAX_INTERFACES 32768
@@ -180,14 +181,31 @@ struct portmap {
 	__u16 container_port;
 	__u8 localhost;        /* 1: host processes reach it, at loopback addresses too */
 	__u8 reserved_on_host; /* reserveHostPorts: processes of the host cannot bind to it */
-	__u8 reserved[4];
+	__u8 names_address;    /* 1: of one address, which is meant also where it is excluded */
+	__u8 reserved[3];
 	__u64 flows; /* begun through this mapping */
 };
 
-/* published_ports: ARRAY of twice PORT_WORDS words, a bit for each port; in the second half, for
- * those that are mapped at a single address. Set before a mapping of the port is written, and never
- * cleared; saves most packets and sockets a lookup in portmaps, or one of two. */
-#define PUBLISHED_WORDS (2 * PORT_WORDS)
+/* published_ports: ARRAY of three times PORT_WORDS words, a bit for each port; in the second third,
+ * for those that are mapped at a single address; in the last, for those of which nat_ports has had
+ * an entry. Set before the entry is written, and never cleared; saves most packets and sockets a
+ * lookup in portmaps, or one of two, and the one in nat_ports. */
+#define PUBLISHED_WORDS (3 * PORT_WORDS)
+
+/* nat_ports: HASH by struct portmap_key, without a waiter: what the host's own NAT takes of the
+ * ports that are mapped, at an address of the host, else at any, by its rules at the last look:
+ * ADD's for its own ports, `repair`'s for all. A mapping begins no flow there. User space writes
+ * it. */
+struct nat_port {
+	__u32 hooks; /* bits of enum nat_hook */
+	__u32 reserved;
+} __attribute__((aligned(8)));
+
+/* Where the host's NAT gives packets another destination. */
+enum nat_hook {
+	NAT_FROM_OUTSIDE = 1, /* PREROUTING: what comes in, containers' packets too */
+	NAT_FROM_HOST = 2,    /* OUTPUT: what processes of the host send */
+};
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
  * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
@@ -643,6 +661,7 @@ struct counters {
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
+ASSERT_SIZE(struct nat_port, 8);
 ASSERT_SIZE(struct slot, 40 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);

@@ -122,6 +122,7 @@ static int read_mapping(struct conf *conf, const json_t *entry, size_t index, st
 	claim->key.protocol = protocols[chosen];
 	if (read_host_address(conf, entry, claim, err) || check_host_port(conf, claim, err))
 		return -1;
+	claim->portmap.names_address = !cni_address_is_any(claim->key.host_address);
 	conf->port_count++;
 	if (claim->without_host_address) {
 		claim[1] = claim[0];

@@ -34,3 +34,7 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
  */
 int host_sockets_refuse(const struct host *host, const struct container *container,
 			struct cni_error *err);
+
+/* For ADD, where the ports are not reserved: warns of processes of the host that have one of them,
+ * and get nothing any more that comes to it. */
+void host_sockets_warn(const struct host *host, const struct container *container);

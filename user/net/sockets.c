@@ -60,16 +60,13 @@ static int dump_sockets(struct netlink *socket, int family, struct reading *read
 	return 0;
 }
 
-static int find_bound(struct socket_list *list, struct netlink *socket, enum protocol protocol,
-		      struct cni_error *err)
+static int find_in(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		   uint32_t states, struct cni_error *err)
 {
 	struct reading reading = {list, protocol};
-	uint32_t states = 1U << TCP_LISTEN;
 
 	if (protocol == PROTOCOL_UDP)
 		states = 1U << TCP_CLOSE; /* neither connected nor anything else */
-	else if (protocol == PROTOCOL_TCP)
-		states |= 1U << TCP_BOUND_INACTIVE;
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
 		return 0;
@@ -82,15 +79,58 @@ static int find_bound(struct socket_list *list, struct netlink *socket, enum pro
 			     strerror(errno), conf_protocol_name(protocol));
 }
 
+int sockets_find_listening(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+			   struct cni_error *err)
+{
+	return find_in(list, socket, protocol, 1U << TCP_LISTEN, err);
+}
+
 int sockets_find_bound(struct socket_list *list, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || find_bound(list, socket, protocols[i], err))
+		if (!socket ||
+		    find_in(list, socket, protocols[i],
+			    1U << TCP_LISTEN |
+				    (protocols[i] == PROTOCOL_TCP ? 1U << TCP_BOUND_INACTIVE : 0),
+			    err))
 			return -1;
 	return 0;
+}
+
+/* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */
+static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (cni_address_is_ipv4(address))
+		memcpy(words, address + 12, 4);
+	else
+		memcpy(words, address, CNI_ADDRESS_SIZE);
+}
+
+/* The kernel looks for the receiver of a packet; source and destination are the socket's. */
+void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	struct reading reading = {list, protocol};
+	struct inet_diag_req_v2 header = {
+		.sdiag_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6,
+		.sdiag_protocol = protocol,
+		.idiag_states = UINT32_MAX,
+		.id = {.idiag_sport = htons(port),
+		       .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+	};
+	cleanup_request struct nl_msg *request = NULL;
+	size_t count = list->count;
+
+	write_address(header.id.idiag_src, address);
+	request = netlink_begin(SOCK_DIAG_BY_FAMILY, 0, &header, sizeof(header));
+	if (netlink_ask(socket, request, take_socket, &reading) || list->count == count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (list->sockets[i].inode == list->sockets[count].inode)
+			list->count = count;
 }
 
 void sockets_release(struct socket_list *list)

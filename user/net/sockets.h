@@ -13,6 +13,8 @@
 #include "lib/address.h"
 #include "lib/error.h"
 
+struct netlink;
+
 /* TCP: it listens, or may yet; SCTP: it listens; UDP: it is not connected. Ports are in host byte
  * order. */
 struct host_socket {
@@ -35,6 +37,19 @@ struct socket_list {
  * the kernel doesn't have. CNI_ERROR_KERNEL_REFUSED: it has the protocol, but cannot say (no
  * udp_diag or tcp_diag); CNI_ERROR_IO. */
 int sockets_find_bound(struct socket_list *list, struct cni_error *err);
+
+/* The same of one protocol, without those of TCP that do not listen yet: for what takes
+ * milliseconds above it takes some 60 us. The netlink socket speaks NETLINK_SOCK_DIAG.
+ * CNI_ERROR_KERNEL_REFUSED. */
+int sockets_find_listening(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+			   struct cni_error *err);
+
+/* Adds the one of TCP or UDP that gets what comes to this port at this address, from wherever that
+ * is, if it is not there yet: a socket that listens, or is not connected. To ask for all that are
+ * bound takes milliseconds, this some microseconds. The netlink socket speaks NETLINK_SOCK_DIAG.
+ * What the kernel does not say is left out. */
+void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 
 void sockets_release(struct socket_list *list);
 

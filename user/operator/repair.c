@@ -17,6 +17,7 @@
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
+#include "host/foreign_nat.h"
 #include "net/bridge_entry.h"
 #include "net/port_ranges.h"
 #include "operator/portmap_gone.h"
@@ -257,6 +258,8 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 		if (collect_abandoned(repair, &failure))
 			result = cni_error_chain(err, &failure);
 		if (repair_interfaces(repair, names, &failure))
+			result = cni_error_chain(err, &failure);
+		if (foreign_nat_settle(&repair->host, repair->options->dry_run, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,

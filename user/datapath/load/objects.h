@@ -17,6 +17,7 @@
  */
 enum map_number {
 	MAP_PORTMAPS,
+	MAP_NAT_PORTS,
 	MAP_PUBLISHED_PORTS,
 	MAP_SLOTS,
 	MAP_VETHS,

@@ -49,19 +49,6 @@ static void find_gateway(const struct objects *objects, const struct attachment_
 		memcpy(mac, veth->bridge_mac, sizeof(veth->bridge_mac));
 }
 
-static int mark_word(const struct objects *objects, enum map_number map, uint32_t number,
-		     uint64_t wanted, struct cni_error *err)
-{
-	uint64_t bits;
-
-	if (!map_read(objects, map, &number, &bits))
-		return map_refuse_read(map, err);
-	if ((bits & wanted) == wanted)
-		return 0;
-	bits |= wanted;
-	return map_write(objects, map, &number, &bits, err);
-}
-
 /* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
  * addresses that no mapping or endpoint has. Before any of the claims is written to
  * portmaps or endpoints. */
@@ -75,7 +62,8 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 
 		memcpy(halves, claims->endpoints[i].key.address, sizeof(halves));
 		bit = address_hash(halves[0], halves[1]);
-		if (mark_word(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64), err))
+		if (map_set_bits(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64),
+				 err))
 			return -1;
 	}
 	for (size_t i = 0; i < claims->port_count; i++) {
@@ -88,7 +76,7 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 	}
 	for (uint32_t number = 0; claims->port_count && number < PUBLISHED_WORDS; number++)
 		if (wanted[number] &&
-		    mark_word(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
+		    map_set_bits(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
 			return -1;
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conf/addresses.h"
+#include "datapath/records/nat_ports.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
@@ -72,13 +73,23 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 			 client);
 }
 
+/* Another check tells of what the host's NAT takes. */
+static bool is_left(const struct probing *probing, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct portmap_key key = probing->subject->mapping->key;
+
+	memcpy(key.host_address, address, CNI_ADDRESS_SIZE);
+	return nat_port_hooks(&probing->doctor->host.datapath.objects, &key) & NAT_FROM_OUTSIDE;
+}
+
 static bool is_mapped_at(const struct probing *probing, const struct local_address *address)
 {
 	const struct policy *policy = &probing->policy;
 
 	return cni_address_is_ipv4(address->address) == probing->subject->ipv4 &&
 	       host_maps_ports_at(&probing->doctor->host, address) &&
-	       !conf_ranges_hold(policy->excluded, policy->excluded_count, address->address);
+	       !conf_ranges_hold(policy->excluded, policy->excluded_count, address->address) &&
+	       !is_left(probing, address->address);
 }
 
 /* Where it is mapped at any address: one of the uplink's own. */
@@ -91,7 +102,8 @@ static bool choose_destination(const struct probing *probing, const struct inter
 	memcpy(destination, mapped, CNI_ADDRESS_SIZE);
 	/* Of one that the host does not have another check tells. */
 	if (!cni_address_is_any(mapped))
-		return local_address_exists(probing->doctor->host.socket, mapped);
+		return local_address_exists(probing->doctor->host.socket, mapped) &&
+		       !is_left(probing, mapped);
 	for (size_t i = 0; i < list->address_count; i++) {
 		const struct local_address *address = &list->addresses[i];
 
