@@ -7,10 +7,13 @@
 #include "host.h"
 #include "seal.h"
 
-/* Returns whether this packet would be masqueraded if it began a connection. */
-GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
+/* Returns whether this packet would be masqueraded if it began a connection. ifindex: where it
+ * leaves; 0: not known yet. */
+GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint,
+				       __u32 ifindex)
 {
-	if (!packet || !endpoint || !endpoint->masquerade)
+	if (!packet || !endpoint || !endpoint->masquerade ||
+	    (ifindex && network_refuses(&endpoint->owner, ifindex)))
 		return false;
 	return !address_same_subnet(packet->sender, packet->tuple.destination,
 				    endpoint->prefix_length) &&
@@ -157,10 +160,11 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 		return VERDICT_PASS;
 	}
 	hairpin = is_hairpin(packet, sender);
-	if (!hairpin && !masquerade_wanted(packet, sender))
+	if (!hairpin && !masquerade_wanted(packet, sender, flow->skb->ifindex))
 		return VERDICT_PASS;
 	if (!sender_is_verified(flow->skb, packet))
-		return masquerade_wanted(packet, sender) && slot_has_veth(sender->owner.slot)
+		return masquerade_wanted(packet, sender, flow->skb->ifindex) &&
+				       slot_has_veth(sender->owner.slot)
 			       ? drop(forged_source)
 			       : VERDICT_PASS;
 	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
@@ -178,15 +182,17 @@ INLINE enum verdict leave_unrelated(const struct flow_context *flow)
 	enum fragment_fate fate = FRAGMENT_WAITING;
 
 	if (flow->sender && !owner_live(&flow->sender->owner))
-		return masquerade_wanted(flow->packet, flow->sender) ? drop(no_attachment)
-								     : VERDICT_PASS;
+		return masquerade_wanted(flow->packet, flow->sender, flow->skb->ifindex)
+			       ? drop(no_attachment)
+			       : VERDICT_PASS;
 	if (flow->packet->fragment == LATER_FRAGMENT)
 		fate = fragment_follow(flow->skb, flow->packet, flow->translation);
 	if (fate == FRAGMENT_TRANSLATED)
 		return VERDICT_TRANSLATE;
 	if (fate == FRAGMENT_DROPPED)
 		return VERDICT_DROP;
-	return fate != FRAGMENT_PASSED && masquerade_wanted(flow->packet, flow->sender)
+	return fate != FRAGMENT_PASSED &&
+			       masquerade_wanted(flow->packet, flow->sender, flow->skb->ifindex)
 		       ? drop(untranslatable)
 		       : VERDICT_PASS;
 }
@@ -198,7 +204,8 @@ INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 	struct packet *packet = flow->packet;
 	const struct connection *connection = connection_confirmed(&packet->tuple, OUTWARDS);
 
-	if (!connection && flow->sender && masquerade_wanted(packet, flow->sender) &&
+	if (!connection && flow->sender &&
+	    masquerade_wanted(packet, flow->sender, flow->skb->ifindex) &&
 	    !translated_on_return(&packet->tuple) && !conntrack_has_translated_back(flow->skb))
 		return drop(untranslatable);
 	if (!connection)

@@ -217,7 +217,7 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	changed = verdict == VERDICT_TRANSLATE &&
 		  translation_changes(flow->translation, &packet->tuple);
 	if (verdict != VERDICT_DROP && !changed && flow->arrival.routed &&
-	    (translated || masquerade_wanted(packet, flow->sender)) &&
+	    (translated || masquerade_wanted(packet, flow->sender, 0)) &&
 	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
 		verdict = drop(unclassified_interface);
 	if (verdict != VERDICT_TRANSLATE)

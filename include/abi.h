@@ -222,7 +222,8 @@ struct slot {
 	/* also OFF where bandwidth may be limited and the programs cannot see it */
 	enum fast_path fast_path;
 	__u8 has_policy; /* 1: there is an entry in policies */
-	__u8 reserved2[2];
+	__u8 network;    /* its network's number where the conflist gave "uplinks"; 0: none */
+	__u8 reserved2;
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
 } __attribute__((aligned(8)));
@@ -309,6 +310,9 @@ struct interface {
 	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program last checked for `watched` */
 	__u8 by_administrator; /* 1: `bpf-portmap repair NAME` made it an uplink */
 	__u8 reserved3[3];
+	/* A bit for the number of each network whose "uplinks" do not name it: no port of those is
+	 * reached here, and what their containers send here keeps its source. */
+	__u64 refusing;
 } __attribute__((aligned(8)));
 
 /* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or repair,
@@ -329,6 +333,8 @@ struct host_address {
 
 /* networks: HASH by the conflist's name, zero-filled. What it says about interfaces, as long as it
  * has a container. Names and globs, each ended by a zero byte. */
+#define NETWORK_NUMBERS 64 /* 0 is none */
+
 struct network_key {
 	char name[ATTACHMENT_KEY_SIZE];
 };
@@ -340,7 +346,8 @@ struct network {
 	struct owner witness;
 	__u32 veth; /* ifindex */
 	enum attach_mode attach;
-	__u8 reserved[3];
+	__u8 number; /* from 1: its own among those that live and have `uplinks`; 0: none */
+	__u8 reserved[2];
 	char uplinks[INTERFACE_NAMES_SIZE]; /* empty: every interface that can be one */
 	char excluded_interfaces[INTERFACE_NAMES_SIZE];
 } __attribute__((aligned(8)));
@@ -667,7 +674,7 @@ ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
-ASSERT_SIZE(struct interface, 64);
+ASSERT_SIZE(struct interface, 72);
 ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);

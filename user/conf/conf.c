@@ -59,7 +59,8 @@ const struct option conf_options[] = {
 	{"localhost", OPTION_BOOLEAN, FIELD(localhost), .preset = "true",
 	 .help = "Processes of the host reach the ports, also at 127.0.0.1 and ::1."},
 	{"uplinks", OPTION_INTERFACES, FIELD(uplinks), .otherwise = "each that has an address",
-	 .help = "Mapped ports are reached, and containers leave, through these interfaces only."},
+	 .help = "Mapped ports are reached from outside, and containers masqueraded, at these"
+		 " interfaces only, whatever other networks have."},
 	{"excludeInterfaces", OPTION_INTERFACES, FIELD(excluded_interfaces),
 	 .preset = "[\"kube-ipvs0\", \"nodelocaldns\"]",
 	 .help = "Interfaces that are not uplinks, and at whose addresses no port is mapped, unless"

@@ -12,6 +12,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
 #include "datapath/records/describe.h"
+#include "datapath/records/networks.h"
 #include "lib/address.h"
 #include "lib/warning.h"
 #include "net/link.h"
@@ -258,6 +259,7 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 static struct slot slot_of(const struct objects *objects, const struct attachment_claims *claims,
 			   struct owner owner)
 {
+	struct attachment_name name;
 	struct slot slot = {
 		.generation = owner.generation,
 		.ifindex = claims->record.ifindex,
@@ -268,6 +270,8 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 		.container = claims->container,
 	};
 
+	if (attachment_name_split(claims->key.name, &name))
+		slot.network = network_number_of(objects, name.network);
 	find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
@@ -341,7 +345,7 @@ int attachment_open_maps(const struct objects *objects, struct cni_error *err)
 	static const enum map_number written[] = {
 		MAP_SLOTS,      MAP_VETHS,           MAP_ATTACHMENTS, MAP_POLICIES,
 		MAP_PORTMAPS,   MAP_PUBLISHED_PORTS, MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
-		MAP_CONTAINERS, MAP_INTERFACES,
+		MAP_CONTAINERS, MAP_INTERFACES,      MAP_NETWORKS,
 	};
 
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
