@@ -6,10 +6,11 @@
 #include <string.h>
 
 static const char *const rules[] = {
-	"nodeport",	      "nodeport_fixed",	    "nodeport_range",	"masquerade_all",
-	"masquerade_subnet",  "masquerade_leaving", "masquerade_not_net", "masquerade_bridge",
-	"masquerade_fixed",   "redirect",	    "snat_client",	"snat_container",
-	"dnat_container",     "service",	    "service_hairpin",
+	"nodeport",           "nodeport_fixed",    "nodeport_range",
+	"masquerade_all",     "masquerade_subnet", "masquerade_leaving",
+	"masquerade_not_net", "masquerade_bridge", "masquerade_fixed",
+	"redirect",           "snat_client",       "snat_container",
+	"dnat_container",     "service",           "service_hairpin",
 };
 
 #define RULES (sizeof(rules) / sizeof(*rules))
