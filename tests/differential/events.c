@@ -49,9 +49,16 @@ static bool replace(struct step *step)
 	for (int i = 0; i < FLOWS; i++) {
 		if (flows[i].origin == end)
 			flows[i].used = false;
-		for (int which = 0; which < WORLDS; which++)
-			if (flows[i].views[which].at == end)
-				flows[i].views[which].arrived = false;
+		for (int which = 0; which < WORLDS; which++) {
+			struct view *view = &flows[i].views[which];
+
+			if (!view->arrived || view->at != end)
+				continue;
+			view->arrived = false;
+			/* Ours ends it, so that its process learns of it. */
+			if (view->connected)
+				flows[i].quarantined = true;
+		}
 	}
 	return run(step, "container_replace", end_names[end]);
 }

@@ -100,6 +100,17 @@ static bool is_bound_to_loopback(const struct difference *difference)
 	       end_of(&worlds[OURS], &flow->first.destination) != HOST;
 }
 
+static bool is_hosts(const struct difference *difference, const struct arrival *arrival)
+{
+	return arrival->end == HOST;
+}
+
+static bool is_ended(const struct difference *difference)
+{
+	return !difference->step->flow && !difference->count[REFERENCE] &&
+	       all(difference, OURS, is_hosts) && strstr(difference->step->text, "container_");
+}
+
 struct entry {
 	bool (*is)(const struct difference *difference);
 	const char *why;
@@ -116,6 +127,7 @@ static const struct entry defects[] = {
 static const struct entry list[] = {
 	{is_forged, "a forged source: ours drops it, or does not masquerade it"},
 	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
+	{is_ended, "DEL ends what the host's processes have connected to the container"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what conntrack calls INVALID the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},

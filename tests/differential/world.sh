@@ -153,8 +153,8 @@ for name in client server; do in_namespace "$name" nft "$silent"; done
 echo "endpoint client $(mac_in client eth0) $(mac_of eth0) $client4 $client6" >&3
 echo "endpoint server $(mac_in server eth0) $(mac_of eth1) $server4 $server6" >&3
 for name in $containers; do container_make "$name"; done
-echo done >&3
+echo "done" >&3
 while read -r command; do
 	eval "$command"
-	echo done >&3
+	echo "done" >&3
 done
