@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* A kernel that was not answered in time sends again: of a flow of the host's, the same counts once. */
+/* A kernel that was not answered in time sends again: of a flow of the host's, the same counts
+ * once. */
 static bool counts(const struct step *step, const struct world *world, size_t index)
 {
 	const char *text = world->arrivals[index].text;

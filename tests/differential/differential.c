@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * differential.c - the same random packets, sockets and events in two worlds, one with the reference
- * plugins and one with ours; what arrives anywhere is compared. README.md has more.
+ * differential.c - the same random packets, sockets and events in two worlds, one with the
+ * reference plugins and one with ours; what arrives anywhere is compared. README.md has more.
  */
 #include <sched.h>
 #include <signal.h>

@@ -6,10 +6,11 @@
 #include <string.h>
 
 static const char *const rules[] = {
-	"nodeport",	      "nodeport_fixed",	    "nodeport_range",	"masquerade_all",
-	"masquerade_subnet",  "masquerade_leaving", "masquerade_not_net", "masquerade_bridge",
-	"masquerade_fixed",   "redirect",	    "snat_client",	"snat_container",
-	"dnat_container",     "service",	    "service_hairpin",
+	"nodeport",           "nodeport_fixed",    "nodeport_range",
+	"masquerade_all",     "masquerade_subnet", "masquerade_leaving",
+	"masquerade_not_net", "masquerade_bridge", "masquerade_fixed",
+	"redirect",           "snat_client",       "snat_container",
+	"dnat_container",     "service",           "service_hairpin",
 };
 
 #define RULES (sizeof(rules) / sizeof(*rules))
@@ -48,9 +49,16 @@ static bool replace(struct step *step)
 	for (int i = 0; i < FLOWS; i++) {
 		if (flows[i].origin == end)
 			flows[i].used = false;
-		for (int which = 0; which < WORLDS; which++)
-			if (flows[i].views[which].at == end)
-				flows[i].views[which].arrived = false;
+		for (int which = 0; which < WORLDS; which++) {
+			struct view *view = &flows[i].views[which];
+
+			if (!view->arrived || view->at != end)
+				continue;
+			view->arrived = false;
+			/* Ours ends it, so that its process learns of it. */
+			if (view->connected)
+				flows[i].quarantined = true;
+		}
 	}
 	return run(step, "container_replace", end_names[end]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow.h - what the ends of a connection know about it. Each flow has a place of its own, with ports
- * of its own, so that a step that is left out changes no other place.
+ * flow.h - what the ends of a connection know about it. Each flow has a place of its own, with
+ * ports of its own, so that a step that is left out changes no other place.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct view {
 	struct in6_addr address; /* of the origin, as the peer sees it */
 	uint16_t port;
 	uint32_t origin_expects, peer_expects; /* of TCP: the next sequence number */
-	int fd;				       /* The socket, if the origin is the host */
+	int fd;                                /* The socket, if the origin is the host */
 	bool connecting, connected;
 };
 
@@ -29,8 +29,8 @@ struct flow {
 	bool used, quarantined;
 	enum end origin;
 	struct packet first; /* addresses and ports as the origin sends them */
-	bool forged;	     /* The source is not the origin's own */
-	unsigned stage;	     /* of TCP: 0 a SYN is next, 1 a SYN-ACK, 2 an ACK, 3 anything */
+	bool forged;         /* The source is not the origin's own */
+	unsigned stage;      /* of TCP: 0 a SYN is next, 1 a SYN-ACK, 2 an ACK, 3 anything */
 	uint32_t origin_sequence, peer_sequence;
 	/* Of the host's socket */
 	bool connects, binds;
@@ -43,13 +43,13 @@ struct step {
 	unsigned number;
 	char text[STEP_TEXT];
 	struct flow *flow; /* NULL: an event */
-	bool forward;	   /* from the origin, not from the peer */
-	bool odd;	   /* not what a sound stack would send in this state */
-	bool error;	   /* an ICMP error about what was received */
-	bool whole;	   /* not in fragments, or all of them */
+	bool forward;      /* from the origin, not from the peer */
+	bool odd;          /* not what a sound stack would send in this state */
+	bool error;        /* an ICMP error about what was received */
+	bool whole;        /* not in fragments, or all of them */
 	bool sends[WORLDS];
 	struct packet sent[WORLDS];
-	bool unserved;	       /* This connection went to no container in the reference before. */
+	bool unserved;         /* This connection went to no container in the reference before. */
 	unsigned long invalid; /* how many packets the reference's conntrack called so */
 };
 
@@ -80,11 +80,12 @@ void host_end(struct flow *flow);
 bool host_collect(enum which_world which, struct step *step);
 
 /* --- observe.c */
-/* Learns from what has arrived, and says in `text` what is to be compared. From the arrival with this
- * number on. Returns true if a model of a peer has answered. */
+/* Learns from what has arrived, and says in `text` what is to be compared. From the arrival with
+ * this number on. Returns true if a model of a peer has answered. */
 bool observe(struct step *step, enum which_world which, size_t from);
 
-/* The reference has let a connection with these addresses and ports go where it came from, or past. */
+/* The reference has let a connection with these addresses and ports go where it came from, or past.
+ */
 void unserved_note(const struct step *step);
 bool unserved_before(const struct flow *flow);
 void unserved_forget(void);

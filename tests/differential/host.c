@@ -38,9 +38,8 @@ static int open_socket(int type)
 
 static struct sockaddr_in6 socket_address(const struct in6_addr *address, uint16_t port)
 {
-	return (struct sockaddr_in6){.sin6_family = AF_INET6,
-				     .sin6_port = htons(port),
-				     .sin6_addr = *address};
+	return (struct sockaddr_in6){
+		.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = *address};
 }
 
 static int open_server(int type)
@@ -100,7 +99,8 @@ void host_begin(struct flow *flow, enum which_world which, const struct step *st
 {
 	bool tcp = flow->first.protocol == IPPROTO_TCP;
 	struct sockaddr_in6 own = socket_address(&flow->bound, 0);
-	struct sockaddr_in6 to = socket_address(&flow->first.destination, flow->first.destination_port);
+	struct sockaddr_in6 to =
+		socket_address(&flow->first.destination, flow->first.destination_port);
 	struct view *view = &flow->views[which];
 
 	host_enter(&worlds[which]);
@@ -119,7 +119,8 @@ void host_begin(struct flow *flow, enum which_world which, const struct step *st
 
 void host_send(struct flow *flow, enum which_world which, const struct step *step)
 {
-	struct sockaddr_in6 to = socket_address(&flow->first.destination, flow->first.destination_port);
+	struct sockaddr_in6 to =
+		socket_address(&flow->first.destination, flow->first.destination_port);
 	bool connected = flow->connects || flow->first.protocol == IPPROTO_TCP;
 	const struct packet *sent = &step->sent[which];
 
@@ -150,8 +151,8 @@ static bool receive(int fd, const char *who, enum which_world which, const struc
 	same = (size_t)size == step->sent[which].size &&
 	       !memcmp(bytes, step->sent[which].payload, (size_t)size);
 	/* A client's port is NAT's choice. */
-	snprintf(world_note(&worlds[which], HOST)->text, ARRIVAL_TEXT, "host: %s: from %s %d %s", who,
-		 address, strcmp(who, "socket") ? 0 : ntohs(from->sin6_port),
+	snprintf(world_note(&worlds[which], HOST)->text, ARRIVAL_TEXT, "host: %s: from %s %d %s",
+		 who, address, strcmp(who, "socket") ? 0 : ntohs(from->sin6_port),
 		 same   ? "what was sent"
 		 : size ? "other bytes"
 			: "the end");

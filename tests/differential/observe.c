@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * observe.c - what an arrival is, in words that are the same in both worlds when the same has
- * happened: a copy of what was sent is told by what it does not have in common with it, and the port
- * that NAT has chosen for a flow is called 1.
+ * happened: a copy of what was sent is told by what it does not have in common with it, and the
+ * port that NAT has chosen for a flow is called 1.
  */
 #include "flow.h"
 
@@ -55,7 +55,7 @@ static bool learn(struct step *step, enum which_world which, const struct arriva
 
 	if (step->error || is_icmp_error(packet))
 		return true;
-	if (step->forward && arrival->end != flow->origin && (arrival->copy || stream)) {
+	if (step->forward && (arrival->copy || (stream && arrival->end != flow->origin))) {
 		view->arrived = true;
 		view->at = arrival->end;
 		view->forward = *packet;
@@ -143,7 +143,7 @@ static void name_neighbour(struct packet *packet, const struct step *step, enum 
 
 static enum end sender(const struct step *step, enum which_world which)
 {
-	return !step->flow ? HOST
+	return !step->flow     ? HOST
 	       : step->forward ? step->flow->origin
 			       : step->flow->views[which].at;
 }
@@ -154,7 +154,9 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 	const struct flow *flow = step->flow;
 	const struct view *view = flow ? &flow->views[which] : NULL;
 	struct packet named = arrival->packet, quoted;
-	bool elsewhere = view && view->learned && arrival->end != flow->origin;
+	/* A container that asks its own host port is at both ends. */
+	bool elsewhere = view && view->learned &&
+			 (arrival->end != flow->origin || (step->forward && arrival->copy));
 	char words[PACKET_TEXT];
 	size_t used;
 
@@ -175,7 +177,8 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 	if (elsewhere)
 		name_ports(&quoted, view);
 	used = strlen(arrival->text);
-	snprintf(arrival->text + used, ARRIVAL_TEXT - used, ", about %s", packet_text(&quoted, words));
+	snprintf(arrival->text + used, ARRIVAL_TEXT - used, ", about %s",
+		 packet_text(&quoted, words));
 }
 
 bool observe(struct step *step, enum which_world which, size_t from)
@@ -209,8 +212,7 @@ static size_t unserved_count;
 static bool same_connection(const struct packet *a, const struct packet *b)
 {
 	return a->protocol == b->protocol && a->source_port == b->source_port &&
-	       a->destination_port == b->destination_port &&
-	       same_address(&a->source, &b->source) &&
+	       a->destination_port == b->destination_port && same_address(&a->source, &b->source) &&
 	       same_address(&a->destination, &b->destination);
 }
 

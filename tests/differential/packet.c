@@ -11,17 +11,14 @@
 enum { IP6_FRAGMENT = 44, ICMP6 = 58 };
 
 static const uint8_t icmp_numbers[ICMP_OTHER][2][2] = {
-	[ICMP_REQUEST] = {{8, 0}, {128, 0}},
-	[ICMP_REPLY] = {{0, 0}, {129, 0}},
-	[ICMP_PORT_UNREACHABLE] = {{3, 3}, {1, 4}},
-	[ICMP_TIME_EXCEEDED] = {{11, 0}, {3, 0}},
-	[ICMP_TOO_BIG] = {{3, 4}, {2, 0}},
-	[ICMP_HOST_UNREACHABLE] = {{3, 1}, {1, 3}},
+	[ICMP_REQUEST] = {{8, 0}, {128, 0}},        [ICMP_REPLY] = {{0, 0}, {129, 0}},
+	[ICMP_PORT_UNREACHABLE] = {{3, 3}, {1, 4}}, [ICMP_TIME_EXCEEDED] = {{11, 0}, {3, 0}},
+	[ICMP_TOO_BIG] = {{3, 4}, {2, 0}},          [ICMP_HOST_UNREACHABLE] = {{3, 1}, {1, 3}},
 };
 
-static const char *const icmp_names[] = {"ICMP",	 "echo request", "echo reply", "port unreachable",
-					 "time exceeded", "too big",	  "host unreachable",
-					 "other ICMP"};
+static const char *const icmp_names[] = {
+	"ICMP",          "echo request", "echo reply",       "port unreachable",
+	"time exceeded", "too big",      "host unreachable", "other ICMP"};
 
 bool is_v4(const struct in6_addr *address)
 {
@@ -342,8 +339,8 @@ const char *packet_text(const struct packet *packet, char *text)
 	for (int i = 0; packet->protocol == IPPROTO_TCP && i < 5; i++)
 		if (packet->flags >> i & 1)
 			strncat(flags, &"FSRPA"[i], 1);
-	snprintf(text, PACKET_TEXT, "%s %s %u > %s %u %s", name,
-		 host_text(&packet->source, source), packet->source_port,
-		 host_text(&packet->destination, destination), packet->destination_port, flags);
+	snprintf(text, PACKET_TEXT, "%s %s %u > %s %u %s", name, host_text(&packet->source, source),
+		 packet->source_port, host_text(&packet->destination, destination),
+		 packet->destination_port, flags);
 	return text;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * steps.c - chooses the next packet of a flow, or a new flow, and sends it in both worlds. An answer
- * is an answer to what has arrived in that world.
+ * steps.c - chooses the next packet of a flow, or a new flow, and sends it in both worlds. An
+ * answer is an answer to what has arrived in that world.
  */
 #include "flow.h"
 
@@ -29,10 +29,10 @@ static struct in6_addr end_address(enum end end, bool v6)
 static struct in6_addr host_address(bool v6)
 {
 	static const char *const addresses[][2] = {
-		{"192.0.2.1", "2001:db8:1::1"},	   {"192.0.2.1", "2001:db8:1::1"},
-		{"192.0.2.1", "2001:db8:1::1"},	   {"198.51.100.1", "2001:db8:2::1"},
+		{"192.0.2.1", "2001:db8:1::1"},    {"192.0.2.1", "2001:db8:1::1"},
+		{"192.0.2.1", "2001:db8:1::1"},    {"198.51.100.1", "2001:db8:2::1"},
 		{"198.51.100.1", "2001:db8:2::1"}, {"10.88.0.1", "fd00:88::1"},
-		{"10.88.0.1", "fd00:88::1"},	   {"192.0.2.7", "2001:db8:1::7"},
+		{"10.88.0.1", "fd00:88::1"},       {"192.0.2.7", "2001:db8:1::7"},
 	};
 
 	return address_of(PICK(addresses)[v6]);
@@ -40,15 +40,15 @@ static struct in6_addr host_address(bool v6)
 
 static uint16_t host_port(void)
 {
-	static const uint16_t ports[] = {8080, 8080, 8080, 20089, 20089, 9090, 5353,
-					 31081, 31081, 31081, 8081, 7000, 7000, 9999};
+	static const uint16_t ports[] = {8080,  8080,  8080,  20089, 20089, 9090, 5353,
+					 31081, 31081, 31081, 8081,  7000,  7000, 9999};
 
 	return PICK(ports);
 }
 
 static uint16_t other_port(void)
 {
-	static const uint16_t ports[] = {80, 80, 80, 53, 8080, 20089};
+	static const uint16_t ports[] = {80, 80, 80, 54, 8080, 20089};
 
 	return PICK(ports);
 }
@@ -67,8 +67,8 @@ static void choose_destination(struct flow *flow, bool v6)
 	else
 		first->destination = end_address(random_below(ENDS), v6);
 	first->destination_port = end_of(&worlds[OURS], &first->destination) != HOST ? other_port()
-				  : choice >= 55 && choice < 60 && !v6		      ? 80
-										      : host_port();
+				  : choice >= 55 && choice < 60 && !v6               ? 80
+										     : host_port();
 	if (same_address(&first->destination, &first->source))
 		flow->used = false;
 }
@@ -98,7 +98,7 @@ static void choose_source(struct flow *flow, bool v6)
 static void open_flow(struct flow *flow)
 {
 	static const enum end origins[] = {CLIENT, CLIENT, CLIENT, CLIENT, SERVER, HOST,
-					   HOST,   WEB,	   VICTIM, NAMED,  PLAIN,  PLAIN};
+					   HOST,   WEB,    VICTIM, NAMED,  PLAIN,  PLAIN};
 	unsigned protocol = random_below(20), place = (unsigned)(flow - flows);
 	bool v6 = random_chance(50);
 
@@ -111,7 +111,9 @@ static void open_flow(struct flow *flow)
 	memset(flow, 0, sizeof(*flow));
 	flow->used = true;
 	flow->origin = PICK(origins);
-	flow->first.protocol = protocol < 9 ? IPPROTO_TCP : protocol < 18 ? IPPROTO_UDP : IPPROTO_ICMP;
+	flow->first.protocol = protocol < 9    ? IPPROTO_TCP
+			       : protocol < 18 ? IPPROTO_UDP
+					       : IPPROTO_ICMP;
 	choose_source(flow, v6);
 	choose_destination(flow, v6);
 	flow->first.source_port = (uint16_t)(40000 + place * 8 + random_below(4));
@@ -132,8 +134,8 @@ static void choose_natural_tcp(struct step *step, struct flow *flow, struct pack
 
 	if (flow->stage == 1 && !view->arrived)
 		flow->stage = view->answered && view->reply.flags == (SYN | ACK) ? 2 : 0;
-	step->forward = flow->stage == 0 || flow->stage == 2 ||
-			(flow->stage == 3 && random_chance(50));
+	step->forward =
+		flow->stage == 0 || flow->stage == 2 || (flow->stage == 3 && random_chance(50));
 	packet->flags = flow->stage == 0   ? SYN
 			: flow->stage == 1 ? SYN | ACK
 			: flow->stage == 2 ? ACK
@@ -146,7 +148,7 @@ static void choose_natural_tcp(struct step *step, struct flow *flow, struct pack
 
 static void choose_tcp(struct step *step, struct flow *flow, struct packet *packet)
 {
-	static const uint8_t flags[] = {SYN,	   SYN | ACK, ACK, RST, RST | ACK,
+	static const uint8_t flags[] = {SYN,       SYN | ACK, ACK, RST, RST | ACK,
 					FIN | ACK, PSH | ACK, FIN, 0};
 	static const uint32_t offsets[] = {0, 0, 0, 100000, -100000u, 1u << 30};
 	uint32_t *sequence;
@@ -177,7 +179,8 @@ static void invert(struct packet *packet, const struct packet *received)
 }
 
 /* A router of this network says it, or the receiver */
-static void make_error(struct packet *packet, const struct packet *received, enum end from, bool router)
+static void make_error(struct packet *packet, const struct packet *received, enum end from,
+		       bool router)
 {
 	uint8_t quote[MAX_PACKET];
 	size_t size = packet_whole(received, quote), most = is_v4(&received->source) ? 28 : 200;
@@ -197,7 +200,9 @@ static bool address_packet(const struct step *step, enum which_world which, stru
 {
 	const struct flow *flow = step->flow;
 	const struct view *view = &flow->views[which];
-	bool ours = view->arrived && (view->at < WEB || end_of(&worlds[which], &view->forward.destination) == view->at);
+	bool ours =
+		view->arrived &&
+		(view->at < WEB || end_of(&worlds[which], &view->forward.destination) == view->at);
 
 	if (step->error && (step->forward ? !view->answered || flow->origin == HOST : !ours))
 		return false;
@@ -216,9 +221,8 @@ static bool address_packet(const struct step *step, enum which_world which, stru
 	} else {
 		invert(packet, &view->forward);
 	}
-	packet->acknowledged = packet->flags & ACK ? step->forward ? view->origin_expects
-								   : view->peer_expects
-						   : 0;
+	packet->acknowledged =
+		packet->flags & ACK ? step->forward ? view->origin_expects : view->peer_expects : 0;
 	return true;
 }
 
@@ -261,8 +265,8 @@ static void send_parts(const struct step *step, const struct part *parts, size_t
 		if (!step->sends[which])
 			continue;
 		for (size_t i = 0; i < count; i++) {
-			struct part part = count == 1 && step->whole ? (struct part){.size = whole}
-								     : parts[i];
+			struct part part =
+				count == 1 && step->whole ? (struct part){.size = whole} : parts[i];
 
 			world_send(&worlds[which], from, packet, bytes,
 				   packet_part(packet, transport, whole, &part, bytes));
@@ -304,9 +308,9 @@ static void send_from_host(struct step *step, bool begins)
 	char text[PACKET_TEXT];
 
 	snprintf(step->text, STEP_TEXT, "flow %d: host's socket%s%s %s %s, %zu bytes",
-		 (int)(flow - flows), flow->binds ? ", bound" : "", flow->connects ? ", connected" : "",
-		 begins ? "begins" : "sends", packet_text(&step->sent[OURS], text),
-		 step->sent[OURS].size);
+		 (int)(flow - flows), flow->binds ? ", bound" : "",
+		 flow->connects ? ", connected" : "", begins ? "begins" : "sends",
+		 packet_text(&step->sent[OURS], text), step->sent[OURS].size);
 	for (int which = 0; which < WORLDS; which++) {
 		if (begins)
 			host_begin(flow, (enum which_world)which, step);
@@ -365,7 +369,8 @@ void step_make(struct step *step)
 		step->error = false;
 	for (int which = 0; which < WORLDS; which++) {
 		step->sent[which] = packet;
-		step->sends[which] = address_packet(step, (enum which_world)which, &step->sent[which], router);
+		step->sends[which] =
+			address_packet(step, (enum which_world)which, &step->sent[which], router);
 	}
 	if (!step->sends[REFERENCE] && !step->sends[OURS])
 		return;

@@ -21,8 +21,8 @@ static bool is_hosts_refusal(const struct difference *difference, const struct a
 
 static bool is_untranslated(const struct difference *difference, const struct arrival *arrival)
 {
-	return arrival->copy && same_address(&arrival->packet.source,
-					     &difference->step->sent[REFERENCE].source);
+	return arrival->copy &&
+	       same_address(&arrival->packet.source, &difference->step->sent[REFERENCE].source);
 }
 
 static bool is_copy(const struct difference *difference, const struct arrival *arrival)
@@ -56,7 +56,28 @@ static bool is_let_out(const struct difference *difference)
 
 static bool is_forged(const struct difference *difference)
 {
-	return difference->step->flow && difference->step->flow->forged && !difference->count[OURS];
+	return difference->step->flow && difference->step->flow->forged;
+}
+
+/* portmap lets loopback addresses out of the host (route_localnet), for all. */
+static bool is_bound_to_loopback(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && flow->origin == HOST && flow->binds &&
+	       same_address(&flow->bound, (const struct in6_addr[]){address_of("127.0.0.1")}) &&
+	       end_of(&worlds[OURS], &flow->first.destination) != HOST;
+}
+
+static bool is_hosts(const struct difference *difference, const struct arrival *arrival)
+{
+	return arrival->end == HOST;
+}
+
+static bool is_ended(const struct difference *difference)
+{
+	return !difference->step->flow && !difference->count[REFERENCE] &&
+	       all(difference, OURS, is_hosts) && strstr(difference->step->text, "container_");
 }
 
 struct entry {
@@ -65,7 +86,9 @@ struct entry {
 };
 
 static const struct entry list[] = {
-	{is_forged, "forged sources end at our programs"},
+	{is_forged, "a forged source: ours drops it, or does not masquerade it"},
+	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
+	{is_ended, "DEL ends what the host's processes have connected to the container"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what conntrack calls INVALID the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},

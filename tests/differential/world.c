@@ -55,8 +55,7 @@ static int open_packet(const char *interface, uint16_t type, bool receives_heade
 	local.sll_ifindex = (int)if_nametoindex(interface);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
 	if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one)) ||
-	    (receives_header &&
-	     setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one))) ||
+	    (receives_header && setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one))) ||
 	    bind(fd, (struct sockaddr *)&local, sizeof(local)))
 		die(interface);
 	return fd;
@@ -155,7 +154,8 @@ bool worlds_make(const char *script)
 		if (!made)
 			continue;
 		host_enter(world);
-		world->invalid = open("/proc/thread-self/net/stat/nf_conntrack", O_RDONLY | O_CLOEXEC);
+		world->invalid =
+			open("/proc/thread-self/net/stat/nf_conntrack", O_RDONLY | O_CLOEXEC);
 		host_leave();
 	}
 	return made;
@@ -222,13 +222,12 @@ void world_send(struct world *world, enum end from, const struct packet *packet,
 {
 	struct endpoint *sender = &world->ends[from];
 	enum end to = end_of(world, &packet->destination);
-	const uint8_t *neighbour = from >= WEB && to >= WEB && to < ENDS ? world->ends[to].mac
-									  : sender->gateway;
+	const uint8_t *neighbour =
+		from >= WEB && to >= WEB && to < ENDS ? world->ends[to].mac : sender->gateway;
 	struct virtio_net_hdr offload = {0};
 	struct ether_header ethernet;
-	struct iovec parts[] = {{&offload, sizeof(offload)},
-				{&ethernet, sizeof(ethernet)},
-				{(void *)bytes, size}};
+	struct iovec parts[] = {
+		{&offload, sizeof(offload)}, {&ethernet, sizeof(ethernet)}, {(void *)bytes, size}};
 
 	memcpy(ethernet.ether_dhost, neighbour, 6);
 	memcpy(ethernet.ether_shost, sender->mac, 6);
@@ -309,8 +308,8 @@ static void add_frame(struct world *world, enum end end, const uint8_t *bytes, s
 	packet_read_transport(&arrival->packet, headers.bytes, headers.part.size, partial, false);
 	/* What the kernel does by itself between neighbours */
 	if (arrival->packet.protocol == IPPROTO_ICMP ? arrival->packet.icmp >= ICMP_HOST_UNREACHABLE
-						    : (arrival->packet.protocol != IPPROTO_TCP &&
-						       arrival->packet.protocol != IPPROTO_UDP))
+						     : (arrival->packet.protocol != IPPROTO_TCP &&
+							arrival->packet.protocol != IPPROTO_UDP))
 		world->count--;
 }
 
@@ -339,11 +338,13 @@ static void collect(struct world *world)
 	}
 }
 
-/* All runs on one CPU, whose queue of received packets is served in its order: when a frame has come
- * through, so has all that was queued before it, and the next frame is behind what that has sent. */
+/* All runs on one CPU, whose queue of received packets is served in its order: when a frame has
+ * come through, so has all that was queued before it, and the next frame is behind what that has
+ * sent. */
 void worlds_settle(void)
 {
-	uint8_t frame[60] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, BARRIER_TYPE >> 8, BARRIER_TYPE & 0xff};
+	uint8_t frame[60] = {
+		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, BARRIER_TYPE >> 8, BARRIER_TYPE & 0xff};
 	struct pollfd far = {.fd = barrier_far, .events = POLLIN};
 
 	for (int round = 0; round < BARRIER_ROUNDS; round++) {

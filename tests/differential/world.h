@@ -19,7 +19,7 @@ struct arrival {
 	enum end end;
 	struct packet packet;
 	char text[ARRIVAL_TEXT]; /* What is compared; filled in by the observer */
-	bool copy;		 /* of what was sent, not made by a stack */
+	bool copy;               /* of what was sent, not made by a stack */
 };
 
 struct endpoint {
@@ -39,8 +39,8 @@ struct fragments {
 struct world {
 	pid_t pid;
 	int commands, answers; /* pipes of world.sh */
-	int host;	       /* its network namespace */
-	int invalid;	       /* conntrack's statistics there */
+	int host;              /* its network namespace */
+	int invalid;           /* conntrack's statistics there */
 	struct endpoint ends[ENDS];
 	struct arrival arrivals[MAX_ARRIVALS];
 	size_t count;

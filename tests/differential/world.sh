@@ -89,8 +89,8 @@ rule_text() {
 		ip6 saddr 2001:db8:1::/64 oifname \"cni0\" snat ip6 to $host6_second" ;;
 	snat_container) chain_after "ip saddr $(address4 plain) oifname \"eth1\" snat ip to 198.51.100.7;
 		ip6 saddr $(address6 plain) oifname \"eth1\" snat ip6 to 2001:db8:2::7" ;;
-	dnat_container) chain_before "iifname \"cni0\" $l4 th dport 53 dnat ip to $server4:80;
-		iifname \"cni0\" $l4 th dport 53 dnat ip6 to [$server6]:80" ;;
+	dnat_container) chain_before "iifname \"cni0\" $l4 th dport 54 dnat ip to $server4:80;
+		iifname \"cni0\" $l4 th dport 54 dnat ip6 to [$server6]:80" ;;
 	service) to_web "ip daddr 10.96.0.10 $l4 th dport 80" && chain_output \
 		"ip daddr 10.96.0.10 $l4 th dport 80 dnat ip to $(address4 web):80" ;;
 	service_hairpin) to_web "ip daddr 10.96.0.10 $l4 th dport 80" && chain_after \
@@ -153,8 +153,8 @@ for name in client server; do in_namespace "$name" nft "$silent"; done
 echo "endpoint client $(mac_in client eth0) $(mac_of eth0) $client4 $client6" >&3
 echo "endpoint server $(mac_in server eth0) $(mac_of eth1) $server4 $server6" >&3
 for name in $containers; do container_make "$name"; done
-echo done >&3
+echo "done" >&3
 while read -r command; do
 	eval "$command"
-	echo done >&3
+	echo "done" >&3
 done
