@@ -19,7 +19,7 @@ struct world_connection *draft(struct question *question, const struct owner *ow
 	begun->value.peer_port = begun->key.outside_port;
 	begun->value.begun_inside = way == OUTWARDS;
 	begun->value.last_seen = question->world->now;
-	if (begun->key.protocol == PROTOCOL_UDP)
+	if (begun->key.protocol != PROTOCOL_TCP)
 		begun->value.begun = question->world->now;
 	return begun;
 }

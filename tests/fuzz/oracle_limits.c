@@ -14,34 +14,40 @@ static void share_of(const struct world *world, const struct owner *owner, struc
 	*hogs = world->usage.hogs;
 	if (share->generation == owner->generation)
 		return;
-	*hogs -= (share->in >= hog) + (share->out >= hog);
+	for (int i = 0; i < ACCOUNTS; i++)
+		*hogs -= share->flows[i] >= hog;
 	memset(share, 0, sizeof(*share));
 }
 
+/* Of TCP, maxFlows counts only TCP; of others it counts all. */
 static bool is_within_policy(const struct world *world, const struct owner *owner,
-			     const struct share *share)
+			     const struct share *share, bool proven)
 {
 	const struct policy *policy = world_policy(world, owner);
+	uint32_t flows = 0;
 
-	return !policy || !policy->max_flows || share->in + share->out < policy->max_flows;
+	for (uint32_t i = 0; i < ACCOUNTS; i++)
+		if (!proven || i & ACCOUNT_PROVEN)
+			flows += share->flows[i];
+	return !policy || !policy->max_flows || flows < policy->max_flows;
 }
 
-bool is_hog(const struct world *world, const struct connection *value)
+bool is_hog(const struct world *world, const struct connection_key *key,
+	    const struct connection *value)
 {
 	struct share share;
 	uint32_t hogs;
 
 	share_of(world, &value->owner, &share, &hogs);
-	return (value->state & STATE_CHARGED_OUT ? share.out : share.in) >=
-	       world_places(world)->assured_places / 16;
+	return share.flows[account_of(key, value)] >= world_places(world)->assured_places / 16;
 }
 
 /* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. */
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value)
 {
-	bool out = value->state & STATE_CHARGED_OUT;
-	uint32_t all = world_places(world)->assured_places, hogs, rest, place;
+	uint32_t all = world_places(world)->assured_places, account = account_of(key, value);
+	uint32_t hogs, rest, place;
 	struct share share;
 
 	if (record_has_owner(value) && !world_owner_live(world, &value->owner) &&
@@ -49,19 +55,18 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 		return true;
 	share_of(world, &value->owner, &share, &hogs);
 	if (!record_has_owner(value))
-		return share.out < all / 16;
-	if (!is_within_policy(world, &value->owner, &share))
+		return share.flows[account] < all / 16;
+	if (!is_within_policy(world, &value->owner, &share, account & ACCOUNT_PROVEN))
 		return false;
-	if ((out ? share.out : share.in) < all / 16) {
+	if (share.flows[account] < all / 16) {
 		rest = all / (hogs + 2);
 	} else {
 		rest = all / (hogs + 1);
 		if (all - world->usage.assured <= rest)
 			return false;
 	}
-	place = client_place(world->port_seed, &value->owner,
-			     value->begun_inside ? key->inside : key->outside);
-	return out || machine_client_share(place) < rest / 2;
+	place = client_place(world->port_seed, key, value);
+	return account & ACCOUNT_OUT || machine_client_share(place) < rest / 2;
 }
 
 static bool owner_is_there(const struct world *world, uint32_t number, uint32_t id)

@@ -182,6 +182,23 @@ test_ports_towards_one_server() {
 }
 
 # limit 120 s
+# [12] datagrams with forged sources, now and two seconds later, close no TCP port, nor the way out
+# also with portmap
+test_forged_datagrams() {
+	local said
+	fair_world
+	for _ in now later; do
+		said=$(herd_outside udp 100.64.0.1 8081 9500 --sources 9500)
+		echo "note: forged datagrams: $said"
+		[ "$(field_of answered "$said")" -gt 8000 ] || fail "not answered: $said"
+		expect_calls "forged datagrams" client tcp "$host4" "$untouched_port"
+		expect_calls "forged datagrams" client tcp "$host4" 8081
+		expect_calls "forged datagrams" victim tcp "$server4" 7000
+		sleep 2.1 # from then on they are assured
+	done
+}
+
+# limit 120 s
 # [13] the table never counts as full while much of it is free, or was a removed container's
 test_room_that_is_free() {
 	local full
