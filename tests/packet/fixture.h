@@ -163,6 +163,9 @@ uint32_t fixture_second(void);
 void fixture_wait_for_next_second(void);
 struct share fixture_share_of(enum container container);
 struct usage fixture_usage(void);
+/* How many external ports a container has towards a UDP port */
+int fixture_ports_of(enum container container, const char *server, int server_port,
+		     const char *host);
 
 int fixture_count_held(void);
 /* Makes all fragments so much older. */

@@ -264,7 +264,7 @@ static void put_alias(const struct connection_key *key, const struct connection 
 	struct alias alias = {.inside_port = key->inside_port,
 			      .outside_port = key->outside_port,
 			      .id = connection->id,
-			      .made = fixture_second()};
+			      .made = connection->last_seen};
 	struct connection_key external;
 
 	external_key(key, connection, &external);
@@ -545,6 +545,18 @@ void fixture_uncount(enum container container)
 		if (tables.half_open[number].slot == container)
 			tables.half_open[number].counted = 0;
 	memset(tables.shares[container].half_open, 0, sizeof(tables.shares[container].half_open));
+}
+
+int fixture_ports_of(enum container container, const char *server, int server_port,
+		     const char *host)
+{
+	struct connection_key external = {.outside_port = (uint16_t)server_port,
+					  .protocol = PROTOCOL_UDP};
+	struct owner owner = fixture_owner(container);
+
+	fixture_address(external.outside, server);
+	fixture_address(external.inside, host);
+	return (int)tables.port_shares[port_place(PORT_SEED, &external, &owner)].ports;
 }
 
 struct usage fixture_usage(void)
