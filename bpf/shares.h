@@ -139,27 +139,42 @@ INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 		__sync_fetch_and_add(hogs, by);
 }
 
-/* Changes the counts. The caller changes STATE_COUNTED. */
-GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct connection *connection,
-			      __s32 by)
+/* Two functions, as one would need more of the stack. */
+GLOBAL_FUNCTION int share_add_to_client(const struct connection_key *key,
+					const struct connection *connection, __s32 by)
+{
+	__u32 *clients;
+
+	if (!key || !connection || (connection->state & STATE_CHARGED_OUT))
+		return 0;
+	clients = share_of_client(key, connection);
+	if (clients)
+		__sync_fetch_and_add(clients, by);
+	return 0;
+}
+
+GLOBAL_FUNCTION int share_add_to_owner(const struct connection_key *key,
+				       const struct connection *connection, __s32 by)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 account, *clients;
 	struct share *share;
 
 	if (!key || !connection)
 		return 0;
 	__sync_fetch_and_add(&all->assured, by);
-	account = share_account(key, connection);
-	if (!(account & ACCOUNT_OUT)) {
-		clients = share_of_client(key, connection);
-		if (clients)
-			__sync_fetch_and_add(clients, by);
-	}
 	share = share_of(&connection->owner);
 	if (share)
-		share_change(&share->flows[account], &all->hogs, by);
+		share_change(&share->flows[share_account(key, connection) & (ACCOUNTS - 1)],
+			     &all->hogs, by);
 	return 0;
+}
+
+/* Changes the counts. The caller changes STATE_COUNTED. */
+INLINE void share_add(const struct connection_key *key, const struct connection *connection,
+		      __s32 by)
+{
+	share_add_to_client(key, connection, by);
+	share_add_to_owner(key, connection, by);
 }
 
 INLINE void share_uncount(const struct connection_key *key, struct connection *connection)

@@ -119,8 +119,9 @@ static void fullest_pays(void)
 	take(v4_container_two, 2 * RESERVED);
 	take(v4_container_one, SET);
 	answer_all();
-	row_begin_counting("[T10] the fullest container's answered UDP flows give way at once to one "
-			   "that has fewer, never the reverse");
+	row_begin_counting(
+		"[T10] the fullest container's answered UDP flows give way at once to one "
+		"that has fewer, never the reverse");
 	fixture_age_flows(2);
 	fixture_wait_for_next_second();
 	row_expect_number(take_from(v4_container_two, 30000, 300), 300, "more of the smaller one");
