@@ -42,10 +42,10 @@
 
 /* Which external tuples may be taken */
 enum take {
-	TAKE_FREE,       /* a free one, or a dead connection's */
-	TAKE_IDLE,       /* or that of a connection idle for hours */
-	TAKE_SPARE,      /* or that of a closed connection, or of UDP idle for seconds */
-	TAKE_FULLER,     /* or one that is not assured, of an owner with no fewer ports */
+	TAKE_FREE,   /* a free one, or a dead connection's */
+	TAKE_IDLE,   /* or that of a connection idle for hours */
+	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
+	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
 	/* or that of any masqueraded connection that is not assured or has no ports */
 	TAKE_FOR_HOST,
 	/* A bit: only of an owner with no fewer ports, none that is free */

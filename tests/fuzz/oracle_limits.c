@@ -242,7 +242,8 @@ static bool gives_port(const struct world *world, const struct expectation *expe
 	if (can_do_without(world, record))
 		return true;
 	if (record->value.kind != FLOW_MASQUERADE || wire_is_portless(record->key.protocol) ||
-	    state & STATE_ASSURED || (record->key.protocol == PROTOCOL_TCP && record_is_closed(state)))
+	    state & STATE_ASSURED ||
+	    (record->key.protocol == PROTOCOL_TCP && record_is_closed(state)))
 		return false;
 	external_key(&begun->key, &begun->value, &external);
 	return record_idle(world, &record->value) > (state & STATE_REPLIED ? 1u : 5u) &&
