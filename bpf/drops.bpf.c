@@ -66,6 +66,8 @@ const volatile __u8 wanted_protocol = 0;
 const volatile __u64 wanted_address[2] = {};
 
 MAP_OF(trace_events, BPF_MAP_TYPE_PERF_EVENT_ARRAY, 0, __u32, __u32, 0);
+/* The other programs': while they do not tell how packets come, this does not tell how they end. */
+volatile struct trace_settings trace_settings SEC(TRACE_SETTINGS);
 
 /* Returns the network namespace, or NULL. A packet that a socket sends has no device at first. */
 INLINE struct net *net_of(struct sk_buff *skb)
@@ -163,7 +165,7 @@ INLINE int tell(void *ctx, struct sk_buff *skb, __u64 location, __u32 reason)
 	struct trace_drop drop = {.hook = TRACE_KERNEL, .location = location, .reason = reason};
 	struct net *net = net_of(skb);
 
-	if (!net)
+	if (!trace_settings.until || !net)
 		return 0;
 	drop.in_container = BPF_CORE_READ(net, net_cookie) != host_cookie;
 	read_packet(skb, &drop);

@@ -7,10 +7,13 @@
 #include "host.h"
 #include "seal.h"
 
-/* Returns whether this packet would be masqueraded if it began a connection. */
-GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint)
+/* Returns whether this packet would be masqueraded if it began a connection. ifindex: where it
+ * leaves; 0: not known yet. */
+GLOBAL_FUNCTION bool masquerade_wanted(const struct packet *packet, const struct endpoint *endpoint,
+				       __u32 ifindex)
 {
-	if (!packet || !endpoint || !endpoint->masquerade)
+	if (!packet || !endpoint || !endpoint->masquerade ||
+	    (ifindex && network_refuses(&endpoint->owner, ifindex)))
 		return false;
 	return !address_same_subnet(packet->sender, packet->tuple.destination,
 				    endpoint->prefix_length) &&
@@ -164,15 +167,17 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 		return VERDICT_PASS;
 	}
 	hairpin = is_hairpin(packet, sender);
-	if (!hairpin && !masquerade_wanted(packet, sender))
+	if (!hairpin && !masquerade_wanted(packet, sender, flow->skb->ifindex))
 		return VERDICT_PASS;
 	if (!sender_is_verified(flow->skb, packet))
-		return masquerade_wanted(packet, sender) && slot_has_veth(sender->owner.slot)
+		return masquerade_wanted(packet, sender, flow->skb->ifindex) &&
+				       slot_has_veth(sender->owner.slot)
 			       ? drop(forged_source)
 			       : VERDICT_PASS;
 	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
-	if (!hairpin && translated_on_return(&packet->tuple))
+	if ((!hairpin && translated_on_return(&packet->tuple)) ||
+	    conntrack_has_translated_back(flow->skb))
 		return VERDICT_PASS;
 	return snat_begin(flow->skb, packet, &sender->owner, !hairpin, flow->translation);
 }
@@ -184,15 +189,17 @@ INLINE enum verdict leave_unrelated(const struct flow_context *flow)
 	enum fragment_fate fate = FRAGMENT_WAITING;
 
 	if (flow->sender && !owner_live(&flow->sender->owner))
-		return masquerade_wanted(flow->packet, flow->sender) ? drop(no_attachment)
-								     : VERDICT_PASS;
+		return masquerade_wanted(flow->packet, flow->sender, flow->skb->ifindex)
+			       ? drop(no_attachment)
+			       : VERDICT_PASS;
 	if (flow->packet->fragment == LATER_FRAGMENT)
 		fate = fragment_follow(flow->skb, flow->packet, flow->translation);
 	if (fate == FRAGMENT_TRANSLATED)
 		return VERDICT_TRANSLATE;
 	if (fate == FRAGMENT_DROPPED)
 		return VERDICT_DROP;
-	return fate != FRAGMENT_PASSED && masquerade_wanted(flow->packet, flow->sender)
+	return fate != FRAGMENT_PASSED &&
+			       masquerade_wanted(flow->packet, flow->sender, flow->skb->ifindex)
 		       ? drop(untranslatable)
 		       : VERDICT_PASS;
 }
@@ -204,8 +211,9 @@ INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 	struct packet *packet = flow->packet;
 	const struct connection *connection = connection_confirmed(&packet->tuple, OUTWARDS);
 
-	if (!connection && flow->sender && masquerade_wanted(packet, flow->sender) &&
-	    !translated_on_return(&packet->tuple))
+	if (!connection && flow->sender &&
+	    masquerade_wanted(packet, flow->sender, flow->skb->ifindex) &&
+	    !translated_on_return(&packet->tuple) && !conntrack_has_translated_back(flow->skb))
 		return drop(untranslatable);
 	if (!connection)
 		return VERDICT_PASS;
@@ -321,7 +329,13 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(&packet);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&
+	/* It came by this bridge, from no container: another NAT has changed a sibling's address.
+	 */
+	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
+	    flow.kind == PACKET_TRANSLATABLE)
+		noticed_mark(hidden_siblings, 0);
+	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
+	    !conntrack_tells_of(packet.tuple.protocol) &&
 	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
 		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;

@@ -121,13 +121,23 @@ INLINE enum route route_to_mapping(const struct flow_context *flow)
 	return slot ? route_of(flow->skb, flow->packet, slot->ifindex, &out) : route;
 }
 
-INLINE bool mapping_applies(const struct flow_context *flow)
+/* Returns whether its container is there, and this interface one of its network's uplinks. */
+INLINE bool mapping_is_reached(const struct flow_context *flow)
 {
 	const struct owner *owner = &flow->mapping->owner;
+
+	return slot_has_veth(owner->slot) && !network_refuses(owner, flow->arrival.ifindex);
+}
+
+INLINE bool mapping_applies(const struct flow_context *flow)
+{
+	const struct tuple *tuple = &flow->packet->tuple;
 	enum route route;
 
-	if (!flow->arrival.routed || !slot_has_veth(owner->slot) ||
-	    portmap_is_excluded(owner, flow->packet->tuple.destination))
+	if (!flow->arrival.routed || !mapping_is_reached(flow) ||
+	    portmap_is_excluded(flow->mapping, tuple->destination) ||
+	    portmap_is_left((const struct address *)tuple->destination, tuple->destination_port,
+			    tuple->protocol, NAT_FROM_OUTSIDE))
 		return false;
 	route = route_to_mapping(flow);
 	if (route == ROUTE_DISABLED)
@@ -163,7 +173,7 @@ INLINE enum relation relation_inwards(struct flow_context *flow)
 	if (gives_way_to_mapping(packet, found)) {
 		flow->mapping =
 			portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
-		if (flow->mapping) {
+		if (flow->mapping && mapping_is_reached(flow)) {
 			connection_end(found->key, found->id);
 			found->connection = NULL;
 		}
@@ -189,7 +199,7 @@ INLINE enum verdict enter_new(struct flow_context *flow)
 	const struct tuple *tuple = &flow->packet->tuple;
 	struct endpoint *endpoint;
 
-	if (flow->mapping && !slot_has_veth(flow->mapping->owner.slot)) /* that of any address */
+	if (flow->mapping && !mapping_is_reached(flow)) /* that of any address */
 		flow->mapping = portmap_find_any(address_is_ipv4(tuple->destination),
 						 tuple->destination_port, tuple->protocol);
 	if (flow->mapping && mapping_applies(flow))
@@ -265,7 +275,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 	if (verdict == VERDICT_PASS)
 		pass_stranger(skb, packet);
 	else if (!may_offload && verdict == VERDICT_TRANSLATE)
-		flow->translation->enters_again = device_conntrack_has_seen(skb);
+		flow->translation->enters_again = conntrack_seen(skb) != 0;
 	return apply_inwards(flow, verdict);
 }
 

@@ -44,6 +44,7 @@
 	})
 
 HASH_OF(portmaps, struct portmap_key, struct portmap, MAX_PORTMAPS);
+HASH_OF(nat_ports, struct portmap_key, struct nat_port, MAX_NAT_PORTS);
 HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);
 HASH_OF(host_addresses, struct host_address_key, struct host_address, MAX_HOST_ADDRESSES);

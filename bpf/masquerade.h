@@ -44,7 +44,11 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 	if (!packet || !key || !connection || connection->kind != FLOW_MASQUERADE || !uplink)
 		return true;
 	slot = owner_slot(&connection->owner);
-	if (!slot || masquerade_is_fixed(key, connection))
+	if (!slot)
+		return true;
+	if (network_refuses(&connection->owner, uplink))
+		return false;
+	if (masquerade_is_fixed(key, connection))
 		return true;
 	if (connection->uplink != uplink && key->protocol != PROTOCOL_TCP) {
 		if (!masquerade_is_preferred(skb, packet, connection, uplink))

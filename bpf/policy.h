@@ -53,6 +53,22 @@ INLINE bool policy_means(const struct address_range *ranges, __u32 count, const 
 				 (const struct address *)address);
 }
 
+/* uplinks: returns whether the owner's network has others than this interface. One without the
+ * option costs no look-up; what is not classified yet is nobody's. */
+GLOBAL_FUNCTION bool network_refuses(const struct owner *owner, __u32 ifindex)
+{
+	const struct interface *interface;
+	const struct slot *slot;
+
+	if (!owner)
+		return false;
+	slot = owner_slot(owner);
+	if (!slot || !slot->network)
+		return false;
+	interface = bpf_map_lookup_elem(&interfaces, &ifindex);
+	return !interface || interface->refusing >> (slot->network % NETWORK_NUMBERS) & 1;
+}
+
 /* nonMasqueradeCIDRs */
 INLINE bool policy_leaves_source(const struct owner *owner, const __u8 *destination)
 {

@@ -71,10 +71,36 @@ GLOBAL_FUNCTION bool portmap_leads_to(const struct tuple *tuple, const struct co
 	       address_equal(portmap->container_address, key->inside);
 }
 
-/* Returns whether no port is mapped at this address of the host: a service's, a broadcast one. */
-INLINE bool portmap_is_excluded(const struct owner *owner, const __u8 *address)
+/* Returns whether the mapping is not for this address of the host: a service's, a broadcast one. An
+ * address that is named is meant. */
+INLINE bool portmap_is_excluded(const struct portmap *portmap, const __u8 *address)
 {
 	const struct host_address *known = bpf_map_lookup_elem(&host_addresses, address);
 
-	return (known && known->excluded) || policy_excludes(owner, address);
+	return (known && known->excluded && !portmap->names_address) ||
+	       policy_excludes(&portmap->owner, address);
+}
+
+INLINE const struct nat_port *nat_port_at(const __u8 *address, __u16 port, enum protocol protocol)
+{
+	struct portmap_key key = {.protocol = protocol, .host_port = port};
+
+	address_copy(key.host_address, address);
+	return bpf_map_lookup_elem(&nat_ports, &key);
+}
+
+/* Returns whether the host's own NAT takes what comes to this port: no mapping begins a flow. */
+GLOBAL_FUNCTION bool portmap_is_left(const struct address *address, __u16 port,
+				     enum protocol protocol, enum nat_hook hook)
+{
+	const struct nat_port *taken;
+	struct address any = {};
+
+	if (!address || !BIT_IS_SET(published_ports, 2 * PORT_WORDS * 64 + port))
+		return false;
+	if (address_is_ipv4(address->bytes))
+		address_from_ipv4(any.bytes, 0);
+	taken = nat_port_at(address->bytes, port, protocol)
+			?: nat_port_at(any.bytes, port, protocol);
+	return taken && taken->hooks & hook;
 }

@@ -23,6 +23,7 @@
 #define NETNS_DIRECTORY "netns-"
 
 #define MAX_PORTMAPS 65536
+#define MAX_NAT_PORTS 65536
 #define MAX_SLOTS 16384
 #define MAX_ENDPOINTS 65536
 #define MAX_INTERFACES 32768
@@ -112,7 +113,7 @@ enum interface_role {
 	ROLE_PORT = 3,       /* host side of a container's veth, port of a bridge */
 	ROLE_ROUTED = 4,     /* host side of a container's veth that routes (ptp) */
 	ROLE_LEFT_ALONE = 5, /* left alone on purpose: no programs, no masquerade */
-	ROLE_LOOPBACK = 6,   /* lo, once a host's process may reach a mapped SCTP port */
+	ROLE_LOOPBACK = 6,   /* lo, once processes of the host may reach a mapped port */
 } __attribute__((packed));
 
 enum attachment_state {
@@ -181,14 +182,31 @@ struct portmap {
 	__u16 container_port;
 	__u8 localhost;        /* 1: host processes reach it, at loopback addresses too */
 	__u8 reserved_on_host; /* reserveHostPorts: processes of the host cannot bind to it */
-	__u8 reserved[4];
+	__u8 names_address;    /* 1: of one address, which is meant also where it is excluded */
+	__u8 reserved[3];
 	__u64 flows; /* begun through this mapping */
 };
 
-/* published_ports: ARRAY of twice PORT_WORDS words, a bit for each port; in the second half, for
- * those that are mapped at a single address. Set before a mapping of the port is written, and never
- * cleared; saves most packets and sockets a lookup in portmaps, or one of two. */
-#define PUBLISHED_WORDS (2 * PORT_WORDS)
+/* published_ports: ARRAY of three times PORT_WORDS words, a bit for each port; in the second third,
+ * for those that are mapped at a single address; in the last, for those of which nat_ports has had
+ * an entry. Set before the entry is written, and never cleared; saves most packets and sockets a
+ * lookup in portmaps, or one of two, and the one in nat_ports. */
+#define PUBLISHED_WORDS (3 * PORT_WORDS)
+
+/* nat_ports: HASH by struct portmap_key, without a waiter: what the host's own NAT takes of the
+ * ports that are mapped, at an address of the host, else at any, by its rules at the last look:
+ * ADD's for its own ports, `repair`'s for all. A mapping begins no flow there. User space writes
+ * it. */
+struct nat_port {
+	__u32 hooks; /* bits of enum nat_hook */
+	__u32 reserved;
+} __attribute__((aligned(8)));
+
+/* Where the host's NAT gives packets another destination. */
+enum nat_hook {
+	NAT_FROM_OUTSIDE = 1, /* PREROUTING: what comes in, containers' packets too */
+	NAT_FROM_HOST = 2,    /* OUTPUT: what processes of the host send */
+};
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
  * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
@@ -205,7 +223,8 @@ struct slot {
 	/* also OFF where bandwidth may be limited and the programs cannot see it */
 	enum fast_path fast_path;
 	__u8 has_policy; /* 1: there is an entry in policies */
-	__u8 reserved2[2];
+	__u8 network;    /* its network's number where the conflist gave "uplinks"; 0: none */
+	__u8 reserved2;
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
 } __attribute__((aligned(8)));
@@ -292,6 +311,9 @@ struct interface {
 	__u32 looked_at; /* CLOCK_MONOTONIC, seconds: when a program last checked for `watched` */
 	__u8 by_administrator; /* 1: `bpf-portmap repair NAME` made it an uplink */
 	__u8 reserved3[3];
+	/* A bit for the number of each network whose "uplinks" do not name it: no port of those is
+	 * reached here, and what their containers send here keeps its source. */
+	__u64 refusing;
 } __attribute__((aligned(8)));
 
 /* host_addresses: HASH. Addresses that routing called local at the last ADD, CHECK or repair,
@@ -312,6 +334,8 @@ struct host_address {
 
 /* networks: HASH by the conflist's name, zero-filled. What it says about interfaces, as long as it
  * has a container. Names and globs, each ended by a zero byte. */
+#define NETWORK_NUMBERS 64 /* 0 is none */
+
 struct network_key {
 	char name[ATTACHMENT_KEY_SIZE];
 };
@@ -323,7 +347,8 @@ struct network {
 	struct owner witness;
 	__u32 veth; /* ifindex */
 	enum attach_mode attach;
-	__u8 reserved[3];
+	__u8 number; /* from 1: its own among those that live and have `uplinks`; 0: none */
+	__u8 reserved[2];
 	char uplinks[INTERFACE_NAMES_SIZE]; /* empty: every interface that can be one */
 	char excluded_interfaces[INTERFACE_NAMES_SIZE];
 } __attribute__((aligned(8)));
@@ -501,6 +526,7 @@ enum fragment_fate {
 	FRAGMENT_DROPPED = 3,
 	FRAGMENT_LIFTED = 4, /* sent into the IP stack instead of across the bridge */
 	FRAGMENT_LEFT = 5,   /* translated at ingress, past the IP stack */
+	FRAGMENT_REPLY = 6,  /* sent to lo, to a process of this host */
 } __attribute__((packed));
 
 /* fragments: LRU_HASH of fragmented datagrams, as one hook sees them. Only the first fragment has
@@ -582,6 +608,14 @@ struct attachment {
 	struct workload workload;
 };
 
+/* Whether the programs ask conntrack which packets another NAT of the host translates. */
+enum conntrack_use {
+	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
+	CONNTRACK_ASKED = 1,  /* which keeps its module in the kernel */
+	CONNTRACK_UNREADABLE =
+		2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
+};
+
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
@@ -590,17 +624,19 @@ struct meta {
 	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
+	__u32 conntrack;    /* enum conntrack_use */
+	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	char program_version[PROGRAM_VERSION_SIZE];
 	/* Ports for masqueraded flows whose policy has none */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
 	__u64 port_seed; /* random, written once; keeps the next port unpredictable */
 	/* CLOCK_MONOTONIC, seconds: packets that left the stack until then do not count */
 	__u32 offload_dropped;
-	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. User
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
+	__u32 reserved;
 	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
 	 * other object gets them. */
 	__u32 object_ids[META_OBJECTS];
@@ -615,8 +651,8 @@ struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
 	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
-	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
-	__u64 local_udp_ports[PORT_WORDS];
+	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
+	__u64 hidden_siblings;
 	/* A bit each: socket_flows has had an entry with this port */
 	__u64 local_container_ports[PORT_WORDS];
 	/* A bit for each address_hash() modulo their number: keys of aliases have this address */
@@ -643,12 +679,13 @@ struct counters {
 ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
+ASSERT_SIZE(struct nat_port, 8);
 ASSERT_SIZE(struct slot, 40 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,
 	    24 + 4 * MASQUERADE_RANGES + 32 * POLICY_ADDRESSES + 3 * 24 * POLICY_RANGES);
-ASSERT_SIZE(struct interface, 64);
+ASSERT_SIZE(struct interface, 72);
 ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
 ASSERT_SIZE(struct socket_flow_key, 32);
@@ -665,6 +702,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 24 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
+ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

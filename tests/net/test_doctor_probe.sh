@@ -396,3 +396,19 @@ test_doctor_probe_killed() {
 	good
 	expect_answer client tcp "$host4" 8080 web
 }
+
+# a client at an interface that another network alone has as an uplink is told of the "uplinks" that keep it
+# out, and no packet is sent there unasked
+test_doctor_probe_other_uplinks() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0"]}')"
+	conflist other bridge "$other_network"
+	container_start web named -p 8080:80/tcp
+	container_start second other -p 8081:80/tcp
+	good 8080/tcp
+	good --from "$client4" 8080/tcp
+	good --from "$server6" 8081/tcp
+	says "$server4 comes by eth1: network bridge maps its ports at eth0 only" --from "$server4" 8080/tcp
+	says "$server6 comes by eth1: network bridge maps its ports at eth0 only" --from "$server6" 8080/tcp
+	by_hand 0 list --port 8080
+	expect_contains "$(cat /run/out)" 'from outside only by the "uplinks" of its network'
+}

@@ -58,7 +58,8 @@ test_foreign_nat_portmap_legacy() {
 	expect_old_found
 }
 
-# what others write, kube-proxy or an administrator, is not looked at: `who` finds it
+# what others write, kube-proxy or an administrator, gets what comes; chains that nothing jumps to get
+# nothing
 test_foreign_nat_others() {
 	nft -f - <<-'RULES'
 	table ip foreign {
@@ -71,9 +72,12 @@ test_foreign_nat_others() {
 	}
 	RULES
 	iptables -t nat -A PREROUTING -p tcp --dport 8080 -j DNAT --to-destination 10.0.0.6:80
-	expect_silence "$(said_by_add web bridge -p 8080:80/tcp)"
+	expect_contains "$(said_by_add web bridge -p 8080:80/tcp)" 'host port 8080/tcp is mapped to 10.0.0.' \
+		'from outside is left to it'
 	by_hand_says 1 10.0.0.5:80 who 8080
 	expect_contains "$(cat /run/out)" 10.0.0.6:80
+	nft add rule ip foreign DOCKER tcp dport 8081 dnat to 10.0.0.5:80
+	expect_silence "$(said_by_add other bridge -p 8081:80/tcp)"
 }
 
 # the chains of Docker, netavark and portmap's nftables backend; a rule's comment is printed as printable
@@ -136,11 +140,13 @@ test_foreign_nat_engines() {
 test_foreign_nat_addresses() {
 	local said
 	iptables -t nat -N DOCKER
+	iptables -t nat -A PREROUTING -m addrtype --dst-type LOCAL -j DOCKER
 	iptables -t nat -A DOCKER -d "$host4" -p tcp -m multiport --dports 80,8000:8100 -j DNAT \
 		--to-destination 10.0.0.5
 	expect_silence "$(said_by_add web bridge -p "$host4_second:8080:80/tcp" -p 127.0.0.1:8080:80/tcp)"
 	said=$(said_by_add other bridge -p "$host4:8080:80/tcp")
-	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:8080'
+	expect_contains "$said" 'host port 8080/tcp is mapped to 10.0.0.5:8080' \
+		"what comes to $host4 from outside is left to it"
 }
 
 # rules are read under the sanitizers, by ADD and by who
@@ -185,6 +191,10 @@ test_foreign_nat_unread() {
 	nft -f - <<-'RULES'
 	table ip cni_hostport {
 		chain hostports { tcp dport { 22, 8000-8100 } dnat to 10.0.0.5:80
+		}
+		chain prerouting {
+			type nat hook prerouting priority dstnat;
+			jump hostports
 		}
 	}
 	RULES

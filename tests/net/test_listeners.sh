@@ -33,19 +33,31 @@ expect_free() {
 	container_del web "${list:-reserved}"
 }
 
-# without reserveHostPorts the container has the port, and nobody looks at the host's sockets or
-# processes
+# without reserveHostPorts the container has the port, and ADD names the process that had it; where
+# nobody has, ADD says nothing and looks at no process
 test_listeners_without_reservation() {
+	local protocol said
 	listener first tcp 0.0.0.0 8080
 	container_add_plain web
-	PREFIX="strace -f -o /run/trace" plugin_call ADD web >/run/out 2>/run/said ||
-		fail "$(cat /run/out)"
-	expect_contains "$(cat /run/trace)" NETLINK_ROUTE
-	case $(cat /run/trace) in
-	*NETLINK_SOCK_DIAG* | *'/fd"'* | *SOCK_STREAM*) fail 'it looked for sockets' ;;
-	esac
+	plugin_call ADD web >/run/out 2>/run/said || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/said)" "first (pid $listener) holds host port 8080/tcp at 0.0.0.0, and"
+	expect_equal 1 "$(grep -c . /run/said)" "lines in: $(cat /run/said)"
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web "$client4"
+	plugin_call DEL web || fail DEL
+	PREFIX="strace -f -o /run/trace" plugin_call ADD web "$(mapping 8081)" >/run/out 2>/run/said ||
+		fail "$(cat /run/out)"
+	expect_equal '' "$(cat /run/said)" 'output of ADD'
+	case $(cat /run/trace) in
+	*'/fd"'*) fail 'it looked at processes' ;;
+	esac
+	plugin_call DEL web || fail DEL
+	for protocol in tcp udp; do
+		listener six "$protocol" "$host6" 8082
+		namespace_add "of-$protocol"
+		said=$(runtime add bridge "of-$protocol" -p "8082:80/$protocol" 2>&1 >/dev/null)
+		expect_contains "$said" "six (pid $listener) holds host port 8082/$protocol at $host6, and"
+	done
 }
 
 # a process that listens at any address, TCP or UDP, IPv4 or IPv6, also one that shares its port

@@ -131,14 +131,19 @@ test_localhost_every_address() {
 # the container sees the host's address towards it, with both families, on a bridge and with ptp
 test_localhost_source() {
 	needs_cgroup
-	local name address4 address6
+	local name address4 address6 socket
 	container_start bridged bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start routed ptp -p 8081:80/tcp -p 8081:80/udp
 	for name in bridged:8080 routed:8081; do
 		address4=$(host_towards "$(address4 "${name%:*}")")
 		address6=$(host_towards "$(address6 "${name%:*}")")
 		expect_local 127.0.0.1 "${name#*:}" "${name%:*}" "$address4"
-		expect_local "$host4" "${name#*:}" "${name%:*}" "$address4"
+		for socket in tcp4 tcp6; do
+			expect_connected $socket "$host4" "${name#*:}" "${name%:*}" "$address4"
+		done
+		# A connected UDP socket has the address that it asks.
+		expect_connected udp4 "$host4" "${name#*:}" "${name%:*}" "$host4"
+		expect_datagrams udp4 "$host4" "${name#*:}" "${name%:*}" "$address4"
 		expect_local ::1 "${name#*:}" "${name%:*}" "[$address6]"
 	done
 }
@@ -344,7 +349,7 @@ test_localhost_excluded() {
 }
 
 # a socket that is bound to an address of the host, or to a port, keeps both; one that is bound to a
-# loopback address cannot reach a container: it is left alone and counted; a datagram whose source
+# loopback address is translated at lo, also where a process of the host listens; a datagram whose source
 # address is set by a control message
 test_localhost_bound() {
 	web_start
@@ -363,37 +368,35 @@ test_localhost_bound() {
 		"sendmsg-from ok" "name=web client=$host4:* from=127.0.0.1:8080"
 	expect_lines "$(on_host udp6 sendmsg-from "$host4" 127.0.0.1 8080 recvmsg)" \
 		"sendmsg-from ok" "name=web client=$host4:* from=\\[::ffff:127.0.0.1]:8080"
-	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080)" \
-		"bind ok" "connect: Connection refused"
-	expect_lines "$(on_host tcp6 bind ::1 0 connect ::1 8080)" \
-		"bind ok" "connect: Connection refused"
-	expect_lines "$(on_host tcp6 bind 127.0.0.1 0 connect 127.0.0.1 8080)" \
-		"bind ok" "connect: Connection refused"
-	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
-		"bind ok" "connect ok" "ask: Connection refused"
-	expect_counted local_bound_to_loopback 4 local_bound_to_loopback
+	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 names ask)" \
+		"bind ok" "connect ok" "peer=127.0.0.1:8080 own=127.0.0.1:*" "name=web client=$bridge4:*"
+	expect_lines "$(on_host tcp6 bind ::1 0 connect ::1 8080 ask)" \
+		"bind ok" "connect ok" "name=web client=\\[$bridge6]:*"
+	expect_lines "$(on_host tcp6 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
+		"bind ok" "connect ok" "name=web client=$bridge4:*"
+	expect_lines "$(on_host udp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 names ask)" \
+		"bind ok" "connect ok" "peer=127.0.0.1:8080 own=127.0.0.1:*" "name=web client=$bridge4:*"
+	expect_counted local_by_loopback 4 local_by_loopback
 	serve_on_host 8080
 	expect_lines "$(on_host udp4 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
-		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
+		"bind ok" "sendto ok" "name=web client=$bridge4:* from=127.0.0.1:8080"
 	expect_lines "$(on_host udp6 bind ::1 0 sendto ::1 8080 recvfrom)" \
-		"bind ok" "sendto ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
+		"bind ok" "sendto ok" "name=web client=\\[$bridge6]:* from=\\[::1]:8080"
 	expect_lines "$(on_host udp6 bind 127.0.0.1 0 sendto 127.0.0.1 8080 recvfrom)" \
-		"bind ok" "sendto ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
+		"bind ok" "sendto ok" "name=web client=$bridge4:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host tcp4 bind 127.0.0.1 0 connect 127.0.0.1 8080 ask)" \
-		"bind ok" "connect ok" "name=host *"
-	expect_counted local_bound_to_loopback 8 local_bound_to_loopback
+		"bind ok" "connect ok" "name=web *"
 	expect_lines "$(on_host udp4 sendmsg-from 127.0.0.1 127.0.0.1 8080 recvmsg)" \
-		"sendmsg-from ok" "name=host client=127.0.0.1:* from=127.0.0.1:8080"
+		"sendmsg-from ok" "name=web client=$bridge4:* from=127.0.0.1:8080"
 	expect_lines "$(on_host udp6 sendmsg-from 127.0.0.1 127.0.0.1 8080 recvmsg)" \
-		"sendmsg-from ok" "name=host client=127.0.0.1:* from=\\[::ffff:127.0.0.1]:8080"
+		"sendmsg-from ok" "name=web client=$bridge4:* from=\\[::ffff:127.0.0.1]:8080"
 	expect_lines "$(on_host udp6 sendmsg-from ::1 ::1 8080 recvmsg)" \
-		"sendmsg-from ok" "name=host client=\\[::1]:* from=\\[::1]:8080"
+		"sendmsg-from ok" "name=web client=\\[$bridge6]:* from=\\[::1]:8080"
 }
 
 # one UDP socket alternates between mapped ports of two containers, at several addresses, and the
 # host's own; is connected several times, sends to another address meanwhile, and is disconnected (it is
-# bound to 127.0.0.1 by then, from where it reaches no container); uses a mapped port, and then the
-# container itself, whose address it sees. Many at a time: each process sees its own peer
+# bound to 127.0.0.1 by then); uses a mapped port, and then the container itself, whose address it sees. Many at a time: each process sees its own peer
 test_localhost_many_peers() {
 	web_start
 	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
@@ -408,9 +411,6 @@ test_localhost_many_peers() {
 	done
 	expect_lines "$(on_host udp4 "${steps[@]}")" "${expected[@]}"
 	own=$(address4 web)
-	expect_lines "$(on_host udp4 connect 127.0.0.1 8080 names ask connect "$own" 80 names ask)" \
-		"connect ok" "peer=127.0.0.1:8080 *" "name=web * from=127.0.0.1:8080" \
-		"connect ok" "peer=$own:80 *" "name=web * from=$own:80"
 	expect_lines "$(on_host udp6 sendto ::1 8080 recvmsg sendto "$(address6 web)" 80 recvmsg \
 		sendto 127.0.0.1 8080 recvmsg sendto "$own" 80 recvmsg)" \
 		"sendto ok" "name=web * from=\\[::1]:8080" \
@@ -473,7 +473,7 @@ test_localhost_client_with_mapped_port() {
 # not evict long-lived ones; TCP fast open, and a non-blocking connect
 test_localhost_forgotten() {
 	web_start
-	conversation_with web stays host udp 127.0.0.1 8080 --connected
+	conversation_with web stays host tcp 127.0.0.1 8080
 	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered"
 	expect_connected tcp4 127.0.0.1 8080 web
 	expect_connected tcp6 127.0.0.1 8080 web
@@ -482,7 +482,7 @@ test_localhost_forgotten() {
 	expect_connected udp6 127.0.0.1 8080 web
 	expect_connected udp6 ::1 8080 web
 	expect_equal 1 "$(map_count socket_flows)" "sockets that are remembered, the others closed"
-	expect_contains "$(say stays)" "from=127.0.0.1:8080"
+	expect_says stays web
 	sysctl -qw net.ipv4.tcp_fastopen=1
 	expect_lines "$(on_host tcp4 fast-open 127.0.0.1 8080 names receive)" \
 		"fast-open ok" "peer=127.0.0.1:8080 *" "name=web *"

@@ -50,6 +50,52 @@ test_operator_trace_live_connection() {
 	live_end
 }
 
+# datagrams_begin: from now on the client sends some to port 8080, of one CPU and each from another port
+datagrams_begin() {
+	mkfifo /run/pause
+	touch /run/go-on
+	in_namespace client taskset -c 0 bash -c "exec 3<>/run/pause; while [ -e /run/go-on ]; do
+		echo >/dev/udp/$host4/8080; read -r -t 0.002 <&3 || true; done" &
+	sender=$!
+}
+
+datagrams_end() {
+	rm /run/go-on
+	wait "$sender"
+}
+
+live_shows_drops() { [ "$(grep -c 'kernel .* DROPPED' /run/live)" -ge "$1" ]; }
+
+# expect_whole_ways: of what the kernel drops the line of from_uplink was shown, and before it
+expect_whole_ways() {
+	awk -v client="$client4" '{ match($0, client ":[0-9]+"); way = substr($0, RSTART, RLENGTH) }
+		/ in from_uplink / { seen[way] = 1 }
+		/ kernel / && !seen[way] { print NR ": " $0; wrong = 1 }
+		END { exit wrong }' /run/live >/run/wrong ||
+		fail "the kernel's drop without or before from_uplink's line, $(wc -l </run/wrong) of $(wc -l </run/live): $(head -n 4 /run/wrong; tail -n 1 /run/live-err)"
+}
+
+# each dropped packet is shown from where it came in, in order, also one that came while trace began, and
+# where another CPU drops it
+test_operator_trace_live_whole() {
+	web_as_pod -p 8080:81/udp
+	datagrams_begin
+	nft 'table inet broken { chain forward { type filter hook forward priority 0; policy drop; }; }'
+	for _ in 1 2 3; do
+		live_begin --port 8080
+		wait_until 30 live_shows_drops 50 || fail "few drops: $(cat /run/live /run/live-err)"
+		live_end
+		expect_whole_ways
+	done
+	nft delete table inet broken
+	[ ! -e /sys/devices/system/cpu/cpu1 ] || in_namespace web bash -c 'echo 2 >/sys/class/net/eth0/queues/rx-0/rps_cpus'
+	live_begin --port 8080
+	wait_until 30 live_shows_drops 500 || fail "few drops: $(cat /run/live /run/live-err)"
+	live_end
+	datagrams_end
+	expect_whole_ways
+}
+
 # what a firewall drops in FORWARD is shown with the kernel's reason and function
 test_operator_trace_live_forward() {
 	local web

@@ -118,7 +118,7 @@ test_operator_who_portmap() {
 	expect_answer client tcp "$host4" 8080 efa1c2
 	expect_contains "$(who 1 8080/tcp | sed 's/CNI-DN-[0-9a-f]*/CNI-DN-HASH/')" \
 		"taken portmap *:8080/tcp chain CNI-DN-HASH -> $to:80 (container efa1c2)"
-	expect_contains "$(who 1 8080/tcp@"$host4")" 'listens <- overruled from outside'
+	expect_contains "$(who 1 8080/tcp@"$host4")" 'listens <- overruled'
 	container_start web bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web
 	expect_contains "$(who 1 8080/tcp | sed 's/CNI-DN-[0-9a-f]*/CNI-DN-HASH/')" \
@@ -171,10 +171,10 @@ test_operator_who_engines() {
 		"$said"
 	# A chain that packets come to before iptables'
 	container_start web bridge -p 9999:80/tcp
-	# `docker run -p 9999:80` gets nothing, and Docker does not say so.
-	expect_equal 'taken bpf-portmap *:9999/tcp container web, since NOW
-taken bpf-portmap [::]:9999/tcp container web, since NOW
-also docker *:9999/tcp chain DOCKER -> 172.17.0.3:80 <- overruled' "$(who 1 9999)"
+	# Docker's rule was there first, for what comes from outside.
+	expect_equal 'taken bpf-portmap [::]:9999/tcp container web, since NOW
+taken docker *:9999/tcp chain DOCKER -> 172.17.0.3:80
+also bpf-portmap *:9999/tcp container web, since NOW <- overruled from outside' "$(who 1 9999)"
 	nft -f - <<-RULES
 	table ip first { chain pre { type nat hook prerouting priority -110;
 		tcp dport 8080 dnat to $(address4 web):80 comment "mine"; }; }
@@ -210,10 +210,6 @@ test_operator_who_other_rules() {
 		}
 		chain unused { tcp dport 8080 dnat to 10.0.0.5:80
 		}
-		chain output {
-			type nat hook output priority -100;
-			tcp dport 8080 dnat to 10.0.0.5:80
-		}
 		chain postrouting {
 			type nat hook postrouting priority srcnat;
 			tcp dport 8080 masquerade
@@ -225,6 +221,13 @@ test_operator_who_other_rules() {
 	}
 	RULES
 	expect_equal 'free nobody has port 8080/tcp' "$(who 0 8080/tcp)"
+	nft -f - <<-'RULES'
+	table ip nat { chain output {
+		type nat hook output priority -100;
+		tcp dport 8080 dnat to 10.0.0.5:80
+	} ; }
+	RULES
+	expect_equal 'taken nat *:8080/tcp chain output -> 10.0.0.5:80' "$(who 1 8080/tcp)"
 }
 
 # expect_found TEXT RULE...: `who` of port 8080 prints TEXT if these are NAT rules before routing, in
@@ -325,7 +328,8 @@ test_operator_who_node_port() {
 	expect_equal 'free nobody has port 8080' "$(who 0 8080)"
 }
 
-# a node port of kube-proxy in its mode nftables, which is in a verdict map; the mapping overrules it
+# a node port of kube-proxy in its mode nftables, which is in a verdict map; a mapping that comes later
+# leaves it what it has
 test_operator_who_node_port_nftables() {
 	local target
 	container_start web bridge -p 9999:80/tcp
@@ -364,13 +368,15 @@ test_operator_who_node_port_nftables() {
 	}
 	RULES
 	expect_answer client tcp "$host4" 30080 web
-	expect_equal "taken kube-proxy *:30080/tcp chain services -> $target:80 (external-ULMVA6XW-default/web/tcp/http)" \
+	expect_equal "taken kube-proxy $host4:30080/tcp chain services -> $target:80 (external-ULMVA6XW-default/web/tcp/http)" \
 		"$(who 1 30080)"
 	expect_contains "$(who 0 30081)" 'free nobody has port 30081'
 	expect_contains "$(who 0 30080/udp)" 'free'
 	container_start db bridge -p 30080:80/tcp
-	expect_contains "$(who 1 30080)" 'also kube-proxy *:30080/tcp'
-	expect_answer client tcp "$host4" 30080 db
+	expect_contains "$(who 1 30080)" "taken kube-proxy $host4:30080/tcp" \
+		"taken bpf-portmap *:30080/tcp container db, since NOW <- overruled at $host4"
+	expect_answer client tcp "$host4" 30080 web
+	expect_answer client tcp "$host4_second" 30080 db
 }
 
 # what a dead container has left takes no port, and is shown

@@ -335,20 +335,71 @@ test_uplink_named() {
 	container_check web named
 }
 
-# what one list leaves alone another one makes an uplink, and nothing makes it less again
+# also with fastPath off, always
+# "uplinks" of a network hold beside a network without it, which is served everywhere: there its ports are
+# not reached and its containers leave as they are; the host, and containers of both, reach it
 test_uplink_of_another_list() {
+	local address
 	conflist named bridge "$(with_ours '{"uplinks": ["eth0"]}')"
 	conflist other bridge "$other_network"
+	ip -n server route add 10.88.0.0/16 via "$host4_second"
+	ip -n server route add fd00:88::/64 via "$host6_second"
 	serve_in server 9000
-	container_start web named -p 8080:80/tcp
-	container_add second other
+	serve_in client 9000
+	container_start web named -p 8080:80/tcp -p 8080:80/udp 2>/run/said
+	container_start second other -p 8081:80/tcp -p 8081:80/udp 2>>/run/said
+	container_start third named -p 8082:80/tcp 2>>/run/said
+	! grep 'conflists differ' /run/said || fail "a warning"
 	expect_equal ROLE_UPLINK "$(role_of eth1)"
-	expect_answer server tcp "$host4_second" 8080 web "$server4"
-	expect_answers web "$server4" 9000 server "$host4_second"
-	container_add third named
 	container_check web named
-	expect_answer server tcp "$host4_second" 8080 web "$server4"
-	expect_equal ROLE_UPLINK "$(role_of eth1)"
+	for address in "$host4_second" "$host6_second"; do
+		expect_no_answers server "$address" 8080
+		expect_no_answer server tcp "$address" 8082
+		expect_answers server "$address" 8081 second
+		expect_answers client "$address" 8080 web
+		expect_answer host tcp "$address" 8080 web
+		expect_answer second tcp "$address" 8080 web
+		expect_answer third tcp "$address" 8080 web
+	done
+	expect_no_answer server tcp "$host4" 8080
+	expect_answers web "$server4" 9000 server "$(address4 web)"
+	expect_answers web "$server6" 9000 server "$(address6 web)"
+	expect_answers web "$client4" 9000 client "$host4"
+	expect_answers web "$client6" 9000 client "$host6"
+	expect_answers second "$server4" 9000 server "$host4_second"
+	container_remove second other
+	attach_by_hand >/run/out
+	expect_answer client tcp "$host4" 8080 web
+	expect_no_answers server "$host4_second" 8080
+}
+
+# where two networks have different "uplinks" each has its own, one that comes later too, whatever another
+# network names; a connection that was there goes on
+test_uplink_each_network_its_own() {
+	conflist named bridge "$(with_ours '{"uplinks": ["eth0", "vpn*"]}')"
+	conflist other bridge "$other_network | $(with_ours '{"uplinks": ["eth1"]}')"
+	container_start web named -p 8080:80/tcp
+	conversation_with web one client tcp "$host4" 8080
+	container_start second other -p 8081:80/tcp
+	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
+	attach_by_hand >/run/out
+	expect_says one web
+	conversation_close one
+	expect_answer client tcp "$host4" 8080 web
+	expect_answer office tcp 203.0.113.1 8080 web
+	expect_answer server tcp "$host4_second" 8081 second
+	expect_no_answer server tcp "$host4_second" 8080
+	expect_no_answer client tcp "$host4" 8081
+	expect_no_answer office tcp 203.0.113.1 8081
+	attach_by_hand eth1 >/run/out
+	expect_answer server tcp "$host4_second" 8080 web
+	# The next network gets the number of one that has gone.
+	container_remove second other
+	conflist third bridge "$other_network | $(with_ours '{"uplinks": ["eth0"]}')"
+	container_start last third -p 8083:80/tcp
+	expect_answer client tcp "$host4" 8083 last
+	expect_no_answer office tcp 203.0.113.1 8083
+	expect_answer office tcp 203.0.113.1 8080 web
 }
 
 # a bridge that one list leaves alone serves the containers of the list whose bridge it is

@@ -40,30 +40,23 @@ static enum fast_path fast_paths[ROUTED + 1];
 static bool policies[ROUTED + 1]; /* whether it has one */
 static uint64_t containers[ROUTED + 1];
 
-/* Not all kernels let programs see which programs are attached to a device. */
-static void set_device_layout(void)
-{
-#ifndef FALLBACKS
-	struct device_layout layout;
-
-	device_layout_find(&layout);
-	skeleton->rodata->device_layout = layout;
-	if (device_layout_apply(skeleton->progs.from_container, &layout))
-		err(1, "preparing from_container");
-#endif
-}
-
 bool fixture_sees_devices(void)
 {
 	return skeleton->rodata->device_layout.known && skeleton->rodata->device_layout.ipv6;
 }
 
+/* Not all kernels let programs see which programs are attached to a device. */
 void fixture_load(void)
 {
+	struct device_layout layout = {0};
+
+#ifndef FALLBACKS
+	device_layout_find(&layout);
+#endif
 	skeleton = portmap_bpf__open();
 	if (!skeleton)
 		err(1, "opening the programs");
-	set_device_layout();
+	skeleton->rodata->device_layout = layout;
 	records_prepare(skeleton);
 	if (portmap_bpf__load(skeleton))
 		err(1, "loading the programs");
@@ -401,9 +394,20 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 	portmap_key_of(&key, protocol, host, host_port);
 	fixture_address(portmap.container_address, container);
 	set_bit(skeleton->maps.published_ports, (uint32_t)host_port);
-	if (strcmp(host, "0.0.0.0") && strcmp(host, "::"))
+	portmap.names_address = strcmp(host, "0.0.0.0") && strcmp(host, "::");
+	if (portmap.names_address)
 		set_bit(skeleton->maps.published_ports, 65536 + (uint32_t)host_port);
 	update(skeleton->maps.portmaps, &key, &portmap);
+}
+
+void fixture_leave_to_nat(int protocol, const char *host, int host_port, uint32_t hooks)
+{
+	struct nat_port taken = {.hooks = hooks};
+	struct portmap_key key;
+
+	portmap_key_of(&key, protocol, host, host_port);
+	set_bit(skeleton->maps.published_ports, 2 * 65536 + (uint32_t)host_port);
+	update(skeleton->maps.nat_ports, &key, &taken);
 }
 
 static void add_host_address(const char *address, bool excluded)
@@ -650,6 +654,7 @@ void fixture_reset(void)
 	memset(policies, 0, sizeof(policies));
 	clear_fragments();
 	clear(skeleton->maps.portmaps, sizeof(struct portmap_key));
+	clear(skeleton->maps.nat_ports, sizeof(struct portmap_key));
 	clear(skeleton->maps.endpoints, sizeof(struct endpoint_key));
 	clear(skeleton->maps.interfaces, sizeof(uint32_t));
 	clear(skeleton->maps.policies, sizeof(uint32_t));

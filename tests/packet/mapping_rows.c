@@ -197,12 +197,41 @@ static void given_excluded_address(void)
 static const struct row excluded_rows[] = {
 	{.says = "[T02] the address of an excluded interface is not mapped",
 	 ARRIVES(TCP(v4_client, 40000, v4_host_other, 8080, SYN))},
-	{.says = "[T02] not even by a mapping of that address",
-	 ARRIVES(UDP(v4_client, 5000, v4_host_other, 9090))},
+	{.says = "a mapping of that address is meant",
+	 MAPPED_TO(v4_container_two, 91, ARRIVES(UDP(v4_client, 5000, v4_host_other, 9090)))},
 	{.says = "[T02] nor for a container on the bridge, IPv6",
 	 SENT_BY(VETH_TWO, UDP(v6_container_two, 5000, v6_host, 8080))},
 	{.says = "[T02] the host's other addresses are mapped",
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},
+};
+
+static void given_rules_of_nat(void)
+{
+	fixture_leave_to_nat(PROTOCOL_TCP, v4_host, 8080, NAT_FROM_OUTSIDE | NAT_FROM_HOST);
+	fixture_leave_to_nat(PROTOCOL_UDP, "::", 8080, NAT_FROM_OUTSIDE);
+	fixture_leave_to_nat(PROTOCOL_TCP, "::", 8080, NAT_FROM_HOST);
+}
+
+static void given_rule_of_nat_later(void)
+{
+	fixture_leave_to_nat(PROTOCOL_TCP, v4_host_other, 8080, NAT_FROM_OUTSIDE);
+}
+
+static const struct row nat_rows[] = {
+	{.says = "the host's NAT takes the port at this address: untouched",
+	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))},
+	{.says = "so it is for another container",
+	 SENT_BY(VETH_TWO, TCP(v4_container_two, 40000, v4_host, 8080, SYN))},
+	{.says = "at another address the port is the container's",
+	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host_other, 8080, SYN)))},
+	{.then = "which keeps the connection when a rule comes later",
+	 .given = given_rule_of_nat_later,
+	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host_other, 8080, ACK)))},
+	{.then = "and gets no new one", ARRIVES(TCP(v4_client, 40001, v4_host_other, 8080, SYN))},
+	{.says = "at any address, of another protocol, IPv6",
+	 ARRIVES(UDP(v6_client, 5000, v6_host, 8080))},
+	{.says = "what only the host's own processes send to the rule is not taken from clients",
+	 MAPPED_TO(v6_container_one, 80, ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN)))},
 };
 
 static void given_forwarding_off(void)
@@ -271,6 +300,7 @@ void mapping_rows(void)
 	ROWS_RUN(udp_rows);
 	ROWS_RUN(choice_rows);
 	ROWS_RUN_GIVEN(given_excluded_address, excluded_rows);
+	ROWS_RUN_GIVEN(given_rules_of_nat, nat_rows);
 	ROWS_RUN(route_rows);
 	ROWS_RUN(late_rows);
 }

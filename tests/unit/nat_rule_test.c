@@ -4,6 +4,7 @@
 #include "cni_testing.h"
 
 #include "nat/legacy_table.h"
+#include "nat/nat_chains.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
 #include "nat/nft_set.h"
@@ -248,7 +249,7 @@ static bool in_set(const struct nat_rule *rule, const struct elements *elements,
 	struct nat_rule narrowed;
 
 	for (size_t i = 0; i < elements->count; i++)
-		if (nft_rule_of_element(rule, &elements->list[i], &narrowed) &&
+		if (nft_rule_of_element(rule, &rule->lookup, &elements->list[i], &narrowed) &&
 		    meant(&narrowed, port))
 			return true;
 	return false;
@@ -416,6 +417,83 @@ static uint8_t *damage(const void *bytes, size_t size)
 	for (uint32_t i = next_random() % 4; i < 4; i++)
 		copy[next_random() % size] = (uint8_t)next_random();
 	return copy;
+}
+
+static struct nat_rule rule_in(const char *table, const char *chain)
+{
+	struct nat_rule rule;
+
+	nat_rule_begin(&rule, true, true);
+	snprintf(rule.table, sizeof(rule.table), "%s", table);
+	snprintf(rule.chain_name, sizeof(rule.chain_name), "%s", chain);
+	return rule;
+}
+
+TEST(test_engines, "whose a chain is")
+{
+	static const struct {
+		const char *table, *chain, *engine;
+	} rows[] = {
+		{"nat", "CNI-HOSTPORT-DNAT", "portmap"},
+		{"nat", "CNI-DN-0123456789ab", "portmap"},
+		{"cni_hostport", "hostports", "portmap"},
+		{"nat", "DOCKER", "docker"},
+		{"docker-bridges", "nat-prerouting-and-output", "docker"},
+		{"netavark", "nv_2f259bab_10_88_0_0_nm16_dnat", "netavark"},
+		{"nat", "NETAVARK-DN-1D8721804F16F", "netavark"},
+		{"nat", "KUBE-NODEPORTS", "kube-proxy"},
+		{"kube-proxy", "services", "kube-proxy"},
+		{"nat", "PREROUTING", "nat"},
+		{"foreign", "hostports", "nat"},
+		{"foreign", "nat-prerouting-and-output", "nat"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct nat_rule rule = rule_in(rows[i].table, rows[i].chain);
+
+		assert_string_equal(nat_engine_of(&rule), rows[i].engine);
+	}
+	/* Each chain at which a search begins has an owner, or is a hook. */
+	for (const struct nat_chain *chain = nat_chains; chain->name; chain++) {
+		struct nat_rule rule = rule_in(chain->table ? chain->table : "any", chain->name);
+
+		assert_string_equal(nat_engine_of(&rule), chain->engine ? chain->engine : "nat");
+	}
+}
+
+TEST(test_may_take, "which ports a rule takes")
+{
+	static const uint8_t loopback[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	struct portmap_key key = {.protocol = PROTOCOL_TCP, .host_port = 8080};
+	const struct nat_asked nobody = {&key, 1, NULL, 0},
+			       asked = {&key, 1, (const uint8_t(*)[CNI_ADDRESS_SIZE]) & mapped, 1};
+	const struct port_range port = {8080, 8080};
+	struct nat_rule rule, outer;
+
+	memcpy(key.host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	nat_rule_begin(&rule, true, false);
+	nat_rule_limit_ports(&rule, &port, 1);
+	assert_true(nat_rule_is_asked_for(&rule, &nobody));
+	/* The address may be that of the rule that leads to it. */
+	nat_rule_begin(&outer, true, false);
+	nat_rule_limit_address(&outer, true, mapped + 12, NULL, 4);
+	outer.not_loopback = true;
+	outer.protocol = PROTOCOL_TCP;
+	assert_true(nat_rule_limit_to(&rule, &outer));
+	assert_true(nat_rule_is_asked_for(&rule, &asked));
+	assert_false(nat_rule_is_asked_for(&rule, &nobody));
+	outer.protocol = PROTOCOL_UDP;
+	assert_false(nat_rule_limit_to(&rule, &outer));
+	/* Loopback addresses: of the host's own processes alone, where the rule does not say no. */
+	memcpy(key.host_address, loopback, CNI_ADDRESS_SIZE);
+	nat_rule_begin(&rule, true, false);
+	rule.hooks = NAT_FROM_HOST;
+	assert_true(nat_rule_may_take(&rule, &key, &nobody));
+	rule.not_loopback = true;
+	assert_false(nat_rule_may_take(&rule, &key, &nobody));
+	rule.not_loopback = false;
+	rule.hooks = NAT_FROM_OUTSIDE;
+	assert_false(nat_rule_may_take(&rule, &key, &nobody));
 }
 
 TEST(test_damaged, "damaged")

@@ -232,6 +232,21 @@ TEST(test_excluded, "excluded")
 	assert_true(plan.excluded[1]);
 }
 
+TEST(test_refusing, "a network with uplinks of its own is refused at others'")
+{
+	look.network_count = 0;
+	add_network("named", LIST("eth0"), "");
+	add_network("any", "", "");
+	networks[0].number = 3;
+	make();
+	assert_int_equal(plan.warning_count, 0);
+	assert_int_equal(need_change_at(ETH1)->entry.refusing, 1 << 3);
+	assert_null(change_at(ETH0));
+	at(ETH1)->is_named_now = true;
+	make();
+	assert_int_equal(need_change_at(ETH1)->entry.refusing, 0);
+}
+
 TEST(test_conflict_is_said, "conflict is said")
 {
 	look.network_count = 0;

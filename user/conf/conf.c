@@ -59,11 +59,12 @@ const struct option conf_options[] = {
 	{"localhost", OPTION_BOOLEAN, FIELD(localhost), .preset = "true",
 	 .help = "Processes of the host reach the ports, also at 127.0.0.1 and ::1."},
 	{"uplinks", OPTION_INTERFACES, FIELD(uplinks), .otherwise = "each that has an address",
-	 .help = "Mapped ports are reached, and containers leave, through these interfaces only."},
+	 .help = "Mapped ports are reached from outside, and containers masqueraded, at these"
+		 " interfaces only, whatever other networks have."},
 	{"excludeInterfaces", OPTION_INTERFACES, FIELD(excluded_interfaces),
 	 .preset = "[\"kube-ipvs0\", \"nodelocaldns\"]",
 	 .help = "Interfaces that are not uplinks, and at whose addresses no port is mapped, unless"
-		 " another network's conflist names them in uplinks."},
+		 " hostIP names one, or another network's conflist names them in uplinks."},
 	{"attach", OPTION_CHOICE, FIELD(attach), .choices = attach_modes, .preset = "\"auto\"",
 	 .help = "How programs are attached to interfaces."},
 	{"fastPath", OPTION_CHOICE, FIELD(fast_path), .choices = fast_paths,
@@ -78,8 +79,8 @@ const struct option conf_options[] = {
 	{"reserveHostPorts", OPTION_BOOLEAN, FIELD(reserve_host_ports), .preset = "false",
 	 .help = "No process of the host can bind to the ports until DEL."},
 	{"refuseForeign", OPTION_BOOLEAN, FIELD(refuse_foreign), .preset = "false",
-	 .help = "ADD fails with code 101 where rules of portmap, Docker or Podman map a port "
-		 "already."},
+	 .help = "ADD fails with code 101 where rules of portmap, Docker, kube-proxy or others "
+		 "map a port already."},
 	{"neverPorts", OPTION_PORTS, FIELD(never_ports),
 	 .otherwise = "none, with a warning for 10250/tcp",
 	 .help = "Host ports that no container may have: ADD fails with code 7."},

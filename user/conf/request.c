@@ -48,10 +48,6 @@ static const char *find_address_fault(const struct conf *conf, const struct port
 	if (cni_address_is_loopback(address) && !conf->localhost)
 		return "where nobody would reach the port: \"localhost\" is false; leave one of "
 		       "the two out";
-	/* Only sockets of the host's own processes reach a loopback address. */
-	if (cni_address_is_loopback(address) && claim->key.protocol == PROTOCOL_SCTP)
-		return "where SCTP cannot be mapped: the kernel has no hook at SCTP sockets; give "
-		       "another address of the host";
 	if (!cni_address_is_any(address) &&
 	    conf_ranges_hold(policy->excluded, policy->excluded_count, address))
 		return "which \"excludeCIDRs\" keeps from being mapped: give another address, or "
@@ -126,6 +122,7 @@ static int read_mapping(struct conf *conf, const json_t *entry, size_t index, st
 	claim->key.protocol = protocols[chosen];
 	if (read_host_address(conf, entry, claim, err) || check_host_port(conf, claim, err))
 		return -1;
+	claim->portmap.names_address = !cni_address_is_any(claim->key.host_address);
 	conf->port_count++;
 	if (claim->without_host_address) {
 		claim[1] = claim[0];

@@ -1,76 +1,202 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* foreign_nat.c - rules of port mappers for the same host ports. */
+/* foreign_nat.c - rules of the host's own NAT for mapped ports. */
 #include "host/foreign_nat.h"
 
+#include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/addresses.h"
 #include "conf/request.h"
+#include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
+#include "datapath/records/nat_ports.h"
+#include "lib/array.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/warning.h"
-#include "nat/nat_rules.h"
+#include "nat/nat_chains.h"
 
 /* Of one ADD. */
 #define MAX_WARNINGS 16
 #define RULE_TEXT_SIZE 640
 
-struct wanted {
+/* One look at the rules. */
+struct foreign_nat {
 	const struct host *host;
-	const struct container *container;
+	struct portmap_key *keys;               /* malloc'ed */
+	uint8_t (*addresses)[CNI_ADDRESS_SIZE]; /* malloc'ed */
+	struct nat_asked asked;
+	struct nat_rule_list rules;
+	struct nat_port_list taken; /* by those that are to have it */
 };
 
-/* Whether the rule matches an address of the host at which ports are mapped. */
-static bool is_of_host(const struct wanted *wanted, const struct nat_rule *rule)
+static void release(struct foreign_nat *look)
 {
-	const struct address_list *list = &wanted->host->addresses;
-	const struct policy *policy = &wanted->container->conf.policy;
+	free(look->keys);
+	free(look->addresses);
+	nat_rule_list_release(&look->rules);
+	nat_ports_release(&look->taken);
+}
 
+#define cleanup_foreign_nat __attribute__((cleanup(release)))
+
+/* --- what is asked ------------------------------------------------------------------------- */
+
+/* Those at which ports are mapped, where one for any address is meant. */
+static void ask_at_addresses(struct foreign_nat *look, const struct policy *policy)
+{
+	const struct address_list *list = &look->host->addresses;
+	size_t count = 0;
+
+	look->addresses = or_exit(calloc(list->address_count + 1, sizeof(*look->addresses)));
 	for (size_t i = 0; i < list->address_count; i++) {
 		const struct local_address *local = &list->addresses[i];
 
-		if (nat_rule_holds_address(rule, local->address) &&
-		    host_maps_ports_at(wanted->host, local) &&
-		    !conf_ranges_hold(policy->excluded, policy->excluded_count, local->address))
-			return true;
+		if (host_maps_ports_at(look->host, local) &&
+		    !(policy &&
+		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
+			memcpy(look->addresses[count++], local->address, CNI_ADDRESS_SIZE);
+	}
+	look->asked.addresses = (const uint8_t(*)[CNI_ADDRESS_SIZE])look->addresses;
+	look->asked.address_count = count;
+}
+
+static void ask_for_claims(struct foreign_nat *look, const struct container *container)
+{
+	const struct attachment_claims *claims = &container->claims;
+
+	look->keys = or_exit(calloc(claims->port_count + 1, sizeof(*look->keys)));
+	for (size_t i = 0; i < claims->port_count; i++)
+		look->keys[i] = claims->ports[i].key;
+	look->asked.keys = look->keys;
+	look->asked.key_count = claims->port_count;
+	ask_at_addresses(look, &container->conf.policy);
+}
+
+static int ask_for_mappings(struct foreign_nat *look, struct cni_error *err)
+{
+	cleanup_walk struct map_walk walk = {.objects = &look->host->datapath.objects,
+					     .map = MAP_PORTMAPS};
+
+	while (map_next(&walk, err)) {
+		const struct portmap_key *key = walk.key;
+
+		if (!key->waiter)
+			*ARRAY_ADD(look->keys, look->asked.key_count) = *key;
+	}
+	look->asked.keys = look->keys;
+	ask_at_addresses(look, NULL);
+	return walk.failed ? -1 : 0;
+}
+
+/* --- what is taken ------------------------------------------------------------------------- */
+
+/* Whether a rule for all interfaces but this one leaves out packets that may be for a container. */
+static bool excepts_clients(const struct host *host, const struct nat_rule *rule)
+{
+	uint32_t ifindex = *rule->except_interface ? if_nametoindex(rule->except_interface) : 0;
+	struct interface known;
+
+	return ifindex && interface_read(&host->datapath.objects, ifindex, &known) &&
+	       known.role != ROLE_LEFT_ALONE;
+}
+
+bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule)
+{
+	return rule->whole && strcmp(rule->verdict, "tproxy") != 0 &&
+	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 && !excepts_clients(host, rule);
+}
+
+/* Of any address: the rule takes what comes to every one. */
+static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
+		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
+{
+	if (!rule->whole || !(rule->hooks & hook) ||
+	    !nat_rule_may_match(rule, key->protocol, address, key->host_port))
+		return false;
+	return !cni_address_is_any(address) ||
+	       (nat_rule_has_any_address(rule) && !(hook == NAT_FROM_HOST && rule->not_loopback));
+}
+
+/* Of several rules the first one translates, and no other is asked. */
+static bool is_taken(const struct foreign_nat *look, const struct portmap_key *key,
+		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
+{
+	for (size_t i = 0; i < look->rules.count; i++) {
+		const struct nat_rule *rule = &look->rules.rules[i];
+
+		if (takes_at(rule, key, address, hook) && !excepts_clients(look->host, rule))
+			return foreign_nat_takes_all(look->host, rule);
 	}
 	return false;
 }
 
-static bool is_about(const struct wanted *wanted, const struct nat_rule *rule,
-		     const struct portmap_key *key)
+static uint32_t hooks_at(const struct foreign_nat *look, const struct portmap_key *key,
+			 const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port))
-		return false;
-	/* Only processes of the host reach it, and the rules are for packets that come in. */
-	if (cni_address_is_loopback(key->host_address))
-		return false;
-	return !cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule) ||
-	       is_of_host(wanted, rule);
+	return (is_taken(look, key, address, NAT_FROM_OUTSIDE) ? NAT_FROM_OUTSIDE : 0U) |
+	       (is_taken(look, key, address, NAT_FROM_HOST) ? NAT_FROM_HOST : 0U);
 }
 
-static bool concerns_claims(const void *context, const struct nat_rule *rule)
+/* At an address where it is not as at any there is an entry of its own. */
+static void take(struct foreign_nat *look, const struct portmap_key *key)
 {
-	const struct wanted *wanted = context;
-	const struct attachment_claims *claims = &wanted->container->claims;
+	const struct nat_asked *asked = &look->asked;
+	uint32_t at_any = hooks_at(look, key, key->host_address), hooks;
+	bool is_any = cni_address_is_any(key->host_address);
+	struct portmap_key at = *key;
 
-	for (size_t i = 0; i < claims->port_count; i++)
-		if (is_about(wanted, rule, &claims->ports[i].key))
-			return true;
-	return false;
+	if (at_any)
+		nat_ports_add(&look->taken, key, at_any);
+	for (size_t i = 0; is_any && i < asked->address_count; i++) {
+		memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
+		if (cni_address_is_ipv4(at.host_address) != cni_address_is_ipv4(key->host_address))
+			continue;
+		hooks = hooks_at(look, key, at.host_address);
+		if (hooks != at_any)
+			nat_ports_add(&look->taken, &at, hooks);
+	}
 }
 
-/* Prefers a rule with a comment: portmap's name the container. */
-static const struct nat_rule *rule_about(const struct wanted *wanted,
-					 const struct nat_rule_list *found,
+static int look_at_rules(struct foreign_nat *look, enum nat_place place, struct cni_error *err)
+{
+	const struct nat_question question = {.place = place, .asked = &look->asked};
+
+	if (look->asked.key_count && nat_rules_find(&look->rules, &question, err))
+		return -1;
+	for (size_t i = 0; look->rules.count && i < look->asked.key_count; i++)
+		take(look, &look->asked.keys[i]);
+	return 0;
+}
+
+static int write_down(struct foreign_nat *look, const struct nat_ports_change *change,
+		      struct cni_error *err)
+{
+	const struct objects *objects = &look->host->datapath.objects;
+	cleanup_lock int lock = lock_take_claims(err);
+
+	return lock < 0 ? -1 : nat_ports_write(objects, &look->taken, change, err);
+}
+
+/* --- what is said -------------------------------------------------------------------------- */
+
+/* Prefers the first that gets what comes, then one with a comment: portmap's name the container. */
+static const struct nat_rule *rule_about(const struct foreign_nat *look,
 					 const struct portmap_key *key)
 {
 	const struct nat_rule *best = NULL;
+	int best_score = -1;
 
-	for (size_t i = 0; i < found->count; i++) {
-		const struct nat_rule *rule = &found->rules[i];
+	for (size_t i = 0; i < look->rules.count; i++) {
+		const struct nat_rule *rule = &look->rules.rules[i];
+		int score = 2 * rule->whole + !!*rule->comment;
 
-		if ((!best || (!*best->comment && *rule->comment)) && is_about(wanted, rule, key))
+		if (score > best_score && nat_rule_may_take(rule, key, &look->asked)) {
 			best = rule;
+			best_score = score;
+		}
 	}
 	return best;
 }
@@ -88,30 +214,77 @@ static void describe_rule(const struct nat_rule *rule, const struct portmap_key 
 		snprintf(to, sizeof(to),
 			 cni_address_is_ipv4(rule->new_address) ? " to %s:%u" : " to [%s]:%u",
 			 address, rule->new_port ? rule->new_port : key->host_port);
+	else if (!strcmp(rule->verdict, "redirect"))
+		snprintf(to, sizeof(to), " to port %u of this host",
+			 rule->new_port ? rule->new_port : key->host_port);
 	snprintf(text, RULE_TEXT_SIZE,
 		 "host port %u/%s is mapped%s by a rule in chain %s of iptables or nftables%s%s%s",
 		 key->host_port, conf_protocol_name(key->protocol), to, rule->chain_name,
 		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
 }
 
-static int judge_rules(const struct wanted *wanted, const struct nat_rule_list *found,
-		       struct cni_error *err)
+/* Who gets what comes. `is_left`: the programs leave it to the rule. */
+static void warn_of(const struct foreign_nat *look, const struct nat_rule *rule,
+		    const struct portmap_key *key, const char *text, bool is_left)
 {
-	const struct attachment_claims *claims = &wanted->container->claims;
+	char address[CNI_ADDRESS_TEXT_SIZE], where[CNI_ADDRESS_TEXT_SIZE + 8] = "";
+
+	if (!nat_rule_has_any_address(rule))
+		snprintf(where, sizeof(where), " to %s",
+			 cni_address_format(rule->address, address));
+	if (!foreign_nat_takes_all(look->host, rule))
+		warning("%s: what comes from outside reaches this container from now on, and the"
+			" rule gets no packet any more; stop the container that it belongs to, or"
+			" map another hostPort or hostIP",
+			text);
+	else if (is_left)
+		warning("%s: what comes%s%s is left to it and does not reach this container;"
+			" remove the rule, or map another hostPort or hostIP",
+			text, where,
+			rule->hooks == NAT_FROM_OUTSIDE ? " from outside"
+			: rule->hooks == NAT_FROM_HOST  ? " from this host's own processes"
+							: "");
+	else
+		warning("%s: until the next `bpf-portmap repair` what comes%s reaches this"
+			" container, from then on it is left to the rule; remove that, or map"
+			" another hostPort or hostIP",
+			text, where);
+}
+
+/* Of what the programs were told, or will be. */
+static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
+		    const struct portmap_key *key)
+{
+	const struct objects *objects = &look->host->datapath.objects;
+	const struct nat_port_list *taken = &look->taken;
+
+	for (size_t i = 0; i < taken->count; i++) {
+		const struct portmap_key *at = &taken->list[i].key;
+
+		if (at->host_port == key->host_port && at->protocol == key->protocol &&
+		    nat_rule_may_take(rule, at, &look->asked) && nat_port_hooks(objects, at))
+			return true;
+	}
+	return false;
+}
+
+static int judge_rules(const struct foreign_nat *look, bool refuse, struct cni_error *err)
+{
 	const struct portmap_key *warned = NULL;
 	char text[RULE_TEXT_SIZE];
 	size_t count = 0;
 
-	for (size_t i = 0; found->count && i < claims->port_count; i++) {
-		const struct portmap_key *key = &claims->ports[i].key;
-		const struct nat_rule *rule = rule_about(wanted, found, key);
+	/* Backwards: of both families IPv4 comes first. */
+	for (size_t i = look->rules.count ? look->asked.key_count : 0; i-- > 0;) {
+		const struct portmap_key *key = &look->asked.keys[i];
+		const struct nat_rule *rule = rule_about(look, key);
 
 		/* A mapping without hostIP has a key for each family, but gets one warning. */
 		if (!rule || (warned && warned->protocol == key->protocol &&
 			      warned->host_port == key->host_port))
 			continue;
 		describe_rule(rule, key, text);
-		if (wanted->container->conf.refuse_foreign)
+		if (refuse)
 			return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
 					     "%s, and \"refuseForeign\" is true: stop the container"
 					     " that it belongs to, remove the rule, or map another"
@@ -122,30 +295,74 @@ static int judge_rules(const struct wanted *wanted, const struct nat_rule_list *
 				"mapped now");
 			return 0;
 		}
-		warning("%s: what comes from outside reaches this container from now on, and the"
-			" rule gets no packet any more; stop the container that it belongs to, or"
-			" map another hostPort or hostIP",
-			text);
+		warn_of(look, rule, key, text, is_left(look, rule, key));
 		warned = key;
 	}
 	return 0;
 }
 
-int foreign_nat_check(const struct host *host, const struct container *container, bool is_claimed,
+/* --- the three that look ------------------------------------------------------------------- */
+
+int foreign_nat_check(const struct host *host, const struct container *container,
 		      struct cni_error *err)
 {
-	const struct wanted wanted = {host, container};
-	const struct nat_question question = {NAT_OF_PORT_MAPPERS, concerns_claims, &wanted};
 	bool refuse = container->conf.refuse_foreign;
-	cleanup_nat_rules struct nat_rule_list found = {0};
+	cleanup_foreign_nat struct foreign_nat look = {.host = host};
 	cleanup_error struct cni_error failure = {0};
+	struct nat_ports_change change = {0};
 
-	if (!container->claims.port_count || refuse == is_claimed)
+	if (!container->claims.port_count)
 		return 0;
-	if (!nat_rules_find(&found, &question, &failure))
-		return judge_rules(&wanted, &found, err);
-	if (!refuse)
-		return 0;
-	return cni_error_set(err, failure.code, "\"refuseForeign\": %s",
-			     cni_error_message(&failure));
+	ask_for_claims(&look, container);
+	if (look_at_rules(&look, NAT_WHERE_QUICK, &failure))
+		return !refuse ? 0
+			       : cni_error_set(err, failure.code, "\"refuseForeign\": %s",
+					       cni_error_message(&failure));
+	if (refuse)
+		return judge_rules(&look, true, err);
+	/* What the last `repair` has seen elsewhere stays. */
+	change.keeps = look.rules.is_partial;
+	change.keys = look.asked.keys;
+	change.key_count = look.asked.key_count;
+	if (write_down(&look, &change, err))
+		return -1;
+	return judge_rules(&look, false, err);
+}
+
+void foreign_nat_warn(const struct host *host, const struct container *container)
+{
+	cleanup_foreign_nat struct foreign_nat look = {.host = host};
+	cleanup_error struct cni_error ignored = {0};
+
+	ask_for_claims(&look, container);
+	if (!look_at_rules(&look, NAT_WHERE_QUICK, &ignored))
+		judge_rules(&look, false, NULL);
+}
+
+static void report(const struct portmap_key *key, bool is_taken, void *context)
+{
+	const struct host *host = context;
+	char port[16], address[CNI_ADDRESS_TEXT_SIZE], what[CNI_ADDRESS_TEXT_SIZE + 64];
+
+	snprintf(port, sizeof(port), "%u/%s", key->host_port, conf_protocol_name(key->protocol));
+	cni_address_format(key->host_address, address);
+	snprintf(what, sizeof(what),
+		 is_taken ? "left to the host's NAT, whose rules take it at %s"
+			  : "given back to its container: no rule takes it at %s any more",
+		 cni_address_is_any(key->host_address) ? "any address" : address);
+	host_report(host, port, what);
+}
+
+int foreign_nat_settle(const struct host *host, bool dry_run, struct cni_error *err)
+{
+	cleanup_foreign_nat struct foreign_nat look = {.host = host};
+	const struct nat_ports_change change = {
+		.dry_run = dry_run, .report = report, .context = (void *)host};
+	cleanup_lock int lock = dry_run ? -1 : lock_take_claims(err);
+
+	/* From the look at the mappings on, or what an ADD writes down meanwhile would go. */
+	if ((lock < 0 && !dry_run) || ask_for_mappings(&look, err) ||
+	    look_at_rules(&look, NAT_EVERYWHERE, err))
+		return -1;
+	return nat_ports_write(&host->datapath.objects, &look.taken, &change, err);
 }

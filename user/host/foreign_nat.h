@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * foreign_nat.h - rules of port mappers for the same host ports: portmap's, of containers that
- * still run, Docker's, netavark's. They are asked for by the names of their chains, so that an ADD
- * takes no longer beside the thousands of rules of kube-proxy; `who` and `doctor` look at those,
- * too.
+ * foreign_nat.h - rules of the host's own NAT for mapped ports: kube-proxy's Services, Docker's,
+ * netavark's, an administrator's; and portmap's, of containers that still run.
  *
- * Our programs come before netfilter: once the container has its ports such a rule gets no packet.
+ * Our programs come before netfilter. What a rule takes whatever else the packet is (nat_rule.h:
+ * `whole`) is left to it, as the reference plugin does, behind whose rules such a rule stands: ADD
+ * writes down what it sees for its own ports, `repair` what there is for all, and the programs
+ * begin no flow there. Portmap's own rules get nothing any more, nor do rules that take a part of
+ * the packets only. A rule that comes later waits for the next `repair`; so does the end of one.
  */
 #pragma once
 
 #include "host/container.h"
 #include "host/host.h"
+#include "nat/nat_rules.h"
 
-/* Looks for such rules for the container's ports. ADD calls it twice, before and after the claim,
- * when host_settle() has written the interfaces.
- * With "refuseForeign" the call before the claim fails: CNI_ERROR_PORT_TAKEN naming a rule, or
- * CNI_ERROR_KERNEL_REFUSED where the rules cannot be read. Without it the call after the claim
- * warns. */
-int foreign_nat_check(const struct host *host, const struct container *container, bool is_claimed,
+/* For ADD, before the claim: looks for such rules for the container's ports
+ * where that is quickly done, and writes down those that get what comes. Warns of each port.
+ * With "refuseForeign" it fails: CNI_ERROR_PORT_TAKEN naming a rule, or CNI_ERROR_KERNEL_REFUSED
+ * where the rules cannot be read. */
+int foreign_nat_check(const struct host *host, const struct container *container,
 		      struct cni_error *err);
+
+/* For CHECK: warns of rules for the container's ports, and says who gets what comes. */
+void foreign_nat_warn(const struct host *host, const struct container *container);
+
+/* For `repair`: looks at all rules for all mapped ports, and writes down what they take; tells the
+ * host's `report`. CNI_ERROR_KERNEL_REFUSED. */
+int foreign_nat_settle(const struct host *host, bool dry_run, struct cni_error *err);
+
+/* Returns whether the rule takes all that meets its conditions, and is to have it. */
+bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule);

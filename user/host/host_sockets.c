@@ -16,6 +16,7 @@
 #include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
+#include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
 #include "host/own_hooks.h"
@@ -23,11 +24,13 @@
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
 
-static void warn_without_localhost(const struct cni_error *why)
+/* Of one ADD. */
+#define MAX_WARNINGS 16
+
+static void warn_of_slow_localhost(const struct cni_error *why)
 {
-	warning("processes on this host cannot reach mapped ports, neither at 127.0.0.1 nor at"
-		" another of its addresses: %s. Everything else works; \"localhost\": false"
-		" silences this",
+	warning("processes on this host reach mapped ports on a slower way, by lo: %s. Everything"
+		" works",
 		cni_error_message(why));
 }
 
@@ -46,24 +49,18 @@ static bool connects(const struct conf *conf)
 	return conf->localhost && conf->port_count;
 }
 
-static bool reaches_sctp(const struct conf *conf)
-{
-	for (size_t i = 0; connects(conf) && i < conf->port_count; i++)
-		if (conf->ports[i].key.protocol == PROTOCOL_SCTP)
-			return true;
-	return false;
-}
-
-/* The kernel calls no program for an SCTP socket; its packets are translated at lo. The program
- * stays there, like those at sockets. */
+/* What the programs at sockets leave as it is comes to lo. The program stays there, as they do. */
 static int attach_loopback(const struct host *host, struct cni_error *err)
 {
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
 	struct interface entry;
 
-	/* It may be known for its addresses, which may be excluded. */
+	/* It may be known for its addresses, which may be excluded. What it lacks of a program that
+	 * it has had is part of every plan. */
 	if (!interface_read(&host->datapath.objects, lo.ifindex, &entry))
 		memset(&entry, 0, sizeof(entry));
+	if (entry.role == ROLE_LOOPBACK)
+		return 0;
 	entry.role = ROLE_LOOPBACK;
 	return hooks_settle(&host->datapath, &lo, &entry, err) ||
 	       interface_write(&host->datapath.objects, lo.ifindex, &entry, err);
@@ -74,8 +71,8 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 	cleanup_error struct cni_error why = {0};
 
 	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
-		warn_without_localhost(&why);
-	if (reaches_sctp(conf) && attach_loopback(host, err))
+		warn_of_slow_localhost(&why);
+	if (connects(conf) && attach_loopback(host, err))
 		return -1;
 	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
 		return explain_reservation(err);
@@ -95,7 +92,7 @@ static int verify_localhost(const struct datapath *datapath, struct cni_error *e
 		return -1;
 	}
 	/* ADD could not attach them either, and warned. */
-	warn_without_localhost(&why);
+	warn_of_slow_localhost(&why);
 	return 0;
 }
 
@@ -119,7 +116,7 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
 				(datapath_is_usable(datapath) &&
 				 socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) &&
 				 socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))))
-		warn_without_localhost(&why);
+		warn_of_slow_localhost(&why);
 	if (!conf->reserve_host_ports)
 		return 0;
 	if (cgroup_root_open(&root, err))
@@ -144,76 +141,205 @@ static bool meets(const struct port_claim *claim, const struct host_socket *sock
 	       !memcmp(wanted, bound, CNI_ADDRESS_SIZE);
 }
 
-/* An address of the host at which nothing is mapped. */
+/* An address of the host at which nothing is mapped, unless it is named. */
 static bool is_left_out(const struct host *host, const struct policy *policy,
-			const uint8_t address[CNI_ADDRESS_SIZE])
+			const struct port_claim *claim, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	const struct address_list *list = &host->addresses;
 
 	if (conf_ranges_hold(policy->excluded, policy->excluded_count, address))
 		return true;
-	for (size_t i = 0; i < list->address_count; i++)
+	for (size_t i = 0; i < list->address_count && !claim->portmap.names_address; i++)
 		if (!memcmp(list->addresses[i].address, address, CNI_ADDRESS_SIZE))
 			return !host_maps_ports_at(host, &list->addresses[i]);
 	return conf_is_never_mapped(address);
 }
 
-/* The host's sockets that have one of the ports, of whatever process. */
-static int find_sockets(const struct host *host, const struct container *container,
-			struct socket_list *found, struct cni_error *err)
+/* A host's socket that has one of the ports, and whose it is. */
+struct rival {
+	const struct host_socket *socket;
+	const struct socket_process *process;
+};
+
+struct rivals {
+	struct socket_list sockets;
+	struct socket_process *processes; /* in another order */
+};
+
+static void release(struct rivals *rivals)
 {
-	size_t kept = 0;
+	free(rivals->processes);
+	sockets_release(&rivals->sockets);
+}
 
-	if (sockets_find_bound(found, err))
-		return -1;
-	for (size_t i = 0; i < found->count; i++) {
-		bool claimed = false;
+#define cleanup_rivals __attribute__((cleanup(release)))
 
-		for (size_t j = 0; j < container->claims.port_count && !claimed; j++)
-			claimed = meets(&container->claims.ports[j], &found->sockets[i]);
-		if (claimed &&
-		    !is_left_out(host, &container->conf.policy, found->sockets[i].address))
-			found->sockets[kept++] = found->sockets[i];
+static bool is_claimed(const struct host *host, const struct container *container,
+		       const struct host_socket *socket)
+{
+	for (size_t i = 0; i < container->claims.port_count; i++) {
+		const struct port_claim *claim = &container->claims.ports[i];
+
+		if (meets(claim, socket) &&
+		    !is_left_out(host, &container->conf.policy, claim, socket->address))
+			return true;
 	}
-	found->count = kept;
+	return false;
+}
+
+#define MAX_LOOKUPS 16
+
+/* Asks for the receivers of what comes to a port at each of the host's addresses. */
+static bool find_receivers(const struct host *host, const struct container *container,
+			   struct netlink *socket, struct socket_list *found)
+{
+	const struct attachment_claims *claims = &container->claims;
+	const struct address_list *list = &host->addresses;
+
+	if (claims->port_count * (list->address_count + 1) > MAX_LOOKUPS)
+		return false;
+	for (size_t i = 0; i < claims->port_count; i++) {
+		const struct portmap_key *key = &claims->ports[i].key;
+		bool ipv4 = cni_address_is_ipv4(key->host_address);
+
+		sockets_find_at(found, socket, key->protocol, key->host_address, key->host_port);
+		for (size_t j = 0; cni_address_is_any(key->host_address) && j < list->address_count;
+		     j++)
+			if (cni_address_is_ipv4(list->addresses[j].address) == ipv4)
+				sockets_find_at(found, socket, key->protocol,
+						list->addresses[j].address, key->host_port);
+	}
+	return true;
+}
+
+/* Those that listen, of the protocols that are claimed. */
+static int find_listeners(const struct container *container, struct netlink *socket,
+			  struct socket_list *found, struct cni_error *err)
+{
+	const struct attachment_claims *claims = &container->claims;
+	uint8_t seen[UINT8_MAX + 1] = {0};
+
+	for (size_t i = 0; i < claims->port_count; i++) {
+		enum protocol protocol = claims->ports[i].key.protocol;
+
+		if (!seen[protocol]++ && sockets_find_listening(found, socket, protocol, err))
+			return -1;
+	}
 	return 0;
 }
 
-/* A process that was started for this container is its engine's, and does not count. Podman's
+/* All of them, where a reservation depends on it; else those that get what comes, quickly: an ADD
+ * takes a millisecond, and to list all takes five. */
+static int find_sockets(const struct host *host, const struct container *container,
+			struct socket_list *found, struct cni_error *err)
+{
+	cleanup_netlink struct netlink *socket = NULL;
+
+	if (reserves(&container->conf))
+		return sockets_find_bound(found, err);
+	socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	if (!socket)
+		return -1;
+	return find_receivers(host, container, socket, found)
+		       ? 0
+		       : find_listeners(container, socket, found, err);
+}
+
+/* The host's sockets that have one of the ports, of whatever process.
+ *
+ * A process that was started for this container is its engine's, and does not count. Podman's
  * conmon binds the ports after ADD, and still has them at the next ADD (podman network reload).
  * Engines give such a process the container's ID as an argument. */
+static int find_rivals(const struct host *host, const struct container *container,
+		       struct rivals *rivals, struct cni_error *err)
+{
+	const char *id = container->environment->container_id;
+	struct socket_list *found = &rivals->sockets;
+	size_t kept = 0;
+
+	if (find_sockets(host, container, found, err))
+		return -1;
+	for (size_t i = 0; i < found->count; i++)
+		if (is_claimed(host, container, &found->sockets[i]))
+			found->sockets[kept++] = found->sockets[i];
+	found->count = kept;
+	if (!kept)
+		return 0;
+	rivals->processes = or_exit(calloc(kept, sizeof(*rivals->processes)));
+	for (size_t i = 0; i < kept; i++)
+		rivals->processes[i] =
+			(struct socket_process){.inode = found->sockets[i].inode, .socket = i};
+	processes_find(rivals->processes, kept, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
+	return 0;
+}
+
+/* The next one from *number on that counts. */
+static bool next_rival(const struct rivals *rivals, size_t *number, struct rival *rival)
+{
+	while (*number < rivals->sockets.count) {
+		const struct socket_process *process = &rivals->processes[(*number)++];
+
+		*rival = (struct rival){&rivals->sockets.sockets[process->socket], process};
+		if (!process->has_argument)
+			return true;
+	}
+	return false;
+}
+
+#define RIVAL_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
+
+static const char *describe_rival(const struct rival *rival, char text[RIVAL_TEXT_SIZE])
+{
+	if (!rival->process->pid)
+		return "an unknown process";
+	snprintf(text, RIVAL_TEXT_SIZE, "%s (pid %d)", rival->process->name,
+		 (int)rival->process->pid);
+	return text;
+}
+
 int host_sockets_refuse(const struct host *host, const struct container *container,
 			struct cni_error *err)
 {
-	const char *id = container->environment->container_id;
-	cleanup_free struct socket_process *holders = NULL;
-	cleanup_sockets struct socket_list found = {0};
-	char address[CNI_ADDRESS_TEXT_SIZE], process[PROCESS_NAME_SIZE + 32];
+	char address[CNI_ADDRESS_TEXT_SIZE], process[RIVAL_TEXT_SIZE];
+	cleanup_rivals struct rivals rivals = {0};
+	struct rival rival;
+	size_t number = 0;
 
 	if (!reserves(&container->conf))
 		return 0;
-	if (find_sockets(host, container, &found, err))
+	if (find_rivals(host, container, &rivals, err))
 		return explain_reservation(err);
-	if (!found.count)
+	if (!next_rival(&rivals, &number, &rival))
 		return 0;
-	holders = or_exit(calloc(found.count, sizeof(*holders)));
-	for (size_t i = 0; i < found.count; i++)
-		holders[i] = (struct socket_process){.inode = found.sockets[i].inode, .socket = i};
-	processes_find(holders, found.count, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
-	for (size_t i = 0; i < found.count; i++) {
-		const struct host_socket *socket = &found.sockets[holders[i].socket];
+	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
+			     "%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
+			     " true: stop that process, or map another hostPort or hostIP",
+			     describe_rival(&rival, process), rival.socket->port,
+			     conf_protocol_name(rival.socket->protocol),
+			     cni_address_format(rival.socket->address, address));
+}
 
-		if (holders[i].has_argument)
-			continue;
-		snprintf(process, sizeof(process), "%s (pid %d)", holders[i].name,
-			 (int)holders[i].pid);
-		return cni_error_set(
-			err, CNI_ERROR_PORT_TAKEN,
-			"%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
-			" true: stop that process, or map another hostPort or hostIP",
-			holders[i].pid ? process : "an unknown process", socket->port,
-			conf_protocol_name(socket->protocol),
-			cni_address_format(socket->address, address));
+void host_sockets_warn(const struct host *host, const struct container *container)
+{
+	char address[CNI_ADDRESS_TEXT_SIZE], process[RIVAL_TEXT_SIZE];
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_rivals struct rivals rivals = {0};
+	size_t number = 0, count = 0;
+	struct rival rival;
+
+	if (!container->claims.port_count || reserves(&container->conf) ||
+	    find_rivals(host, container, &rivals, &ignored))
+		return;
+	while (next_rival(&rivals, &number, &rival)) {
+		if (count++ == MAX_WARNINGS) {
+			warning("processes of the host hold more of the ports that are mapped now");
+			return;
+		}
+		warning("%s holds host port %u/%s at %s, and gets nothing any more that comes to"
+			" this container's port: stop that process, or map another hostPort or"
+			" hostIP; \"reserveHostPorts\" refuses such ports",
+			describe_rival(&rival, process), rival.socket->port,
+			conf_protocol_name(rival.socket->protocol),
+			cni_address_format(rival.socket->address, address));
 	}
-	return 0;
 }

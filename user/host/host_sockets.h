@@ -2,8 +2,8 @@
 /*
  * host_sockets.h - the host's own processes and mapped ports.
  *
- * With "localhost" they reach the ports. Where the host cannot have the programs for it, a warning
- * says so and everything else works. With "reserveHostPorts" they cannot bind to the ports. Where
+ * With "localhost" they reach the ports: by programs at sockets, and by one at lo for what those
+ * leave as it is. Where the host cannot have the former, a warning says so and all goes by lo. With "reserveHostPorts" they cannot bind to the ports. Where
  * the host cannot have the programs for that, ADD fails.
  */
 #pragma once
@@ -34,3 +34,7 @@ int host_sockets_probe(const struct host *host, const struct conf *conf, struct 
  */
 int host_sockets_refuse(const struct host *host, const struct container *container,
 			struct cni_error *err);
+
+/* For ADD, where the ports are not reserved: warns of processes of the host that have one of them,
+ * and get nothing any more that comes to it. */
+void host_sockets_warn(const struct host *host, const struct container *container);

@@ -157,6 +157,7 @@ void network_has_container(const struct host *host, const struct container *cont
 	    !network_make(&entry, &key, container->network, &container->conf))
 		return;
 	entry.witness = record.owner;
+	entry.number = network_number_of(objects, container->network);
 	if (network_write(objects, &key, &entry, &failure))
 		warning("%s", cni_error_message(&failure));
 }

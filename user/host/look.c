@@ -72,6 +72,8 @@ static void look_at_request(struct host_look *looking)
 	wish->uplinks = conf->uplinks;
 	wish->excluded_interfaces = conf->excluded_interfaces;
 	wish->attach = conf->attach;
+	wish->number = looking->network.number =
+		network_number(&looking->network, name, looking->networks, looking->network_count);
 	looking->network.veth = container->veth.link.ifindex;
 	looking->network_is_new = fits;
 	for (size_t i = 0; i < looking->network_count; i++) {
@@ -84,6 +86,11 @@ static void look_at_request(struct host_look *looking)
 		/* What it said before is not true any more. */
 		known->is_dead |= !fits;
 	}
+	if (fits && *looking->network.uplinks && !wish->number)
+		warning("\"uplinks\" of network %s hold for it alone as long as %d others have "
+			"some: its"
+			" ports are reached by every uplink of this host",
+			name, NETWORK_NUMBERS - 1);
 	if (!fits)
 		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
 			"bytes, so they are not kept: containers of other networks, and the verbs "
@@ -108,6 +115,7 @@ static int look_at_networks(struct host_look *looking, struct cni_error *err)
 		wish->uplinks = known->network.uplinks;
 		wish->excluded_interfaces = known->network.excluded_interfaces;
 		wish->attach = known->network.attach;
+		wish->number = known->network.number;
 	}
 	if (container)
 		look_at_request(looking);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * clock.h - the time since the machine has booted, which nobody sets.
+ * clock.h - the time, mostly that since the machine has booted, which nobody sets.
  */
 #pragma once
 
@@ -8,13 +8,19 @@
 #include <time.h>
 
 #define MS_PER_SECOND 1000
+#define NSEC_PER_SEC 1000000000ULL
 
-static inline int64_t clock_ms(void)
+static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / 1000000;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static inline int64_t clock_ms(void)
+{
+	return (int64_t)(clock_ns(CLOCK_MONOTONIC) / (NSEC_PER_SEC / MS_PER_SECOND));
 }
 
 /* Seconds, as the programs in the kernel read them. */

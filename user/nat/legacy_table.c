@@ -213,10 +213,34 @@ bool legacy_chain_find(const struct legacy_table *table, const char *name, size_
 	return false;
 }
 
+/* Conditions other than of destination, port and protocol. All interfaces but one, and all
+ * destinations but loopback ones, are nearly all. */
+static void parse_exceptions(const struct legacy_table *table, const uint8_t *entry,
+			     struct nat_rule *rule)
+{
+	static const uint8_t any[2 * IFNAMSIZ];
+	const struct layout *layout = &layouts[table->ipv4];
+	const uint8_t *address = entry + layout->address, *in = entry + layout->interfaces;
+	uint8_t inverted = entry[layout->inverted];
+	bool all_but_one = inverted & IPT_INV_VIA_IN && !memcmp(in + IFNAMSIZ, any, IFNAMSIZ);
+
+	rule->not_loopback = inverted & IPT_INV_DSTIP &&
+			     (table->ipv4 ? *address == IN_LOOPBACKNET
+					  : IN6_IS_ADDR_LOOPBACK((const void *)address));
+	rule->excepts = all_but_one || rule->not_loopback;
+	if (all_but_one)
+		memcpy(rule->except_interface, in, IFNAMSIZ - 1);
+	inverted &= (uint8_t) ~((all_but_one ? IPT_INV_VIA_IN : 0) |
+				(rule->not_loopback ? IPT_INV_DSTIP : 0));
+	rule->restricted = inverted ||
+			   memcmp(entry + layout->source_mask, any, layout->address_size) != 0 ||
+			   (!all_but_one && memcmp(in, any, sizeof(any)) != 0);
+}
+
 static void parse_entry(const struct legacy_table *table, size_t offset, const struct part *target,
 			struct nat_rule *rule)
 {
-	static const uint8_t any[2 * IFNAMSIZ];
+	static const uint8_t any[CNI_ADDRESS_SIZE];
 	const struct layout *layout = &layouts[table->ipv4];
 	const uint8_t *entry = table->entries + offset, *at = entry + layout->entry_size;
 	size_t left = number_at(entry, layout->target_offset) - layout->entry_size;
@@ -228,9 +252,7 @@ static void parse_entry(const struct legacy_table *table, size_t offset, const s
 	rule->legacy = true;
 	snprintf(rule->table, sizeof(rule->table), "%s", table->name);
 	rule->family = table->ipv4 ? NFPROTO_IPV4 : NFPROTO_IPV6;
-	rule->restricted = inverted ||
-			   memcmp(entry + layout->source_mask, any, layout->address_size) != 0 ||
-			   memcmp(entry + layout->interfaces, any, sizeof(any)) != 0;
+	parse_exceptions(table, entry, rule);
 	if (!(inverted & XT_INV_PROTO))
 		rule->protocol = (uint8_t)number_at(entry, layout->protocol);
 	if (!(inverted & IPT_INV_DSTIP) &&

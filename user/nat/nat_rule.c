@@ -111,17 +111,70 @@ bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[C
 	return true;
 }
 
+/* The port comes first: of thousands of rules and keys nearly none agree. */
 bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
-	if (rule->protocol && rule->protocol != protocol)
+	size_t i = 0;
+
+	while (i < rule->range_count && (port < rule->ports[i].first || rule->ports[i].last < port))
+		i++;
+	if (i == rule->range_count || (rule->protocol && rule->protocol != protocol))
 		return false;
 	if (cni_address_is_ipv4(address) ? !rule->ipv4 : !rule->ipv6)
 		return false;
-	if (!cni_address_is_any(address) && !nat_rule_holds_address(rule, address))
+	return cni_address_is_any(address) || nat_rule_holds_address(rule, address);
+}
+
+bool nat_rule_limit_to(struct nat_rule *rule, const struct nat_rule *outer)
+{
+	bool has_any = nat_rule_has_any_address(rule);
+
+	rule->ipv4 &= outer->ipv4;
+	rule->ipv6 &= outer->ipv6;
+	rule->restricted |= outer->restricted;
+	rule->excepts |= outer->excepts;
+	rule->not_loopback |= outer->not_loopback;
+	if (!*rule->except_interface)
+		memcpy(rule->except_interface, outer->except_interface, IFNAMSIZ);
+	intersect_ports(rule, outer->ports, outer->range_count);
+	if (rule->protocol && outer->protocol && rule->protocol != outer->protocol)
 		return false;
-	for (size_t i = 0; i < rule->range_count; i++)
-		if (rule->ports[i].first <= port && port <= rule->ports[i].last)
+	if (!rule->protocol)
+		rule->protocol = outer->protocol;
+	if (has_any) {
+		memcpy(rule->address, outer->address, sizeof(rule->address));
+		memcpy(rule->mask, outer->mask, sizeof(rule->mask));
+	}
+	return rule->range_count && (rule->ipv4 || rule->ipv6);
+}
+
+static bool may_take_at(const struct nat_rule *rule, const struct portmap_key *key,
+			const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	/* No packet from outside has a loopback destination. */
+	return nat_rule_may_match(rule, key->protocol, address, key->host_port) &&
+	       !((rule->not_loopback || rule->hooks == NAT_FROM_OUTSIDE) &&
+		 cni_address_is_loopback(address));
+}
+
+bool nat_rule_may_take(const struct nat_rule *rule, const struct portmap_key *key,
+		       const struct nat_asked *asked)
+{
+	if (!may_take_at(rule, key, key->host_address))
+		return false;
+	if (!cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule))
+		return true;
+	for (size_t i = 0; i < asked->address_count; i++)
+		if (may_take_at(rule, key, asked->addresses[i]))
+			return true;
+	return false;
+}
+
+bool nat_rule_is_asked_for(const struct nat_rule *rule, const struct nat_asked *asked)
+{
+	for (size_t i = 0; i < asked->key_count; i++)
+		if (nat_rule_may_take(rule, &asked->keys[i], asked))
 			return true;
 	return false;
 }

@@ -12,118 +12,60 @@
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "nat/legacy_table.h"
-#include "net/netlink.h"
+#include "nat/nat_chains.h"
 #include "nat/nft_batch.h"
+#include "nat/nft_chain.h"
 #include "nat/nft_rule.h"
-#include "nat/nft_set.h"
+#include "net/netlink.h"
 
-#define MAX_STARTS 64
 #define MAX_DEPTH 16 /* as in the kernel */
 #define MAX_CHAINS 16384
-#define MAX_LOOKUPS 64
-#define MAX_ELEMENTS 65536
-#define TRIES 3
-#define TABLE_OF_IPTABLES "nat"
 
-/* The chains that port mappers are known by. */
-static const struct {
-	const char *table, *chain;
-	bool of_portmap, translates;
-} known[] = {
-	{TABLE_OF_IPTABLES, NAT_CHAIN_OF_PORTMAP, true, true},
-	{NAT_TABLE_OF_PORTMAP, "hostip_hostports", true, true},
-	{NAT_TABLE_OF_PORTMAP, "hostports", true, true},
-	{NAT_TABLE_OF_PORTMAP, "masquerading", true, false},
-	{TABLE_OF_IPTABLES, "DOCKER", false, true},
-	{"docker-bridges", "nat-prerouting-and-output", false, true},
-	{TABLE_OF_IPTABLES, "NETAVARK-HOSTPORT-DNAT", false, true},
-	{"netavark", "NETAVARK-HOSTPORT-DNAT", false, true},
-};
-
-#define KNOWN (sizeof(known) / sizeof(known[0]))
-
-struct chain {
-	uint8_t family;
-	char table[NFT_TABLE_MAXNAMELEN];
-	char name[NFT_CHAIN_MAXNAMELEN];
-	size_t offset;    /* of iptables-legacy */
-	int32_t priority; /* of a start at a hook */
-};
-
-struct search {
-	const struct nat_question *question;
-	struct nat_rule_list *found;
-	struct netlink *socket;
-	const struct legacy_table *legacy; /* in which it is searched; NULL: in nftables */
-
-	struct nat_rule_list reading; /* of the chain that is being read */
-	struct chain starts[MAX_STARTS];
-	size_t start_count, chains_read, lookups;
-	int failure; /* errno */
-};
-
-static struct bytes attributes_of(const struct nlmsghdr *message)
-{
-	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
-			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
-}
-
-static void list_append(struct nat_rule_list *list, const struct nat_rule *rule)
-{
-	*ARRAY_ADD(list->rules, list->count) = *rule;
-}
-
-void nat_rule_list_release(struct nat_rule_list *list)
-{
-	free(list->rules);
-	*list = (struct nat_rule_list){0};
-}
-
-static void take_rule(void *context, const struct nat_rule *rule)
-{
-	struct search *search = context;
-	const struct nat_question *question = search->question;
-
-	if ((rule->verdict || rule->jumps || question->place == NAT_OF_PORTMAP) &&
-	    question->concerns(question->context, rule))
-		list_append(&search->reading, rule);
-}
+/* NAT_WHERE_QUICK: chains and sets of all tables, up to which chains are listed. */
+#define QUICK_OBJECTS 256
 
 /* --- where it begins ------------------------------------------------------------------------ */
 
-static bool is_asked_for(const struct search *search, size_t number)
+static bool is_start(const struct search *search, const struct nat_chain *chain)
 {
-	return search->question->place == NAT_OF_PORTMAP ? known[number].of_portmap
-							 : known[number].translates;
+	if (search->question->place == NAT_OF_PORTMAP)
+		return chain->start == NAT_START_PORTMAP;
+	return chain->start != NAT_START_NONE && chain->hooks;
 }
 
 /* Of a table that is known, the chains that are. One that does not exist is empty. */
 static void take_table(struct nlmsghdr *message, void *context)
 {
-	const struct nlattr *name =
-		nlmsg_find_attr(message, sizeof(struct nfgenmsg), NFTA_TABLE_NAME);
+	uint8_t family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family;
+	struct bytes attributes = nft_attributes_of(message);
+	struct bytes table = nft_find(attributes, NFTA_TABLE_NAME);
 	struct search *search = context;
 
-	for (size_t i = 0; i < KNOWN && search->start_count < MAX_STARTS; i++) {
+	if (family != NFPROTO_IPV4 && family != NFPROTO_IPV6 && family != NFPROTO_INET)
+		return;
+	search->objects += nft_number_at(attributes, NFTA_TABLE_USE, 0);
+	for (const struct nat_chain *known = nat_chains;
+	     known->name && search->start_count < MAX_STARTS; known++) {
 		struct chain *chain = &search->starts[search->start_count];
 
-		if (!netlink_is(name, known[i].table) || !is_asked_for(search, i))
+		if (!known->table || !nft_is(table, known->table) || !is_start(search, known))
 			continue;
-		*chain = (struct chain){
-			.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family};
-		memcpy(chain->table, known[i].table, strlen(known[i].table));
-		memcpy(chain->name, known[i].chain, strlen(known[i].chain));
+		*chain = (struct chain){.family = family, .hooks = known->hooks};
+		memcpy(chain->table, known->table, strlen(known->table));
+		memcpy(chain->name, known->name, strlen(known->name));
 		search->start_count++;
 	}
 }
 
-/* Packets come to them in the order of their priorities, else of their age, in which they are
- * listed. */
+/* Packets come to them in the order of their priorities, and of two with the same one to the
+ * younger first; the older is listed first. */
 static void add_hook(struct search *search, const struct chain *chain)
 {
 	size_t place = search->start_count++;
 
-	for (; place && search->starts[place - 1].priority > chain->priority; place--)
+	for (; place && search->starts[place - 1].hooks == chain->hooks &&
+	       search->starts[place - 1].priority >= chain->priority;
+	     place--)
 		search->starts[place] = search->starts[place - 1];
 	search->starts[place] = *chain;
 }
@@ -139,178 +81,175 @@ static bool copy_name(char *to, size_t room, struct bytes name)
 
 static void take_chain(struct nlmsghdr *message, void *context)
 {
-	struct bytes attributes = attributes_of(message);
+	struct bytes attributes = nft_attributes_of(message);
 	struct bytes hook = nft_find(attributes, NFTA_CHAIN_HOOK);
+	uint32_t number = nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS);
 	struct chain chain = {
 		.family = ((const struct nfgenmsg *)nlmsg_data(message))->nfgen_family,
 		.priority = (int32_t)nft_number_at(hook, NFTA_HOOK_PRIORITY, 0),
+		.hooks = number == NF_INET_PRE_ROUTING ? NAT_FROM_OUTSIDE : NAT_FROM_HOST,
 	};
 	struct search *search = context;
 
 	if ((chain.family == NFPROTO_IPV4 || chain.family == NFPROTO_IPV6 ||
 	     chain.family == NFPROTO_INET) &&
 	    search->start_count < MAX_STARTS &&
-	    nft_number_at(hook, NFTA_HOOK_HOOKNUM, NF_INET_NUMHOOKS) == NF_INET_PRE_ROUTING &&
+	    (number == NF_INET_PRE_ROUTING || number == NF_INET_LOCAL_OUT) &&
 	    copy_name(chain.table, sizeof(chain.table), nft_find(attributes, NFTA_CHAIN_TABLE)) &&
 	    copy_name(chain.name, sizeof(chain.name), nft_find(attributes, NFTA_CHAIN_NAME)))
 		add_hook(search, &chain);
 }
 
-/* --- chains of nftables --------------------------------------------------------------------- */
-
-/* A list that changes meanwhile is asked for again; what has gone has nothing. */
-static void dump_list(struct search *search, struct nl_msg *request, netlink_take take,
-		      void *context, size_t *count)
-{
-	int result = -1;
-
-	errno = EAGAIN;
-	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
-		*count = 0;
-		result = netlink_ask(search->socket, request, take, context);
-	}
-	/* A kernel without nf_tables says so by EINVAL. */
-	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
-		search->failure = errno;
-}
-
-static void take_nft_rule(struct nlmsghdr *message, void *context)
-{
-	const struct nfgenmsg *header = nlmsg_data(message);
-	struct nat_rule rule;
-
-	nft_rule_parse(header->nfgen_family, attributes_of(message), &rule);
-	take_rule(context, &rule);
-}
-
-struct elements {
-	struct nft_element *list;
-	size_t count;
-};
-
-static void keep_element(void *context, const struct nft_element *element)
-{
-	struct elements *elements = context;
-
-	if (elements->count < MAX_ELEMENTS)
-		*ARRAY_ADD(elements->list, elements->count) = *element;
-}
-
-static void take_elements(struct nlmsghdr *message, void *context)
-{
-	nft_elements_parse(attributes_of(message), keep_element, context);
-}
-
-/* In place of a rule that looks the port up in a set: one for each element that is asked for. */
-static void resolve_lookup(struct search *search, const struct chain *chain,
-			   const struct nat_rule *rule, struct nat_rule_list *list)
-{
-	const struct nat_question *question = search->question;
-	cleanup_request struct nl_msg *request = NULL;
-	struct elements elements = {0};
-	struct nat_rule narrowed;
-
-	if (search->lookups++ >= MAX_LOOKUPS)
-		return;
-	request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, NLM_F_DUMP);
-	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
-	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, rule->lookup.set);
-	dump_list(search, request, take_elements, &elements, &elements.count);
-	elements.count = nft_elements_close(elements.list, elements.count);
-	for (size_t i = 0; i < elements.count; i++)
-		if (nft_rule_of_element(rule, &elements.list[i], &narrowed) &&
-		    question->concerns(question->context, &narrowed))
-			list_append(list, &narrowed);
-	free(elements.list);
-}
-
-static void read_nft_chain(struct search *search, const struct chain *chain)
-{
-	cleanup_request struct nl_msg *request =
-		nft_request_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
-	struct nat_rule_list resolved = {0}, *list = &search->reading;
-
-	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
-	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
-	dump_list(search, request, take_nft_rule, search, &list->count);
-	for (size_t i = 0; i < list->count; i++)
-		if (*list->rules[i].lookup.set)
-			resolve_lookup(search, chain, &list->rules[i], &resolved);
-		else
-			list_append(&resolved, &list->rules[i]);
-	nat_rule_list_release(list);
-	*list = resolved;
-}
-
 /* --- from chain to chain -------------------------------------------------------------------- */
 
-static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
-			struct nat_rule *translation);
+/* What is known of the way to a chain. */
+struct approach {
+	const struct nat_rule *outer; /* the rule that jumps to it, with its own way's conditions */
+	unsigned int depth;
+	bool names_port; /* one of these rules does */
+};
+
+static bool visit_chain(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *translation);
 
 /* Whether the rule translates, or what it jumps to: its destination is what packets get there. */
-static bool follow_jump(struct search *search, const struct chain *chain, unsigned int depth,
-			struct nat_rule *rule)
+static bool follow_jump(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *rule)
 {
+	const struct approach onwards = {rule, approach->depth + 1,
+					 approach->names_port || rule->names_port};
 	struct chain next = *chain;
 	struct nat_rule translation;
 
+	rule->whole = !rule->restricted;
 	if (rule->verdict || !rule->jumps)
 		return rule->verdict;
 	if (strlen(rule->target) >= sizeof(next.name))
 		return false;
 	memcpy(next.name, rule->target, strlen(rule->target) + 1);
 	next.offset = rule->target_offset;
-	if (!visit_chain(search, &next, depth + 1, &translation))
+	if (!visit_chain(search, &next, &onwards, &translation))
 		return false;
+	rule->whole = translation.whole;
 	rule->verdict = translation.verdict;
 	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
 	rule->new_port = translation.new_port;
 	return true;
 }
 
-/* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
- * rule by which is left in *translation. */
-static bool visit_chain(struct search *search, const struct chain *chain, unsigned int depth,
-			struct nat_rule *translation)
+static bool is_same(const struct nat_rule *one, const struct nat_rule *other)
 {
-	bool of_portmap = search->question->place == NAT_OF_PORTMAP, translates = false;
+	return one->legacy == other->legacy && one->family == other->family &&
+	       one->handle == other->handle && one->protocol == other->protocol &&
+	       one->range_count == other->range_count &&
+	       !memcmp(one->ports, other->ports, sizeof(one->ports)) &&
+	       !memcmp(one->address, other->address, sizeof(one->address)) &&
+	       !memcmp(one->mask, other->mask, sizeof(one->mask)) &&
+	       one->new_port == other->new_port &&
+	       !memcmp(one->new_address, other->new_address, sizeof(one->new_address)) &&
+	       !strcmp(one->table, other->table) && !strcmp(one->chain_name, other->chain_name) &&
+	       !strcmp(one->target, other->target);
+}
+
+static void add_found(struct search *search, const struct nat_rule *rule)
+{
+	struct nat_rule_list *found = search->found;
+
+	for (size_t i = 0; search->question->asked && i < found->count; i++) {
+		struct nat_rule *known = &found->rules[i];
+
+		if (is_same(known, rule)) {
+			known->hooks |= rule->hooks;
+			known->not_loopback |= rule->not_loopback;
+			return;
+		}
+	}
+	nat_rule_list_append(found, rule);
+}
+
+static bool is_found(const struct search *search, const struct approach *approach,
+		     const struct nat_rule *rule)
+{
+	return search->question->place == NAT_OF_PORTMAP || rule->names_port ||
+	       (!rule->jumps && !approach->names_port && rule->whole);
+}
+
+/* Narrows a rule to what comes to it this way. False: nobody asks for that. */
+static bool comes_to(const struct search *search, const struct approach *approach,
+		     struct nat_rule *rule)
+{
+	rule->hooks = approach->outer->hooks;
+	return !search->question->asked ||
+	       (nat_rule_limit_to(rule, approach->outer) && nat_search_wants(search, rule));
+}
+
+/* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
+ * rule by which is left in *translation, and whether all are. */
+static bool visit_chain(struct search *search, const struct chain *chain,
+			const struct approach *approach, struct nat_rule *translation)
+{
+	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
+	bool translates = false, whole = false;
 	cleanup_nat_rules struct nat_rule_list list = {0};
 
 	/* What portmap's chains of containers jump to only marks packets. */
-	if (depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
+	if (approach->depth > (of_portmap ? 1 : MAX_DEPTH) || search->chains_read++ >= MAX_CHAINS)
 		return false;
 	if (search->legacy)
-		legacy_chain_parse(search->legacy, chain->offset, take_rule, search);
+		legacy_chain_parse(search->legacy, chain->offset, nat_search_take, search);
 	else
-		read_nft_chain(search, chain);
+		nft_chain_read(search, chain);
 	list = search->reading;
 	search->reading = (struct nat_rule_list){0};
 	for (size_t i = 0; i < list.count; i++) {
 		struct nat_rule *rule = &list.rules[i];
-		bool leads_on = follow_jump(search, chain, depth, rule);
+		bool leads_on = comes_to(search, approach, rule) &&
+				follow_jump(search, chain, approach, rule);
 
-		if (of_portmap || (leads_on && rule->names_port))
-			list_append(search->found, rule);
+		if (of_portmap || (leads_on && is_found(search, approach, rule)))
+			add_found(search, rule);
 		if (leads_on && !translates)
 			*translation = *rule;
 		translates |= leads_on;
+		whole |= leads_on && rule->whole;
 	}
+	if (translates)
+		translation->whole = whole;
 	return translates;
 }
 
 static void visit_starts(struct search *search)
 {
-	struct nat_rule translation;
+	struct nat_rule translation, none;
 
-	for (size_t i = 0; i < search->start_count; i++)
-		visit_chain(search, &search->starts[i], 0, &translation);
+	for (size_t i = 0; i < search->start_count; i++) {
+		const struct approach approach = {&none, 0, false};
+
+		nat_rule_begin(&none, true, true);
+		none.hooks = search->starts[i].hooks;
+		visit_chain(search, &search->starts[i], &approach, &translation);
+	}
+}
+
+static void list_starts(struct search *search)
+{
+	cleanup_request struct nl_msg *tables =
+		nft_request_begin(NFT_MSG_GETTABLE, NFPROTO_UNSPEC, NLM_F_DUMP);
+	cleanup_request struct nl_msg *chains =
+		nft_request_begin(NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
+	enum nat_place place = search->question->place;
+
+	if (place != NAT_EVERYWHERE)
+		nat_search_dump(search, tables, take_table, search, &search->start_count);
+	if (place == NAT_OF_PORTMAP)
+		return;
+	search->found->is_partial = search->objects > QUICK_OBJECTS;
+	if (!search->found->is_partial && (place == NAT_EVERYWHERE || search->objects))
+		nat_search_dump(search, chains, take_chain, search, &search->start_count);
 }
 
 static void search_nftables(struct search *search)
 {
-	bool by_name = search->question->place != NAT_AT_PREROUTING;
-	cleanup_request struct nl_msg *request = nft_request_begin(
-		by_name ? NFT_MSG_GETTABLE : NFT_MSG_GETCHAIN, NFPROTO_UNSPEC, NLM_F_DUMP);
 	cleanup_error struct cni_error none = {0};
 	cleanup_netlink struct netlink *socket = NULL;
 
@@ -320,22 +259,25 @@ static void search_nftables(struct search *search)
 	if (!socket)
 		return;
 	search->socket = socket;
-	dump_list(search, request, by_name ? take_table : take_chain, search, &search->start_count);
+	list_starts(search);
 	visit_starts(search);
 }
 
 static void find_legacy_starts(struct search *search, const struct legacy_table *table)
 {
+	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
 	struct chain *chain = search->starts;
 
-	*chain = (struct chain){.offset = table->hook_begin[NF_INET_PRE_ROUTING]};
-	if (search->question->place == NAT_AT_PREROUTING)
-		chain++;
-	else
-		for (size_t i = 0; i < KNOWN; i++)
-			if (is_asked_for(search, i) && !strcmp(known[i].table, table->name) &&
-			    legacy_chain_find(table, known[i].chain, &chain->offset))
-				chain++;
+	if (!of_portmap)
+		*chain++ = (struct chain){.offset = table->hook_begin[NF_INET_PRE_ROUTING],
+					  .hooks = NAT_FROM_OUTSIDE};
+	if (!of_portmap && table->valid_hooks & 1U << NF_INET_LOCAL_OUT)
+		*chain++ = (struct chain){.offset = table->hook_begin[NF_INET_LOCAL_OUT],
+					  .hooks = NAT_FROM_HOST};
+	for (const struct nat_chain *known = nat_chains; of_portmap && known->name; known++)
+		if (is_start(search, known) && !strcmp(known->table, table->name) &&
+		    legacy_chain_find(table, known->name, &chain->offset))
+			chain++;
 	search->start_count = (size_t)(chain - search->starts);
 }
 
@@ -358,11 +300,11 @@ static int search_legacy_table(struct search *search, bool ipv4, const char *nam
 
 static int search_legacy(struct search *search)
 {
-	bool everywhere = search->question->place == NAT_AT_PREROUTING;
+	bool everywhere = search->question->place == NAT_EVERYWHERE;
 
 	for (int ipv4 = 0; ipv4 < 2; ipv4++)
 		if ((everywhere && search_legacy_table(search, ipv4, "mangle")) ||
-		    search_legacy_table(search, ipv4, TABLE_OF_IPTABLES))
+		    search_legacy_table(search, ipv4, NAT_TABLE_OF_IPTABLES))
 			return -1;
 	return 0;
 }

@@ -5,6 +5,8 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nf_tables_compat.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "nat/xt_rule.h"
@@ -23,6 +25,9 @@ enum field_kind {
 	FIELD_PROTOCOL,
 	FIELD_ADDRESS,
 	FIELD_PORT,
+	FIELD_INTERFACE, /* where the packet has come in */
+	FIELD_LOCAL,     /* of which kind its destination is */
+	FIELD_CHOICE,    /* a number that is nothing of the packet's */
 };
 
 /* A field of the packet that was loaded into registers from one on. */
@@ -129,8 +134,25 @@ static void take_meta(struct reader *reader, struct bytes expression)
 		load_field(reader, to, FIELD_FAMILY, 1);
 	else if (key == NFT_META_L4PROTO)
 		load_field(reader, to, FIELD_PROTOCOL, 1);
+	else if (key == NFT_META_IIFNAME)
+		load_field(reader, to, FIELD_INTERFACE, IFNAMSIZ);
 	else
 		load_field(reader, to, FIELD_OTHER, REGISTER_BYTES);
+}
+
+static void take_fib(struct reader *reader, struct bytes expression)
+{
+	bool is_kind = nft_number_at(expression, NFTA_FIB_RESULT, 0) == NFT_FIB_RESULT_ADDRTYPE &&
+		       nft_number_at(expression, NFTA_FIB_FLAGS, 0) == NFTA_FIB_F_DADDR;
+
+	load_field(reader, register_at(expression, NFTA_FIB_DREG),
+		   is_kind ? FIELD_LOCAL : FIELD_OTHER, sizeof(uint32_t));
+}
+
+/* By which a Service chooses one of its Pods. */
+static void take_choice(struct reader *reader, struct bytes expression)
+{
+	load_field(reader, register_at(expression, NFTA_NG_DREG), FIELD_CHOICE, sizeof(uint32_t));
 }
 
 static void take_bitwise(struct reader *reader, struct bytes expression)
@@ -170,13 +192,41 @@ static void compare_port(struct nat_rule *rule, uint32_t operation, uint16_t por
 		nat_rule_exclude_ports(rule, &range);
 }
 
+static void except_interface(struct nat_rule *rule, struct bytes name)
+{
+	rule->excepts = true;
+	nat_text_copy(rule->except_interface, sizeof(rule->except_interface), name);
+}
+
+static bool is_loopback(const struct field *field, const uint8_t *value)
+{
+	static const uint8_t loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
+
+	return field->ipv4 ? *value == IN_LOOPBACKNET
+			   : field->size == sizeof(loopback6) &&
+				     !memcmp(value, loopback6, sizeof(loopback6));
+}
+
+static bool is_local(const uint8_t *value)
+{
+	uint32_t type;
+
+	memcpy(&type, value, sizeof(type));
+	return type == RTN_LOCAL;
+}
+
 static void compare_field(struct nat_rule *rule, const struct field *field, uint32_t operation,
 			  const uint8_t *value)
 {
 	if (field->kind == FIELD_PORT)
 		compare_port(rule, operation, nft_port_in(value));
+	else if (operation == NFT_CMP_NEQ && field->kind == FIELD_ADDRESS &&
+		 is_loopback(field, value))
+		rule->excepts = rule->not_loopback = true;
 	else if (operation != NFT_CMP_EQ)
 		rule->restricted = true;
+	else if (field->kind == FIELD_LOCAL && is_local(value))
+		rule->excepts = true;
 	else if (field->kind == FIELD_PROTOCOL)
 		rule->protocol = *value;
 	else if (field->kind == FIELD_ADDRESS)
@@ -186,6 +236,8 @@ static void compare_field(struct nat_rule *rule, const struct field *field, uint
 		rule->ipv6 = false;
 	else if (field->kind == FIELD_FAMILY && *value == NFPROTO_IPV6)
 		rule->ipv4 = false;
+	else if (field->kind != FIELD_FAMILY)
+		rule->restricted = true;
 }
 
 /* A field that the expression reads, and enough bytes to compare it with; else NULL. */
@@ -204,11 +256,15 @@ static void take_cmp(struct reader *reader, struct bytes expression)
 {
 	struct bytes value = nft_value_at(expression, NFTA_CMP_DATA);
 	const struct field *field = field_at(reader, expression, NFTA_CMP_SREG, value);
+	uint32_t operation = nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ);
+	unsigned int from = register_at(expression, NFTA_CMP_SREG);
 
-	if (field)
-		compare_field(reader->rule, field,
-			      nft_number_at(expression, NFTA_CMP_OP, NFT_CMP_NEQ),
-			      value.data + field->skip);
+	/* The name that is compared may be the front of one. */
+	if (operation == NFT_CMP_NEQ && from < REGISTERS &&
+	    reader->fields[from].kind == FIELD_INTERFACE)
+		except_interface(reader->rule, value);
+	else if (field)
+		compare_field(reader->rule, field, operation, value.data + field->skip);
 	else
 		reader->rule->restricted = true;
 }
@@ -240,37 +296,40 @@ static int place_in_key(const struct reader *reader, unsigned int first, enum fi
 	return -1;
 }
 
-/* The services' addresses are in a map, too, which may have tens of thousands of elements: those
- * with an address are left out. */
-static bool is_verdict_map(const struct reader *reader, struct bytes expression, unsigned int first)
+static void read_lookup(const struct reader *reader, unsigned int first, struct bytes set,
+			struct nat_lookup *lookup)
 {
-	return nft_number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT &&
-	       place_in_key(reader, first, FIELD_ADDRESS) < 0;
+	/* As it is, for it is asked for again. */
+	memcpy(lookup->set, set.data, set.size);
+	lookup->set[set.size] = '\0';
+	lookup->port_at = place_in_key(reader, first, FIELD_PORT);
+	lookup->protocol_at = place_in_key(reader, first, FIELD_PROTOCOL);
+	lookup->address_at = place_in_key(reader, first, FIELD_ADDRESS);
 }
 
-/* A port in a set, or a verdict map; a protocol or an address in a set is no condition here. */
+/* A port or an address in a set, or a verdict map; a protocol in a set is no condition here. */
 static void take_lookup(struct reader *reader, struct bytes expression)
 {
 	unsigned int first = register_at(expression, NFTA_LOOKUP_SREG);
 	unsigned int to = register_at(expression, NFTA_LOOKUP_DREG);
 	struct bytes set = nft_find(expression, NFTA_LOOKUP_SET);
-	struct nat_lookup *lookup = &reader->rule->lookup;
-	bool is_verdict = is_verdict_map(reader, expression, first);
+	struct nat_rule *rule = reader->rule;
+	bool is_verdict =
+		nft_number_at(expression, NFTA_LOOKUP_DREG, NFT_REG32_15) == NFT_REG_VERDICT;
+	bool is_readable = first < REGISTERS && set.size && set.size < sizeof(rule->lookup.set) &&
+			   !(nft_number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV);
 
-	if (first < REGISTERS &&
-	    !(nft_number_at(expression, NFTA_LOOKUP_FLAGS, 0) & NFT_LOOKUP_F_INV) &&
-	    (place_in_key(reader, first, FIELD_PORT) >= 0 || is_verdict) && set.size &&
-	    set.size < sizeof(lookup->set)) {
-		lookup->is_verdict = is_verdict;
-		reader->rule->jumps |= is_verdict;
-		/* As it is, for it is asked for again. */
-		memcpy(lookup->set, set.data, set.size);
-		lookup->set[set.size] = '\0';
-		lookup->port_at = place_in_key(reader, first, FIELD_PORT);
-		lookup->protocol_at = place_in_key(reader, first, FIELD_PROTOCOL);
-		lookup->address_at = place_in_key(reader, first, FIELD_ADDRESS);
+	if (is_readable && (is_verdict || place_in_key(reader, first, FIELD_PORT) >= 0)) {
+		read_lookup(reader, first, set, &rule->lookup);
+		rule->lookup.is_verdict = is_verdict;
+		rule->jumps |= is_verdict;
+		/* What else may be in the key is a condition that is not known. */
+		rule->restricted |= reader->fields[first].kind == FIELD_OTHER ||
+				    reader->fields[first].kind == FIELD_INTERFACE;
+	} else if (is_readable && to == REGISTERS && reader->fields[first].kind == FIELD_ADDRESS) {
+		read_lookup(reader, first, set, &rule->address_lookup);
 	} else {
-		reader->rule->restricted = true;
+		rule->restricted = true;
 	}
 	if (to < REGISTERS)
 		forget_registers(reader, to, REGISTER_BYTES);
@@ -367,10 +426,12 @@ static void take_expression(struct reader *reader, struct bytes element)
 		const char *name;
 		void (*take)(struct reader *reader, struct bytes expression);
 	} kinds[] = {
-		{"payload", take_payload}, {"meta", take_meta},           {"cmp", take_cmp},
-		{"bitwise", take_bitwise}, {"range", take_range},         {"lookup", take_lookup},
-		{"nat", take_nat},         {"immediate", take_immediate}, {"redir", take_redirect},
-		{"tproxy", take_tproxy},
+		{"payload", take_payload}, {"meta", take_meta},
+		{"cmp", take_cmp},         {"bitwise", take_bitwise},
+		{"range", take_range},     {"lookup", take_lookup},
+		{"nat", take_nat},         {"immediate", take_immediate},
+		{"redir", take_redirect},  {"tproxy", take_tproxy},
+		{"fib", take_fib},         {"numgen", take_choice},
 	};
 	struct bytes name = nft_find(element, NFTA_EXPR_NAME);
 	struct bytes expression = nft_find(element, NFTA_EXPR_DATA);

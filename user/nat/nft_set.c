@@ -75,6 +75,7 @@ size_t nft_elements_close(struct nft_element *elements, size_t count)
 		if (elements[i].ends_interval)
 			continue;
 		elements[kept] = elements[i];
+		elements[kept].is_interval = has_intervals;
 		if (has_intervals && elements[i].size == 2) {
 			end--;
 			elements[kept].key_end[0] = (uint8_t)(end >> 8);
@@ -100,16 +101,16 @@ static void take_chain_of_element(struct nat_rule *rule, const struct nft_elemen
 			(struct bytes){(const uint8_t *)element->chain, strlen(element->chain)});
 }
 
-bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *element,
-			 struct nat_rule *narrowed)
+bool nft_rule_of_element(const struct nat_rule *rule, const struct nat_lookup *lookup,
+			 const struct nft_element *element, struct nat_rule *narrowed)
 {
 	size_t size = rule->ipv4 ? 4 : CNI_ADDRESS_SIZE;
-	const struct nat_lookup *lookup = &rule->lookup;
+	bool has_address = has_bytes_at(element, lookup->address_at, size);
 	const uint8_t *address = element->key + lookup->address_at;
 	bool has_port = has_bytes_at(element, lookup->port_at, 2);
 	struct port_range range;
 
-	if (lookup->is_verdict ? !*element->chain : !has_port)
+	if (lookup->is_verdict ? !*element->chain : !has_port && !has_address)
 		return false;
 	*narrowed = *rule;
 	if (has_port) {
@@ -121,9 +122,42 @@ bool nft_rule_of_element(const struct nat_rule *rule, const struct nft_element *
 		take_chain_of_element(narrowed, element);
 	if (has_bytes_at(element, lookup->protocol_at, 1))
 		narrowed->protocol = element->key[lookup->protocol_at];
-	/* An address of a family that is not known, or a range of them, is no condition. */
-	if (rule->ipv4 != rule->ipv6 && has_bytes_at(element, lookup->address_at, size) &&
+	if (!has_address)
+		return true;
+	/* An address of a family that is not known, or a range of them, is a condition that is not
+	 * known. */
+	if (rule->ipv4 != rule->ipv6 && !element->is_interval &&
 	    !memcmp(address, element->key_end + lookup->address_at, size))
 		nat_rule_limit_address(narrowed, rule->ipv4, address, NULL, size);
+	else
+		narrowed->restricted = true;
 	return true;
+}
+
+static size_t put_field(uint8_t made[NFT_KEY_SIZE], int at, const void *bytes, size_t size)
+{
+	size_t whole = (size + NFT_REG32_SIZE - 1) / NFT_REG32_SIZE * NFT_REG32_SIZE;
+
+	if (at < 0 || (size_t)at + whole > NFT_KEY_SIZE)
+		return 0;
+	memcpy(made + at, bytes, size);
+	return whole;
+}
+
+size_t nft_key_make(const struct nat_lookup *lookup, const struct portmap_key *key, bool ipv4,
+		    uint8_t made[NFT_KEY_SIZE])
+{
+	uint8_t port[2] = {(uint8_t)(key->host_port >> 8), (uint8_t)key->host_port};
+	size_t begin = ipv4 ? 12 : 0, size = 0, one;
+
+	memset(made, 0, NFT_KEY_SIZE);
+	size += put_field(made, lookup->address_at, key->host_address + begin,
+			  CNI_ADDRESS_SIZE - begin);
+	size += put_field(made, lookup->protocol_at, &key->protocol, 1);
+	one = size;
+	size += put_field(made, lookup->port_at, port, sizeof(port));
+	/* The fields stand side by side from 0 on, or there is another one between them. */
+	if (!one || size == one || (size_t)lookup->port_at + NFT_REG32_SIZE > size)
+		return 0;
+	return size;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "nat/nat_chains.h"
 #include "nat/nft_batch.h"
 #include "net/netlink.h"
 
@@ -73,8 +74,8 @@ static bool is_as_written(const struct nat_rule *rule)
 	if (!rule->verdict)
 		return !strcmp(rule->target, CHAIN_OF_MARKS) ||
 		       !strcmp(rule->target, CHAIN_OF_MARKS_OF_KUBE);
-	return !rule->restricted && rule->protocol && rule->new_port && rule->range_count == 1 &&
-	       rule->ports[0].first == rule->ports[0].last;
+	return !rule->restricted && !rule->excepts && rule->protocol && rule->new_port &&
+	       rule->range_count == 1 && rule->ports[0].first == rule->ports[0].last;
 }
 
 static void add_entry(struct reading *reading, const struct nat_rule *rule,
@@ -94,7 +95,7 @@ static void add_jump(struct reading *reading, size_t number, struct portmap_entr
 {
 	const struct nat_rule *jump = &reading->rules[number];
 
-	entry.changed |= jump->restricted;
+	entry.changed |= jump->restricted || jump->excepts;
 	for (size_t i = reading->first; i < number; i++)
 		entry.changed |= is_containers_chain(reading->rules[i].chain_name) &&
 				 !is_as_written(&reading->rules[i]);
@@ -128,7 +129,8 @@ static void take_rule(struct reading *reading, size_t number)
 
 int portmap_entries_read(struct portmap_entries *entries, const char *id, struct cni_error *err)
 {
-	const struct nat_question question = {NAT_OF_PORTMAP, concerns_container, id};
+	const struct nat_question question = {
+		.place = NAT_OF_PORTMAP, .concerns = concerns_container, .context = id};
 	cleanup_nat_rules struct nat_rule_list found = {0};
 	struct reading reading = {.entries = entries};
 

@@ -6,6 +6,7 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/xt_TPROXY.h>
+#include <linux/netfilter/xt_addrtype.h>
 #include <linux/netfilter/xt_multiport.h>
 #include <linux/netfilter/xt_sctp.h>
 #include <linux/netfilter/xt_tcpudp.h>
@@ -50,6 +51,16 @@ static void take_multiport(struct nat_rule *rule, unsigned int revision, struct 
 		nat_rule_limit_ports(rule, ranges, count);
 }
 
+/* Whether the match is that the destination is an address of this host, and no more. */
+static bool is_local_destination(const char *name, unsigned int revision, struct bytes info)
+{
+	struct xt_addrtype_info_v1 match;
+
+	return !strcmp(name, "addrtype") && revision == 1 &&
+	       bytes_copy_front(&match, sizeof(match), info) && !match.source && !match.flags &&
+	       match.dest == XT_ADDRTYPE_LOCAL;
+}
+
 void xt_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
 			struct bytes info)
 {
@@ -63,7 +74,10 @@ void xt_rule_take_match(struct nat_rule *rule, const char *name, unsigned int re
 
 	while (i && strcmp(name, known[i - 1]) != 0)
 		i--;
-	rule->restricted |= !i;
+	if (!i && is_local_destination(name, revision, info))
+		rule->excepts = true;
+	else
+		rule->restricted |= !i;
 	if (!strcmp(name, "multiport"))
 		take_multiport(rule, revision, info);
 	else if (!strcmp(name, "comment"))

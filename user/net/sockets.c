@@ -35,15 +35,11 @@ static void take_socket(struct nlmsghdr *message, void *context)
 	*socket = (struct host_socket){
 		.protocol = reading->protocol,
 		.port = ntohs(said->id.idiag_sport),
-		.peer_port = ntohs(said->id.idiag_dport),
-		.interface = said->id.idiag_if,
 		.inode = said->idiag_inode,
 		.waiting = said->idiag_rqueue,
 		.backlog = said->idiag_wqueue,
-		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
 	cni_address_make(socket->address, said->id.idiag_src, size);
-	cni_address_make(socket->peer, said->id.idiag_dst, size);
 	socket->both_families =
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
 }
@@ -64,18 +60,13 @@ static int dump_sockets(struct netlink *socket, int family, struct reading *read
 	return 0;
 }
 
-int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol protocol,
-		 enum socket_state state, struct cni_error *err)
+static int find_in(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		   uint32_t states, struct cni_error *err)
 {
 	struct reading reading = {list, protocol};
-	uint32_t states = 1U << TCP_LISTEN;
 
-	if (state == SOCKET_CONNECTED)
-		states = 1U << TCP_ESTABLISHED;
-	else if (protocol == PROTOCOL_UDP)
+	if (protocol == PROTOCOL_UDP)
 		states = 1U << TCP_CLOSE; /* neither connected nor anything else */
-	else if (protocol == PROTOCOL_TCP)
-		states |= 1U << TCP_BOUND_INACTIVE;
 	/* With SCTP not loaded there are no sockets either, and loading it is not our business. */
 	if (protocol == PROTOCOL_SCTP && access("/proc/net/sctp", F_OK))
 		return 0;
@@ -88,13 +79,23 @@ int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol
 			     strerror(errno), conf_protocol_name(protocol));
 }
 
+int sockets_find_listening(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+			   struct cni_error *err)
+{
+	return find_in(list, socket, protocol, 1U << TCP_LISTEN, err);
+}
+
 int sockets_find_bound(struct socket_list *list, struct cni_error *err)
 {
 	static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
 	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || sockets_find(list, socket, protocols[i], SOCKET_BOUND, err))
+		if (!socket ||
+		    find_in(list, socket, protocols[i],
+			    1U << TCP_LISTEN |
+				    (protocols[i] == PROTOCOL_TCP ? 1U << TCP_BOUND_INACTIVE : 0),
+			    err))
 			return -1;
 	return 0;
 }
@@ -108,22 +109,28 @@ static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZ
 		memcpy(words, address, CNI_ADDRESS_SIZE);
 }
 
-int sockets_end(struct netlink *socket, const struct host_socket *ended)
+/* The kernel looks for the receiver of a packet; source and destination are the socket's. */
+void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
+	struct reading reading = {list, protocol};
 	struct inet_diag_req_v2 header = {
-		.sdiag_family = cni_address_is_ipv4(ended->peer) ? AF_INET : AF_INET6,
-		.sdiag_protocol = ended->protocol,
-		.id = {.idiag_sport = htons(ended->port),
-		       .idiag_dport = htons(ended->peer_port),
-		       .idiag_if = ended->interface,
-		       .idiag_cookie = {(uint32_t)ended->cookie, (uint32_t)(ended->cookie >> 32)}},
+		.sdiag_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6,
+		.sdiag_protocol = protocol,
+		.idiag_states = UINT32_MAX,
+		.id = {.idiag_sport = htons(port),
+		       .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
 	};
 	cleanup_request struct nl_msg *request = NULL;
+	size_t count = list->count;
 
-	write_address(header.id.idiag_src, ended->address);
-	write_address(header.id.idiag_dst, ended->peer);
-	request = netlink_begin(SOCK_DESTROY, NLM_F_ACK, &header, sizeof(header));
-	return netlink_ask(socket, request, NULL, NULL) && errno != ENOENT ? -1 : 0;
+	write_address(header.id.idiag_src, address);
+	request = netlink_begin(SOCK_DIAG_BY_FAMILY, 0, &header, sizeof(header));
+	if (netlink_ask(socket, request, take_socket, &reading) || list->count == count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (list->sockets[i].inode == list->sockets[count].inode)
+			list->count = count;
 }
 
 void sockets_release(struct socket_list *list)

@@ -48,6 +48,8 @@ static const char *remark_on(const struct view *view, const struct row *row)
 		return "hostIP is reached only from this host";
 	if (!cni_address_is_any(address) && !local_address_exists(view->socket, address))
 		return "hostIP is no address of this host";
+	if (row->container->network)
+		return "from outside only by the \"uplinks\" of its network";
 	return NULL;
 }
 

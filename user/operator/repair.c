@@ -17,6 +17,7 @@
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
+#include "host/foreign_nat.h"
 #include "net/bridge_entry.h"
 #include "net/port_ranges.h"
 #include "operator/portmap_gone.h"
@@ -233,6 +234,13 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	if (host_open(&repair->host, DATAPATH_WORK, err) ||
 	    (!repair->options->dry_run && host_recover(&repair->host, err)))
 		return -1;
+	/* The host may have got other NAT since. */
+	if (datapath->is_blind && !repair->options->dry_run) {
+		if (host_make_ready(&repair->host, 0, err))
+			return -1;
+		say_interface("programs", "loaded anew, to ask conntrack, which came since",
+			      repair);
+	}
 	/* What is not found again by the programs that run is loaded by the next ADD. */
 	if (repair->options->dry_run)
 		return view_check(datapath, err);
@@ -250,6 +258,8 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 		if (collect_abandoned(repair, &failure))
 			result = cni_error_chain(err, &failure);
 		if (repair_interfaces(repair, names, &failure))
+			result = cni_error_chain(err, &failure);
+		if (foreign_nat_settle(&repair->host, repair->options->dry_run, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,

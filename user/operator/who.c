@@ -6,11 +6,13 @@
 #include <sysexits.h>
 
 #include "conf/addresses.h"
-#include "datapath/attach/socket_hooks.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/nat_ports.h"
 #include "host/host.h"
 #include "lib/array.h"
+#include "host/foreign_nat.h"
 #include "lib/cleanup.h"
+#include "nat/nat_chains.h"
 #include "operator/view/mappings.h"
 #include "operator/verbs.h"
 #include "operator/who.h"
@@ -20,9 +22,6 @@ enum {
 	EXIT_TAKEN = 1,
 	EXIT_COULD_NOT_LOOK = 3,
 };
-
-static const uint8_t loopback4[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
-static const uint8_t loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
 
 /* "8080", "53/udp", "443@192.0.2.1", "443/tcp@[2001:db8::1]" */
 static bool parse_operand(struct who *who, const char *operand)
@@ -71,8 +70,7 @@ static void add_mapping(struct who *who, const struct mapping *mapping)
 
 	added->alive = container && container->has_record && container->live &&
 		       attachment_has_veth(&who->host.datapath.objects, &container->record);
-	added->serves_host = mapping->portmap.localhost && mapping->key.protocol != PROTOCOL_SCTP &&
-			     socket_hooks_are_used(&who->host.datapath, SOCKETS_REACH_PORTS);
+	added->serves_host = mapping->portmap.localhost;
 	if (policy_read(&who->host.datapath.objects, mapping->portmap.owner, policy))
 		added->policy = policy;
 	else
@@ -126,17 +124,14 @@ static void make_question(struct who *who)
 }
 
 /* A rule that translates, and the one that leads to it, are one claim. The latter has portmap's
- * comment, and often the conditions. */
+ * comment. */
 static bool merge_rule(struct nat_rule *inner, const struct nat_rule *outer)
 {
 	if (!outer->jumps || strcmp(outer->target, inner->chain_name) != 0)
 		return false;
 	if (!*inner->comment)
 		memcpy(inner->comment, outer->comment, sizeof(inner->comment));
-	if (nat_rule_has_any_address(inner)) {
-		memcpy(inner->address, outer->address, sizeof(inner->address));
-		memcpy(inner->mask, outer->mask, sizeof(inner->mask));
-	}
+	inner->hooks |= outer->hooks;
 	return true;
 }
 
@@ -169,7 +164,7 @@ static void add_rule(struct who *who, const struct nat_rule *rule)
 
 	add_contestant(who, &(struct contestant){
 				    .kind = CONTESTANT_RULE,
-				    .by = claimant_engine(rule),
+				    .by = nat_engine_of(rule),
 				    .address = nat_rule_has_any_address(rule) ? any : rule->address,
 				    .protocol = (enum protocol)rule->protocol,
 				    .rule = rule});
@@ -209,6 +204,7 @@ enum rank {
 	RANK_RULE,
 	RANK_SOCKET_EXACT,
 	RANK_SOCKET_ANY,
+	RANK_LEFT, /* a mapping where the programs leave what comes to the host's NAT */
 	RANK_NONE,
 };
 
@@ -216,6 +212,7 @@ enum rank {
 struct arrival {
 	struct portmap_key to;
 	bool is_mapped; /* bpf-portmap maps ports at the address, unless a policy says otherwise */
+	bool is_left;   /* the programs leave what comes to the host's NAT */
 	enum origin origin;
 };
 
@@ -224,7 +221,8 @@ static bool mapping_claims(const struct contestant *contestant, const struct arr
 	const struct portmap_key *key = &contestant->mapping->key, *to = &arrival->to;
 	const struct policy *policy = contestant->policy;
 
-	if (!contestant->alive || !arrival->is_mapped || key->protocol != to->protocol ||
+	if (!contestant->alive || key->protocol != to->protocol ||
+	    (!arrival->is_mapped && cni_address_is_any(key->host_address)) ||
 	    key->host_port != to->host_port ||
 	    (arrival->origin == ORIGIN_HOST && !contestant->serves_host) ||
 	    (policy &&
@@ -236,25 +234,36 @@ static bool mapping_claims(const struct contestant *contestant, const struct arr
 	return !memcmp(key->host_address, to->host_address, CNI_ADDRESS_SIZE);
 }
 
+static enum nat_hook hook_of(enum origin origin)
+{
+	return origin == ORIGIN_HOST ? NAT_FROM_HOST : NAT_FROM_OUTSIDE;
+}
+
+/* Rules at PREROUTING never see the packets of the host's own processes. */
+static bool rule_claims(const struct nat_rule *rule, const struct arrival *arrival)
+{
+	const struct portmap_key *to = &arrival->to;
+
+	return rule->hooks & hook_of(arrival->origin) &&
+	       !(rule->not_loopback && cni_address_is_loopback(to->host_address)) &&
+	       nat_rule_may_match(rule, to->protocol, to->host_address, to->host_port);
+}
+
 static enum rank rank_of(const struct contestant *contestant, const struct arrival *arrival)
 {
 	const struct portmap_key *to = &arrival->to;
-	const struct nat_rule *rule = contestant->rule;
 
 	switch (contestant->kind) {
 	case CONTESTANT_MAPPING:
 		if (!mapping_claims(contestant, arrival))
 			return RANK_NONE;
+		if (arrival->is_left)
+			return RANK_LEFT;
 		return cni_address_is_any(contestant->mapping->key.host_address)
 			       ? RANK_MAPPING_ANY
 			       : RANK_MAPPING_EXACT;
 	case CONTESTANT_RULE:
-		return arrival->origin == ORIGIN_OUTSIDE &&
-				       nat_rule_may_match(rule, to->protocol, to->host_address,
-							  to->host_port) &&
-				       nat_rule_holds_address(rule, to->host_address)
-			       ? RANK_RULE
-			       : RANK_NONE;
+		return rule_claims(contestant->rule, arrival) ? RANK_RULE : RANK_NONE;
 	default:
 		if (!claimant_socket_has(contestant->socket, to))
 			return RANK_NONE;
@@ -285,7 +294,8 @@ static void judge_arrival(struct who *who, const struct arrival *arrival)
 		if (rank == RANK_NONE)
 			continue;
 		/* Of several rules the first one translates, and no other is asked. */
-		if (rank == best && (rank != RANK_RULE || contestant == winner))
+		if (rank == best && rank != RANK_LEFT &&
+		    (rank != RANK_RULE || contestant == winner))
 			score->won++;
 		else if (score->claimed == score->won)
 			memcpy(score->lost_at, arrival->to.host_address, CNI_ADDRESS_SIZE);
@@ -307,8 +317,12 @@ static void judge_place(struct who *who, const uint8_t address[CNI_ADDRESS_SIZE]
 		arrival.to.protocol = all_protocols[i];
 		/* Nothing comes to a loopback address from outside. */
 		arrival.origin = cni_address_is_loopback(address) ? ORIGIN_HOST : ORIGIN_OUTSIDE;
-		for (; arrival.origin < ORIGIN_COUNT; arrival.origin++)
+		for (; arrival.origin < ORIGIN_COUNT; arrival.origin++) {
+			arrival.is_left = who->mappings.count &&
+					  nat_port_hooks(&who->host.datapath.objects, &arrival.to) &
+						  hook_of(arrival.origin);
 			judge_arrival(who, &arrival);
+		}
 	}
 }
 
@@ -322,14 +336,14 @@ static void judge_other_loopback(struct who *who)
 		judge_place(who, who->address, true);
 		return;
 	}
-	judge_place(who, loopback4, true);
-	judge_place(who, loopback6, true);
+	judge_place(who, claimant_loopback4, true);
+	judge_place(who, claimant_loopback6, true);
 	for (size_t i = 0; i < sockets->count; i++) {
 		const uint8_t *address = sockets->sockets[i].address;
 
 		if (!cni_address_is_loopback(address) ||
-		    !memcmp(address, loopback4, CNI_ADDRESS_SIZE) ||
-		    !memcmp(address, loopback6, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, claimant_loopback4, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, claimant_loopback6, CNI_ADDRESS_SIZE) ||
 		    (judged && !memcmp(address, judged, CNI_ADDRESS_SIZE)))
 			continue;
 		judge_place(who, address, true);

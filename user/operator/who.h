@@ -4,8 +4,9 @@
  *
  * Packets from outside meet our programs first, then the rules of NAT before routing, then sockets.
  * Connections of the host's own processes meet the programs at sockets ("localhost") first, then
- * sockets; rules of NAT for them (OUTPUT) are not known. Our mapping of an address goes before that
- * of any address, and so does a socket's.
+ * the rules of NAT where they are sent, then sockets. The programs pass what was written down to be
+ * a rule's (host/foreign_nat.h). Our mapping of an address goes before that of any address, and so
+ * does a socket's.
  */
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "host/foreign_nat.h"
 #include "lib/text.h"
 #include "net/processes.h"
 #include "operator/print/describe_json.h"
@@ -137,8 +138,22 @@ static void write_loss_at(const struct contest_score *score, const char *where, 
 		 score->claimed - score->won > 1 ? " and others" : "");
 }
 
+/* What the host's NAT takes is written down by the next `repair`, where it came after ADD. */
+static bool waits_for_repair(const struct who *who, const struct contestant *contestant)
+{
+	bool is_mapped = false;
+
+	for (size_t i = 0; i < who->count; i++)
+		is_mapped |= who->contestants[i].kind == CONTESTANT_MAPPING;
+	return is_mapped && contestant->kind == CONTESTANT_RULE &&
+	       contestant->scores[ORIGIN_OUTSIDE].won <
+		       contestant->scores[ORIGIN_OUTSIDE].claimed &&
+	       foreign_nat_takes_all(&who->host, contestant->rule);
+}
+
 /* Where it gets less than it claims. A mark for people comes first. */
-static void write_remark(const struct contestant *contestant, char text[REMARK_SIZE])
+static void write_remark(const struct who *who, const struct contestant *contestant,
+			 char text[REMARK_SIZE])
 {
 	const struct contest_score *outside = &contestant->scores[ORIGIN_OUTSIDE];
 	const struct contest_score *host = &contestant->scores[ORIGIN_HOST];
@@ -149,6 +164,8 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 			 "! its container is gone: `bpf-portmap repair` tidies up");
 	else if (!outside->claimed && !host->claimed)
 		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
+	else if (waits_for_repair(who, contestant))
+		snprintf(text, REMARK_SIZE, "<- overruled until the next `bpf-portmap repair`");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
 		snprintf(text, REMARK_SIZE, "<- overruled");
 	else if (lost_all(outside))
@@ -218,7 +235,7 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	write_port(who, contestant, port);
 	write_who(who, contestant, text);
 	cni_printable(text, "");
-	write_remark(contestant, remark);
+	write_remark(who, contestant, remark);
 	if (container && container->has_record)
 		format_time(container->record.since, since);
 	output_text(output, state_word(contestant));

@@ -14,6 +14,7 @@
 struct network_wish {
 	char name[ATTACHMENT_KEY_SIZE];
 	bool is_of_request;
+	uint8_t number;                            /* struct network's */
 	const char *uplinks, *excluded_interfaces; /* lists of names (conf/option.h) */
 	enum attach_mode attach;
 };

@@ -165,6 +165,7 @@ static int plan_serve(struct plan *plan, const struct look *look,
 	}
 	entry.attach_mode = verdict->attach;
 	entry.addresses_excluded = verdict->addresses_excluded;
+	entry.refusing = verdict->refusing;
 	entry.by_administrator |= interface->is_named_now;
 	set_addresses(&entry, interface->addressed);
 	change = change_to(plan, look, interface, &entry, err);
@@ -221,7 +222,7 @@ static int plan_own(struct plan *plan, const struct look *look,
 {
 	struct uplink_verdict verdict = uplink_decide(look, interface);
 	bool is_reachable = interface->addressed && interface->addressed->is_reachable;
-	bool is_possible, serves;
+	bool has_containers = is_bridge_of_containers(look, interface), is_possible, serves;
 	char why[WHY_NOT_SIZE];
 
 	if (interface->addressed)
@@ -230,7 +231,14 @@ static int plan_own(struct plan *plan, const struct look *look,
 	if (interface->entry.role == ROLE_LOOPBACK)
 		return plan_loopback(plan, look, interface, verdict.addresses_excluded, err);
 	is_possible = !interface->is_read || uplink_is_possible(interface, why);
-	serves = is_bridge_of_containers(look, interface) || verdict.is_uplink;
+	serves = has_containers || verdict.is_uplink;
+	/* Containers of this host reach each other. Which bridges have some a small look does not
+	 * find out. */
+	if (has_containers)
+		verdict.refusing =
+			look->is_whole || look->veth.bridge.ifindex == interface->link.ifindex
+				? 0
+				: interface->entry.refusing;
 	if (serves && is_possible)
 		return plan_serve(plan, look, interface, &verdict, err);
 	if (!is_possible && interface_is_served(&interface->entry))

@@ -42,6 +42,9 @@ struct uplink_verdict uplink_decide(const struct look *look, const struct interf
 		is_named |= wish == WISH_NAMED;
 		is_excluded |= wish == WISH_EXCLUDED;
 		is_wanted |= wish == WISH_ANY && can_serve;
+		if (wish == WISH_NOT && network->number && !interface->entry.by_administrator &&
+		    !interface->is_named_now)
+			verdict.refusing |= 1ULL << network->number;
 		prefer_mode(&verdict.attach, network->attach);
 	}
 	if (!look->network_count)
@@ -105,9 +108,8 @@ static const struct network_wish *find_opponent(const struct look *look, const c
 
 		if (other->is_of_request)
 			continue;
-		if ((its == WISH_NAMED && (wish == WISH_EXCLUDED || wish == WISH_NOT)) ||
-		    (its == WISH_EXCLUDED && (wish == WISH_NAMED || wish == WISH_ANY)) ||
-		    (its == WISH_ANY && wish == WISH_NOT))
+		if ((its == WISH_NAMED && wish == WISH_EXCLUDED) ||
+		    (its == WISH_EXCLUDED && (wish == WISH_NAMED || wish == WISH_ANY)))
 			return other;
 	}
 	return NULL;
@@ -116,7 +118,6 @@ static const struct network_wish *find_opponent(const struct look *look, const c
 static const char *const words[] = {
 	[WISH_ANY] = "gives no \"uplinks\"",
 	[WISH_NAMED] = "names it in \"uplinks\"",
-	[WISH_NOT] = "does not name it in \"uplinks\"",
 	[WISH_EXCLUDED] = "excludes it",
 };
 

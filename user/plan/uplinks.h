@@ -28,6 +28,7 @@ enum wish uplink_wish(const struct network_wish *network, const char *interface)
 struct uplink_verdict {
 	bool is_uplink;
 	bool addresses_excluded;
+	uint64_t refusing;       /* struct interface's: networks that have other uplinks */
 	enum attach_mode attach; /* as the networks ask for that want it */
 };
 

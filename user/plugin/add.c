@@ -80,12 +80,13 @@ static int attach_programs(struct add *add, struct cni_error *err)
 	return 0;
 }
 
-/* Fails for ports that processes or rules of this host have, where the options say so. */
-static int refuse_ports_of_others(const struct add *add, bool is_claimed, struct cni_error *err)
+/* Fails for ports that processes or rules of this host have, where the options say so. What rules
+ * have is written down before the container gets its ports: no connection is taken from them. */
+static int see_to_ports_of_others(const struct add *add, struct cni_error *err)
 {
 	if (host_sockets_refuse(&add->host, &add->container, err))
 		return -1;
-	return foreign_nat_check(&add->host, &add->container, is_claimed, err);
+	return foreign_nat_check(&add->host, &add->container, err);
 }
 
 /*
@@ -195,8 +196,7 @@ static int set_up(struct add *add, struct cni_error *err)
 {
 	if (find_and_load(add, err))
 		return -1;
-	if (attach_programs(add, err) || refuse_ports_of_others(add, false, err) ||
-	    claim_all(add, err)) {
+	if (attach_programs(add, err) || see_to_ports_of_others(add, err) || claim_all(add, err)) {
 		detach_programs(add);
 		return -1;
 	}
@@ -207,9 +207,9 @@ static int set_up(struct add *add, struct cni_error *err)
 			strerror(errno));
 	complete_add(add);
 	prerequisites_warn(&add->host, &add->container);
-	/* With reserveHostPorts no process can bind from the claim on, so this look is final.
-	 * Without refuseForeign it is where the warnings come from. */
-	if (refuse_ports_of_others(add, true, err)) {
+	host_sockets_warn(&add->host, &add->container);
+	/* With reserveHostPorts no process can bind from the claim on, so this look is final. */
+	if (host_sockets_refuse(&add->host, &add->container, err)) {
 		undo_all(add);
 		return -1;
 	}

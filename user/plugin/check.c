@@ -7,6 +7,7 @@
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/describe.h"
 #include "host/container.h"
+#include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
@@ -203,6 +204,7 @@ static int verify_all(struct host *host, struct container *container, struct cni
 	if (verify_programs(host, container, err) ||
 	    host_sockets_verify(host, &container->conf, err))
 		return -1;
+	foreign_nat_warn(host, container);
 	return prerequisites_verify(host, container, err);
 }
 

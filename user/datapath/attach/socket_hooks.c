@@ -196,8 +196,8 @@ int socket_hooks_verify(const struct datapath *datapath, enum socket_purpose pur
 {
 	const char *meaning =
 		purpose == SOCKETS_REACH_PORTS
-			? "processes of the host do not reach mapped ports; the next ADD, or"
-			  " `bpf-portmap repair`, attaches it"
+			? "processes of the host reach mapped ports on a slower way, by lo; the"
+			  " next ADD, or `bpf-portmap repair`, attaches it"
 			: "processes of the host can bind to reserved ports; the next ADD with"
 			  " \"reserveHostPorts\", or `bpf-portmap repair`, attaches it";
 
@@ -261,7 +261,7 @@ static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose
 		return -1;
 	}
 	/* ADD could not attach them either, and warned. */
-	warning("processes of this host do not reach mapped ports (\"localhost\"): %s",
+	warning("processes of this host reach mapped ports on a slower way, by lo: %s",
 		cni_error_message(&why));
 	return 0;
 }

@@ -120,16 +120,24 @@ bool map_read(const struct objects *objects, enum map_number map, const void *ke
 	return !bpf_map_lookup_elem(map_fd(objects, map), key, value);
 }
 
+int map_set_bits(const struct objects *objects, enum map_number map, uint32_t number,
+		 uint64_t wanted, struct cni_error *err)
+{
+	uint64_t bits;
+
+	if (!map_read(objects, map, &number, &bits))
+		return map_refuse_read(map, err);
+	if ((bits & wanted) == wanted)
+		return 0;
+	bits |= wanted;
+	return map_write(objects, map, &number, &bits, err);
+}
+
 static const uint32_t only;
 
 bool usage_read(const struct objects *objects, struct usage *usage)
 {
 	return map_read(objects, MAP_USAGE, &only, usage);
-}
-
-bool noticed_read(const struct objects *objects, struct noticed *noticed)
-{
-	return map_read(objects, MAP_NOTICED, &only, noticed);
 }
 
 bool meta_read(const struct objects *objects, struct meta *meta)

@@ -49,6 +49,10 @@ int map_refuse_write(const struct objects *objects, enum map_number map, struct 
 /* Reads an entry. Returns false where there is none. */
 bool map_read(const struct objects *objects, enum map_number map, const void *key, void *value);
 
+/* Sets bits of a word of an array of words. CNI_ERROR_KERNEL_REFUSED. */
+int map_set_bits(const struct objects *objects, enum map_number map, uint32_t number,
+		 uint64_t wanted, struct cni_error *err);
+
 /* NAME_read() and NAME_write(), which do what the two above do, with checked types. */
 #define MAP_BY_KEY(name, map) \
 	static inline bool name##_read(const struct objects *objects, \
@@ -84,7 +88,6 @@ MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
 /* Read maps that have one entry. */
 bool usage_read(const struct objects *objects, struct usage *usage);
-bool noticed_read(const struct objects *objects, struct noticed *noticed);
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 

@@ -12,6 +12,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
 #include "datapath/records/describe.h"
+#include "datapath/records/networks.h"
 #include "lib/address.h"
 #include "lib/warning.h"
 #include "net/link.h"
@@ -49,19 +50,6 @@ static void find_gateway(const struct objects *objects, const struct attachment_
 		memcpy(mac, veth->bridge_mac, sizeof(veth->bridge_mac));
 }
 
-static int mark_word(const struct objects *objects, enum map_number map, uint32_t number,
-		     uint64_t wanted, struct cni_error *err)
-{
-	uint64_t bits;
-
-	if (!map_read(objects, map, &number, &bits))
-		return map_refuse_read(map, err);
-	if ((bits & wanted) == wanted)
-		return 0;
-	bits |= wanted;
-	return map_write(objects, map, &number, &bits, err);
-}
-
 /* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
  * addresses that no mapping or endpoint has. Before any of the claims is written to
  * portmaps or endpoints. */
@@ -75,7 +63,8 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 
 		memcpy(halves, claims->endpoints[i].key.address, sizeof(halves));
 		bit = address_hash(halves[0], halves[1]);
-		if (mark_word(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64), err))
+		if (map_set_bits(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64),
+				 err))
 			return -1;
 	}
 	for (size_t i = 0; i < claims->port_count; i++) {
@@ -88,7 +77,7 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 	}
 	for (uint32_t number = 0; claims->port_count && number < PUBLISHED_WORDS; number++)
 		if (wanted[number] &&
-		    mark_word(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
+		    map_set_bits(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
 			return -1;
 	return 0;
 }
@@ -270,6 +259,7 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 static struct slot slot_of(const struct objects *objects, const struct attachment_claims *claims,
 			   struct owner owner)
 {
+	struct attachment_name name;
 	struct slot slot = {
 		.generation = owner.generation,
 		.ifindex = claims->record.ifindex,
@@ -280,6 +270,8 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 		.container = claims->container,
 	};
 
+	if (attachment_name_split(claims->key.name, &name))
+		slot.network = network_number_of(objects, name.network);
 	find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
@@ -325,12 +317,8 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
 	if (attachment_remove_locked(&adding->release, &claims->key, err))
 		return -1;
-	if (!add_locked(adding, err)) {
-		for (size_t i = 0; i < claims->port_count; i++)
-			if (claims->ports[i].portmap.localhost)
-				udp_ports_add(&adding->release.udp_ports, &claims->ports[i].key);
+	if (!add_locked(adding, err))
 		return 0;
-	}
 	if (attachment_remove_locked(&adding->release, &claims->key, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
@@ -357,7 +345,7 @@ int attachment_open_maps(const struct objects *objects, struct cni_error *err)
 	static const enum map_number written[] = {
 		MAP_SLOTS,      MAP_VETHS,           MAP_ATTACHMENTS, MAP_POLICIES,
 		MAP_PORTMAPS,   MAP_PUBLISHED_PORTS, MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
-		MAP_CONTAINERS, MAP_INTERFACES,
+		MAP_CONTAINERS, MAP_INTERFACES,      MAP_NETWORKS,
 	};
 
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
@@ -380,7 +368,7 @@ int attachment_add(const struct objects *objects, const struct attachment_claims
 	if (lock < 0 || refuse_if_gone(claims, err))
 		return -1;
 	result = replace_locked(&adding, err);
-	release_finish(&adding.release, &lock);
+	cleanup_close_pointer(&lock);
 	if (adding.taken)
 		return refuse_taken_port(objects, adding.taken, &adding.taken_by, err);
 	if (result)

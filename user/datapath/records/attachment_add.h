@@ -7,9 +7,6 @@
  * (the intent), policy, ports, endpoints, interface, live, record (ready). DEL: not live,
  * ports, endpoints, policy, interface, record, slot. What a killed run leaves is either
  * found by its record, or has no owner and is free for the next run.
- *
- * UDP sockets of host processes that are connected to a port that changes hands are ended
- * (udp_clients.h).
  */
 #pragma once
 

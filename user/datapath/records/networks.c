@@ -121,6 +121,38 @@ bool network_make(struct network *network, struct network_key *key, const char *
 	       copy_names(network->excluded_interfaces, conf->excluded_interfaces);
 }
 
+uint8_t network_number_of(const struct objects *objects, const char *name)
+{
+	struct network_key key = {0};
+	struct network network;
+
+	if (strlen(name) >= sizeof(key.name))
+		return 0;
+	memcpy(key.name, name, strlen(name));
+	return map_read(objects, MAP_NETWORKS, &key, &network) ? network.number : 0;
+}
+
+uint8_t network_number(const struct network *network, const char *name,
+		       const struct known_network *networks, size_t count)
+{
+	uint64_t taken = 1;
+	uint8_t number;
+
+	for (size_t i = 0; i < count; i++) {
+		if (networks[i].is_dead)
+			continue;
+		if (!strcmp(networks[i].key.name, name) && networks[i].network.number)
+			return networks[i].network.number;
+		taken |= 1ULL << networks[i].network.number % NETWORK_NUMBERS;
+	}
+	if (!*network->uplinks)
+		return 0;
+	for (number = 1; number < NETWORK_NUMBERS; number++)
+		if (!(taken >> number & 1))
+			return number;
+	return 0;
+}
+
 bool network_says(const struct network *one, const struct network *other)
 {
 	return one->attach == other->attach &&

@@ -32,5 +32,12 @@ void networks_settle(const struct known_network *networks, size_t count,
  * the names are longer than an entry holds: half of them would mean something else. */
 bool network_make(struct network *network, struct network_key *key, const char *name,
 		  const struct conf *conf);
+/* Returns a network's number: what it has as long as it lives; else, with "uplinks", one that no
+ * living network has. 0: it needs none, or all are taken. Call it with the lock, if it is to stay
+ * free. */
+uint8_t network_number(const struct network *network, const char *name,
+		       const struct known_network *networks, size_t count);
+/* Returns the number that is written, or 0. */
+uint8_t network_number_of(const struct objects *objects, const char *name);
 /* Returns whether both say the same, whoever their witnesses are. */
 bool network_says(const struct network *one, const struct network *other);

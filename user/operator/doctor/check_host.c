@@ -63,6 +63,10 @@ void check_version(struct doctor *doctor)
 	if (datapath->state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(datapath, &err);
 		doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
+	} else if (datapath->is_blind) {
+		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
+			     "conntrack came after the programs: connections that another NAT of"
+			     " this host translates may end at a container");
 	} else if (datapath->state == DATAPATH_OUTDATED) {
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"),
 			     "the programs that run are of bpf-portmap %.*s, this is %s",
@@ -81,16 +85,16 @@ void check_cgroup(struct doctor *doctor)
 		if (cgroup_root_open(&root, &err)) {
 			doctor_found(doctor, VERDICT_WARN,
 				     cni_format("mount -t cgroup2 cgroup2 /sys/fs/cgroup"),
-				     "processes of this host cannot reach mapped ports by their"
-				     " loopback addresses: %s",
+				     "processes of this host reach mapped ports on a slower way, by"
+				     " lo: %s",
 				     cni_error_message(&err));
 			return;
 		}
 		close(root.fd);
 		if (!root.is_whole)
 			doctor_found(doctor, VERDICT_WARN, NULL,
-				     "%s is not the root of all cgroups: processes outside of it do"
-				     " not reach mapped ports by loopback addresses",
+				     "%s is not the root of all cgroups: processes outside of it"
+				     " reach mapped ports on a slower way, by lo",
 				     root.path);
 		return;
 	}

@@ -2,10 +2,14 @@
 /* check_probe.c - sends a packet to mapped ports as a client would: to which, as whom, and where it
  * comes in; and as masqueraded containers would, to somebody far away. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/addresses.h"
+#include "datapath/records/nat_ports.h"
+#include "conf/option.h"
 #include "datapath/load/maps.h"
+#include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/probe.h"
@@ -72,13 +76,23 @@ static bool choose_client(struct probing *probing, const struct link *uplink,
 			 client);
 }
 
+/* Another check tells of what the host's NAT takes. */
+static bool is_left(const struct probing *probing, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct portmap_key key = probing->subject->mapping->key;
+
+	memcpy(key.host_address, address, CNI_ADDRESS_SIZE);
+	return nat_port_hooks(&probing->doctor->host.datapath.objects, &key) & NAT_FROM_OUTSIDE;
+}
+
 static bool is_mapped_at(const struct probing *probing, const struct local_address *address)
 {
 	const struct policy *policy = &probing->policy;
 
 	return cni_address_is_ipv4(address->address) == probing->subject->ipv4 &&
 	       host_maps_ports_at(&probing->doctor->host, address) &&
-	       !conf_ranges_hold(policy->excluded, policy->excluded_count, address->address);
+	       !conf_ranges_hold(policy->excluded, policy->excluded_count, address->address) &&
+	       !is_left(probing, address->address);
 }
 
 /* Where it is mapped at any address: one of the uplink's own. */
@@ -91,7 +105,8 @@ static bool choose_destination(const struct probing *probing, const struct inter
 	memcpy(destination, mapped, CNI_ADDRESS_SIZE);
 	/* Of one that the host does not have another check tells. */
 	if (!cni_address_is_any(mapped))
-		return local_address_exists(probing->doctor->host.socket, mapped);
+		return local_address_exists(probing->doctor->host.socket, mapped) &&
+		       !is_left(probing, mapped);
 	for (size_t i = 0; i < list->address_count; i++) {
 		const struct local_address *address = &list->addresses[i];
 
@@ -152,6 +167,35 @@ static void probe_by(struct probing *probing, const struct interface_look *uplin
 		send_probe(probing, uplink, client, destination);
 }
 
+static bool is_refused(const struct probing *probing, const struct interface_look *uplink)
+{
+	uint8_t network = probing->subject->container->network;
+
+	return network && uplink->entry.refusing >> network % NETWORK_NUMBERS & 1;
+}
+
+/* By a client whom the conflist of its network keeps out. */
+static void tell_refused(const struct probing *probing, const char *client, const char *interface)
+{
+	const struct subject *subject = probing->subject;
+	const struct host_look *look = &probing->doctor->look;
+	const char *network = subject->container->name.network;
+	cleanup_free char *names = NULL;
+
+	for (size_t i = 0; i < look->network_count; i++)
+		if (!strcmp(look->networks[i].key.name, network))
+			for_each_name (name, look->networks[i].network.uplinks) {
+				char *longer =
+					cni_format("%s%s%s", names ?: "", names ? ", " : "", name);
+
+				free(names);
+				names = longer;
+			}
+	doctor_found(probing->doctor, VERDICT_FAIL, NULL,
+		     "%s comes by %s: network %s maps its ports at %s only (\"uplinks\") [%s]",
+		     client, interface, network, names ?: "its uplinks", subject->port);
+}
+
 /* The client says which way it comes. */
 static void probe_from(struct probing *probing, const uint8_t *client)
 {
@@ -173,6 +217,10 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "no packet is sent as from %s, which is reached by %s, no uplink [%s]",
 			     text, name, probing->subject->port);
+		return;
+	}
+	if (is_refused(probing, uplink)) {
+		tell_refused(probing, text, uplink->link.name);
 		return;
 	}
 	if (!is_open(probing, uplink, true))
@@ -219,7 +267,8 @@ static void probe_mapping(struct probing *probing)
 	for (size_t i = 0; i < doctor->look.found.count; i++) {
 		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
 
-		if (interface_has_role(uplink, ROLE_UPLINK) && (!only || only == uplink))
+		if (interface_has_role(uplink, ROLE_UPLINK) && (!only || only == uplink) &&
+		    !is_refused(probing, uplink))
 			probe_by(probing, uplink);
 	}
 }

@@ -48,6 +48,8 @@ const struct check checks[] = {
 	 .run = check_owner},
 	{"host-ip", GROUP_PORT, NEEDS_MAPS, "the host has the address of hostIP",
 	 .of_mapping = check_host_ip},
+	{"nat", GROUP_PORT, NEEDS_MAPS, "no rule of the host's NAT takes the port",
+	 .run = check_nat},
 	{"ephemeral", GROUP_PORT, NEEDS_MAPS, "the host's own connections do not use the port",
 	 .run = check_ephemeral},
 	{"way", GROUP_WAY, NEEDS_MAPS, "the host forwards to the container, which has a route back",

@@ -181,7 +181,7 @@ check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, ch
 check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks, check_bridge,
 	check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_ephemeral;
+check_run check_owner, check_nat, check_ephemeral;
 check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;

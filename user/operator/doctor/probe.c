@@ -71,7 +71,7 @@ static int open_prober(struct prober *prober, const struct datapath *datapath,
 	if (prober->locked < 0 || tracing_open(&prober->tracing, &datapath->objects, err))
 		return -1;
 	/* Without it we know less. */
-	prober->drops = programs_attach_drops(&datapath->objects, prober->tracing.events, &any,
+	prober->drops = programs_attach_drops(&datapath->objects, &prober->tracing, &any,
 					      &has_reason, &ignored);
 	return 0;
 }

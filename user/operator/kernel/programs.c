@@ -29,7 +29,7 @@ static int attach_drops(const struct drops_bpf *skeleton, bool *has_reason, stru
 			: link;
 }
 
-int programs_attach_drops(const struct objects *objects, int events,
+int programs_attach_drops(const struct objects *objects, const struct tracing *tracing,
 			  const struct trace_filter *filter, bool *has_reason,
 			  struct cni_error *err)
 {
@@ -43,8 +43,9 @@ int programs_attach_drops(const struct objects *objects, int events,
 	skeleton->rodata->host_cookie = cookie;
 	skeleton->rodata->wanted_protocol = filter->protocol;
 	memcpy((void *)skeleton->rodata->wanted_address, filter->address, sizeof(filter->address));
-	if (bpf_map__reuse_fd(skeleton->maps.trace_events, events))
-		bpf_error_set(err, errno, "cannot use the map trace_events");
+	if (bpf_map__reuse_fd(skeleton->maps.trace_events, tracing->events) ||
+	    bpf_map__reuse_fd(skeleton->maps.data_trace, tracing->settings))
+		bpf_error_set(err, errno, "cannot use the programs' maps for events");
 	else if (!loader_load_over_maps(skeleton->obj, objects, err))
 		link = attach_drops(skeleton, has_reason, err);
 	drops_bpf__destroy(skeleton);

@@ -8,12 +8,13 @@
 
 #include "datapath/load/objects.h"
 #include "lib/error.h"
-#include "trace_event.h"
+#include "operator/kernel/tracing.h"
 
-/* Loads the program that tells which packets the kernel drops, through `events`, and attaches it to
- * the tracepoint for as long as the file descriptor that it returns is open. *has_reason: whether
- * the kernel tells why (since 5.17). -1: CNI_ERROR_KERNEL_REFUSED, also where it has no BTF. */
-int programs_attach_drops(const struct objects *objects, int events,
+/* Loads the program that tells which packets the kernel drops, while the other programs are asked
+ * to tell, and attaches it to the tracepoint for as long as the file descriptor that it returns is
+ * open. *has_reason: whether the kernel tells why (since 5.17). -1: CNI_ERROR_KERNEL_REFUSED, also
+ * where it has no BTF. */
+int programs_attach_drops(const struct objects *objects, const struct tracing *tracing,
 			  const struct trace_filter *filter, bool *has_reason,
 			  struct cni_error *err);
 

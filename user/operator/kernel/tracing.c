@@ -108,11 +108,11 @@ static void take_sample(void *context, int cpu, void *data, uint32_t size)
 	struct tracing *tracing = context;
 	struct told *told;
 
-	if (size < sizeof(told->drop) || tracing->count == MOST_TOLD) {
+	if (size < sizeof(told->drop) || tracing->held == MOST_TOLD) {
 		tracing->lost++;
 		return;
 	}
-	told = ARRAY_ADD(tracing->told, tracing->count);
+	told = ARRAY_ADD(tracing->told, tracing->held);
 	told->cpu = (uint32_t)cpu;
 	memcpy(&told->event, data, size < sizeof(told->event) ? size : sizeof(told->event));
 }
@@ -174,15 +174,26 @@ static int compare(const void *a, const void *b)
 	return (first->event.time > second->event.time) - (first->event.time < second->event.time);
 }
 
+/* Each CPU has a buffer of its own, and they are read one after the other. What is told meanwhile
+ * is held: something before it may be in a buffer that was read already. */
 int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err)
 {
+	uint64_t until;
 	int result;
 
+	if (tracing->count)
+		memmove(tracing->told, tracing->told + tracing->count,
+			tracing->held * sizeof(*tracing->told));
 	tracing->count = 0;
 	result = perf_buffer__poll(tracing->buffer, milliseconds);
-	if (result < 0 && result != -EINTR)
+	until = clock_ns(CLOCK_MONOTONIC);
+	if (result >= 0 || result == -EINTR)
+		result = perf_buffer__consume(tracing->buffer);
+	if (result < 0)
 		return bpf_error_set(err, -result, "cannot read events");
-	if (tracing->count)
-		qsort(tracing->told, tracing->count, sizeof(*tracing->told), compare);
+	if (tracing->held)
+		qsort(tracing->told, tracing->held, sizeof(*tracing->told), compare);
+	for (; tracing->held && tracing->told[tracing->count].event.time < until; tracing->held--)
+		tracing->count++;
 	return 0;
 }

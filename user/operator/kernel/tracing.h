@@ -30,6 +30,7 @@ struct tracing {
 	struct perf_buffer *buffer;
 	struct told *told; /* what was read last, in the order of time */
 	size_t count;
+	size_t held;   /* behind these, for the next time */
 	uint64_t lost; /* events for which there was no room */
 };
 
@@ -52,6 +53,6 @@ bool tracing_is_outdated(const struct tracing *tracing, const char *directory);
 int tracing_ask(struct tracing *tracing, const struct trace_filter *filter, uint32_t seconds,
 		struct cni_error *err);
 
-/* Waits for at most so long, and reads what there is then into tracing->told, in the place of what
- * was there. */
+/* Waits for at most so long, and reads what was told until then into tracing->told, in the place of
+ * what was there: what a packet met comes in its order, whichever CPUs have told it. */
 int tracing_read(struct tracing *tracing, int milliseconds, struct cni_error *err);

@@ -12,6 +12,7 @@
 #include "datapath/records/describe.h"
 #include "lib/array.h"
 #include "lib/text.h"
+#include "nat/nat_chains.h"
 #include "net/address_list.h"
 #include "operator/view/add_cache.h"
 

@@ -7,16 +7,19 @@
  * map forgets a reader whose file closes, and the program at the tracepoint goes with its file.
  */
 #include <limits.h>
+#include <linux/membarrier.h>
+#include <linux/pkt_cls.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
 #include "operator/kernel/programs.h"
@@ -27,9 +30,7 @@
 
 /* For which the programs tell without being asked again: a busy machine may let this wait. */
 #define ASKED_SECONDS 10
-#define POLL 200          /* ms */
-#define SAME_DROP 1000000 /* ns from a program's verdict to the kernel's drop */
-#define NSEC_PER_SEC 1000000000ULL
+#define POLL 200 /* ms */
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"
 
@@ -43,8 +44,10 @@ struct live {
 	uint32_t *namespaces; /* inodes */
 	size_t namespace_count;
 	uint64_t namespaces_read_at; /* ns */
+	uint64_t asked, since;       /* ns: last, and when what is told was whole again */
 	uint64_t shown;
-	struct told last_drop; /* by a program of ours; time 0: none */
+	struct told *last; /* by CPU: what a program of ours has told last; time 0: nothing */
+	size_t cpu_count;
 	bool netfilter_said;
 	uint64_t realtime; /* minus CLOCK_MONOTONIC, ns */
 };
@@ -54,14 +57,6 @@ static volatile sig_atomic_t stopped;
 static void stop(int signal)
 {
 	stopped = 1;
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * NSEC_PER_SEC + (uint64_t)time.tv_nsec;
 }
 
 /* As a filter. */
@@ -176,16 +171,23 @@ static bool drop_is_wanted(struct live *live, const struct trace_drop *drop,
 	       is_mapped(live, drop) || has_filter(&live->filter);
 }
 
-/* The kernel drops what a program of ours has refused: that is known already. */
+static struct told *last_of(struct live *live, uint32_t cpu)
+{
+	while (live->cpu_count <= cpu)
+		*ARRAY_ADD(live->last, live->cpu_count) = (struct told){0};
+	return &live->last[cpu];
+}
+
+/* The kernel drops what a program of ours has refused: that is known already. No program runs on
+ * this CPU in between. */
 static bool is_our_own_drop(struct live *live, const struct told *told)
 {
-	const struct told *last = &live->last_drop;
-	bool same = last->event.time && last->cpu == told->cpu &&
-		    told->drop.time - last->event.time < SAME_DROP &&
+	struct told *last = last_of(live, told->cpu);
+	bool same = last->event.time && last->event.action == TC_ACT_SHOT &&
 		    !memcmp(&last->event.after, &told->drop.tuple, sizeof(told->drop.tuple));
 
 	if (same)
-		live->last_drop.event.time = 0;
+		last->event.time = 0;
 	return same;
 }
 
@@ -233,9 +235,8 @@ static int show_event(struct live *live, const struct told *told, struct cni_err
 	bool is_marked;
 
 	trace_words_of(&live->view, &told->event, &words);
-	if (words.outcome == OUTCOME_DROPPED)
-		live->last_drop = *told;
-	else if (live->filter.drops)
+	*last_of(live, told->cpu) = *told;
+	if (live->filter.drops && words.outcome != OUTCOME_DROPPED)
 		return 0;
 	live->shown++;
 	if (live->options.json)
@@ -282,7 +283,8 @@ static int show_drop(struct live *live, const struct told *told, struct cni_erro
 	const struct trace_connection *found =
 		find_connection(live, &told->drop, &connection) ? &connection : NULL;
 
-	if (is_our_own_drop(live, told) || !drop_is_wanted(live, &told->drop, found))
+	if (told->drop.time < live->since || is_our_own_drop(live, told) ||
+	    !drop_is_wanted(live, &told->drop, found))
 		return 0;
 	live->shown++;
 	if (live->options.json)
@@ -316,27 +318,48 @@ static int show_all(struct live *live, struct cni_error *err)
 	return items_flush(stdout, err) ? -1 : result;
 }
 
+/* Of a packet that a program met before it was asked the tracepoint would tell an end without a
+ * beginning. membarrier() waits until the kernel is through with such packets. */
+static int ask(struct live *live, struct cni_error *err)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), last = live->asked;
+
+	if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+		return -1;
+	live->asked = now;
+	live->realtime = clock_ns(CLOCK_REALTIME) - now;
+	if (last && now - last < ASKED_SECONDS * NSEC_PER_SEC)
+		return 0;
+	if (last)
+		fputs("bpf-portmap: this machine is too busy: some packets were not traced\n",
+		      stderr);
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	live->since = clock_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
 static int loop(struct live *live, struct cni_error *err)
 {
-	uint64_t begin = clock_ns(CLOCK_MONOTONIC), asked = 0, now = begin;
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC), now = begin;
 	uint64_t most = live->options.seconds * NSEC_PER_SEC;
 
 	while (!stopped && !is_enough(live) && (!most || now - begin < most)) {
-		if (now - asked >= NSEC_PER_SEC / 2) {
+		if (now - live->asked >= NSEC_PER_SEC / 2) {
 			if (tracing_is_outdated(&live->tracing, live->view.datapath.directory))
 				return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
 						     "the programs were replaced, and what the new"
 						     " ones do is not shown: run it again");
-			if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+			if (ask(live, err))
 				return -1;
-			live->realtime = clock_ns(CLOCK_REALTIME) - now;
-			asked = now;
 		}
 		if (tracing_read(&live->tracing, POLL, err) || show_all(live, err))
 			return -1;
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
-	return tracing_ask(&live->tracing, &live->filter, 0, err);
+	if (tracing_ask(&live->tracing, &live->filter, 0, err) ||
+	    tracing_read(&live->tracing, 0, err))
+		return -1;
+	return show_all(live, err);
 }
 
 /* A program that the kernel refuses is no reason not to show what ours tell. */
@@ -344,8 +367,8 @@ static int attach_drops(struct live *live)
 {
 	struct cni_error err = {0};
 	bool has_reason = false;
-	int fd = programs_attach_drops(&live->view.datapath.objects, live->tracing.events,
-				       &live->filter, &has_reason, &err);
+	int fd = programs_attach_drops(&live->view.datapath.objects, &live->tracing, &live->filter,
+				       &has_reason, &err);
 
 	if (fd < 0)
 		fprintf(stderr, "bpf-portmap: what the kernel drops is not shown: %s\n",
@@ -376,7 +399,7 @@ static int trace(struct live *live, struct cni_error *err)
 		return -1;
 	drops = attach_drops(live);
 	catch_signals();
-	if (tracing_ask(&live->tracing, &live->filter, ASKED_SECONDS, err))
+	if (ask(live, err))
 		return -1;
 	fputs("bpf-portmap: tracing; Ctrl-C ends it\n", stderr);
 	if (loop(live, err))
@@ -413,6 +436,7 @@ int verb_trace(const struct options *options, char *const *operands, struct cni_
 	tracing_close(&live.tracing);
 	kernel_names_release(&live.names);
 	free(live.namespaces);
+	free(live.last);
 	view_close(&live.view);
 	return result;
 }

@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "lib/memory.h"
+#include "nat/nat_chains.h"
+
+const uint8_t claimant_loopback4[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+const uint8_t claimant_loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
 
 void claimants_release(struct claimants *claimants)
 {
@@ -64,39 +68,24 @@ int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
 	return 0;
 }
 
-/* Whether the rule may translate what comes to this key, at one of the host's addresses. */
-static bool rule_has(const struct claimants *claimants, const struct nat_rule *rule,
-		     const struct portmap_key *key)
-{
-	const struct address_list *list = claimants->addresses;
-
-	/* The rules are for packets that come in; none of them has a loopback destination. */
-	if (!nat_rule_may_match(rule, key->protocol, key->host_address, key->host_port) ||
-	    cni_address_is_loopback(key->host_address))
-		return false;
-	if (!cni_address_is_any(key->host_address) || nat_rule_has_any_address(rule))
-		return true;
-	for (size_t i = 0; i < list->address_count; i++)
-		if (nat_rule_holds_address(rule, list->addresses[i].address))
-			return true;
-	return false;
-}
-
-static bool rule_is_asked_for(const void *context, const struct nat_rule *rule)
-{
-	const struct claimants *claimants = context;
-
-	for (size_t i = 0; i < claimants->key_count; i++)
-		if (rule_has(claimants, rule, &claimants->keys[i]))
-			return true;
-	return false;
-}
-
 int claimants_find_rules(struct claimants *claimants, struct cni_error *err)
 {
-	const struct nat_question all = {NAT_AT_PREROUTING, rule_is_asked_for, claimants};
+	const struct address_list *list = claimants->addresses;
+	uint8_t(*addresses)[CNI_ADDRESS_SIZE] =
+		or_exit(calloc(list->address_count + 2, sizeof(*addresses)));
+	const struct nat_asked asked = {claimants->keys, claimants->key_count,
+					(const uint8_t(*)[CNI_ADDRESS_SIZE])addresses,
+					list->address_count + 2};
+	const struct nat_question question = {.place = NAT_EVERYWHERE, .asked = &asked};
+	int result;
 
-	return nat_rules_find(&claimants->rules, &all, err);
+	for (size_t i = 0; i < list->address_count; i++)
+		memcpy(addresses[i], list->addresses[i].address, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count], claimant_loopback4, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count + 1], claimant_loopback6, CNI_ADDRESS_SIZE);
+	result = nat_rules_find(&claimants->rules, &question, err);
+	free(addresses);
+	return result;
 }
 
 struct socket_process claimant_process(const struct claimants *claimants,
@@ -119,32 +108,12 @@ void claimant_holder(const struct claimants *claimants, const struct host_socket
 		snprintf(text, HOLDER_TEXT_SIZE, "a socket without a process");
 }
 
-const char *claimant_engine(const struct nat_rule *rule)
-{
-	static const struct {
-		const char *prefix, *engine;
-	} chains[] = {
-		{"CNI-", "portmap"},     {"hostports", "portmap"}, {"hostip_hostports", "portmap"},
-		{"DOCKER", "docker"},    {"NETAVARK", "netavark"}, {"nv_", "netavark"},
-		{"KUBE-", "kube-proxy"},
-	};
-
-	/* Of its mode nftables: the chain of the service, behind a verdict map. */
-	if (!strncmp(rule->target, "external-", strlen("external-")) ||
-	    !strncmp(rule->target, "service-", strlen("service-")))
-		return "kube-proxy";
-	for (size_t i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)
-		if (!strncmp(rule->chain_name, chains[i].prefix, strlen(chains[i].prefix)))
-			return chains[i].engine;
-	return "nat";
-}
-
 /* `dnat name: "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
 void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
 {
 	static const char mark[] = "id: \"";
 	const char *begin = strstr(rule->comment, mark);
-	const char *engine = claimant_engine(rule);
+	const char *engine = nat_engine_of(rule);
 	size_t length;
 
 	begin = begin ? begin + strlen(mark) : rule->comment;

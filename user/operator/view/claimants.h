@@ -14,6 +14,8 @@
 #include "net/processes.h"
 #include "net/sockets.h"
 
+extern const uint8_t claimant_loopback4[CNI_ADDRESS_SIZE], claimant_loopback6[CNI_ADDRESS_SIZE];
+
 /* Begins as {0}. */
 struct claimants {
 	/* What is asked. */
@@ -45,7 +47,5 @@ void claimant_holder(const struct claimants *claimants, const struct host_socket
 struct socket_process claimant_process(const struct claimants *claimants,
 				       const struct host_socket *socket);
 
-/* Returns who writes such rules: "portmap", "docker", "netavark", "kube-proxy", or "nat". */
-const char *claimant_engine(const struct nat_rule *rule);
 /* Writes the container's ID that portmap's or netavark's comment has; "": there is none. */
 void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE]);

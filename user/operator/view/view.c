@@ -170,6 +170,7 @@ static struct container_info *read_container(const struct objects *objects, uint
 		return container;
 	container->generation = slot.generation;
 	container->live = slot.live != 0;
+	container->network = slot.network;
 	container->has_record = slot_read_record(objects, number, &slot, &container->record);
 	if (!container->has_record)
 		memset(&container->record, 0, sizeof(container->record));

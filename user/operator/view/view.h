@@ -22,6 +22,7 @@
 struct container_info {
 	uint32_t generation;
 	bool live;
+	uint8_t network;                /* struct slot's: with "uplinks" of its own */
 	bool has_record;                /* else `record` is zero */
 	struct attachment record;       /* names are terminated */
 	struct attachment_name name;    /* of an unreadable one: "", "", "" */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_nat.c - mapped ports that the host's own NAT takes, or is about to. */
+#include <string.h>
+
+#include "conf/request.h"
+#include "datapath/load/maps.h"
+#include "host/foreign_nat.h"
+#include "lib/cleanup.h"
+#include "lib/text.h"
+#include "operator/doctor/doctor.h"
+
+/* What the next `repair` would write down, or take back. */
+static void take_change(const char *port, const char *what, void *context)
+{
+	doctor_found(
+		context, VERDICT_WARN, cni_format("bpf-portmap repair"),
+		"rules of the host's NAT have changed since the last ADD or repair: %s would be"
+		" %s",
+		port, what);
+}
+
+static void note_left_ports(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
+					     .map = MAP_NAT_PORTS};
+	char host_port[ENDPOINT_TEXT_SIZE];
+	struct portmap mapping;
+
+	while (map_next(&walk, &err)) {
+		const struct portmap_key *key = walk.key;
+		struct portmap_key any = *key;
+
+		memcpy(any.host_address,
+		       cni_address_is_ipv4(key->host_address) ? cni_address_any_ipv4
+							      : cni_address_any_ipv6,
+		       CNI_ADDRESS_SIZE);
+		if (!((const struct nat_port *)walk.value)->hooks ||
+		    (!portmap_read(walk.objects, key, &mapping) &&
+		     !portmap_read(walk.objects, &any, &mapping)))
+			continue;
+		format_host_port(key->host_address, key->host_port, host_port);
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("bpf-portmap who %u/%s", key->host_port,
+					conf_protocol_name(key->protocol)),
+			     "%s/%s is mapped, but a rule of the host's NAT takes it: no client"
+			     " reaches the container there",
+			     host_port, conf_protocol_name(key->protocol));
+	}
+	if (walk.failed)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+}
+
+void check_nat(struct doctor *doctor)
+{
+	cleanup_error struct cni_error err = {0};
+	struct host host = doctor->host;
+
+	host.report = take_change;
+	host.report_context = doctor;
+	if (foreign_nat_settle(&host, true, &err))
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
+	note_left_ports(doctor);
+}
