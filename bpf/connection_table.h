@@ -2,9 +2,9 @@
 /*
  * connection_table.h - how a connection begins, and how it ends. Assured ones: assured.h.
  *
- *              left the stack       reply        third packet           FINs, RST
+ *              left the stack       reply       TCP: third packet       FINs, RST
  *   unconfirmed ---------> half-open ---> replied ---------> assured <-----------> closed
- *   (direct.h)                |              |    or stream     |   both go on       |
+ *   (direct.h)                |              |    or 2 seconds  |   both go on       |
  *        |                    +--- evicted --+                  |                    |
  *        |                    |              |                  |                    |
  *        +--------------------+--------------+-- DEL, time-out -+--- the hand -------+--> id 0
@@ -94,12 +94,12 @@ INLINE struct assured *assured_at(__u32 number)
 /* False: the connection with this id had left the place already. */
 INLINE bool half_open_leave(struct half_open *place, __u32 id, __u32 to)
 {
-	__u32 slot = place->slot, out = place->charged_out & 1;
+	__u32 slot = place->slot, out = place->charged_out & 1, counted = place->counted;
 	struct share *share;
 
 	if (__sync_val_compare_and_swap(&place->id, id, to) != id)
 		return false;
-	if (id == PLACE_FREE)
+	if (id == PLACE_FREE || !counted)
 		return true;
 	share = bpf_map_lookup_elem(&shares, &slot);
 	if (share && (__u16)share->generation == id >> 16)
@@ -227,6 +227,7 @@ INLINE void draft_settle(struct half_open *place, const struct draft *draft)
 	__builtin_memcpy(&place->key, &draft->key, sizeof(place->key));
 	place->slot = draft->connection.owner.slot;
 	place->charged_out = connection_account(&draft->connection);
+	place->counted = share != NULL; /* not while another CPU resets it */
 	if (share)
 		__sync_fetch_and_add(&share->half_open[place->charged_out & 1], 1);
 	__sync_lock_test_and_set(&place->id, draft->connection.id);
@@ -263,7 +264,7 @@ GLOBAL_FUNCTION enum admission draft_admit(void)
 	int error;
 
 	draft->connection.last_seen = clock_second();
-	if (draft->key.protocol == PROTOCOL_UDP)
+	if (draft->key.protocol != PROTOCOL_TCP)
 		draft->connection.begun = draft->connection.last_seen;
 	for (int i = 0; i < RING_TRIES && !taken; i++)
 		taken = draft_take_place(i > 0);

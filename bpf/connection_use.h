@@ -3,18 +3,20 @@
  * connection_use.h - what a packet does to its connection: keeps it alive, advances its state, and
  * makes it assured.
  *
- * A connection is assured after three packets: a request, a reply, and another packet from the
- * requester. A reply alone is not enough: servers answer forged requests too, and a client that
- * sends one request and gets one reply (DNS) needs no assured place. But UDP replies may go on
- * without another request: netfilter assures such a stream after two seconds. A server that repeats
- * its answer to a forged request looks the same, so only accounts that are no hogs (shares.h) get
- * places in this way: a flood of single datagrams fills a sixteenth of the table at most.
+ * A TCP connection is assured after three packets: a request, a reply, and another packet from the
+ * requester, which acknowledges the reply's number. A reply alone is not enough: servers answer
+ * forged requests too. In any other protocol a third packet may be forged as well, and a client
+ * that sends one request and gets one reply (DNS) needs no assured place: such a connection is
+ * assured as netfilter does it with UDP, when there was an answer and it goes on for two seconds,
+ * in either direction. A server that repeats its answer to a forged request looks the same, so
+ * replies alone assure only in accounts that are no hogs (shares.h): a flood of single datagrams
+ * fills a sixteenth of the table at most.
  */
 #pragma once
 
 #include "connection_tcp.h"
 
-#define STREAM_SECONDS 2 /* netfilter's, until UDP is a stream */
+#define STREAM_SECONDS 2 /* netfilter's, until UDP is assured */
 
 /* The connection that a packet belongs to */
 struct found {
@@ -118,13 +120,19 @@ GLOBAL_FUNCTION bool connection_refresh(const struct connection_key *key,
 	return true;
 }
 
-/* Returns whether a reply belongs to a stream. `last_seen` is this second. */
-INLINE bool connection_is_stream(const struct connection_key *key,
-				 const struct connection *connection)
+/* Returns whether it is too young to be assured. Not of TCP; `last_seen` is this second. */
+INLINE bool connection_is_young(const struct connection *connection)
 {
-	return key->protocol == PROTOCOL_UDP &&
-	       idle_seconds(connection->last_seen, connection->begun) >= STREAM_SECONDS &&
-	       share_is_small(connection);
+	return idle_seconds(connection->last_seen, connection->begun) < STREAM_SECONDS;
+}
+
+/* Returns whether a packet assures the connection, which was answered. */
+INLINE bool connection_lasts(const struct connection_key *key, const struct connection *connection,
+			     bool reply)
+{
+	if (key->protocol == PROTOCOL_TCP)
+		return !reply;
+	return !connection_is_young(connection) && (!reply || share_is_small(key, connection));
 }
 
 /* No packet of the connection will skip the stack. */
@@ -157,7 +165,7 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 	if (reply)
 		state_set(connection, STATE_REPLIED);
 	if ((packet->tcp_flags & TCP_SYN) || !(connection->state & STATE_REPLIED) ||
-	    (reply && !connection_is_stream(key, connection)))
+	    !connection_lasts(key, connection, reply))
 		return VERDICT_TRANSLATE;
 	admission = connection_assure(key, connection);
 	if (admission == ADMISSION_OK || reply)

@@ -141,6 +141,13 @@ INLINE bool sender_is_verified(struct __sk_buff *skb, const struct packet *packe
 	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet);
 }
 
+/* Returns whether a user of this host sends with an address that the host does not have. IPv6 lets
+ * anyone do so (IPV6_FREEBIND); root may anyway. The host's firewall answers without a socket. */
+INLINE bool sender_is_local_user(struct __sk_buff *skb, const struct packet *packet)
+{
+	return !skb->ingress_ifindex && !packet->ipv4 && skb->sk && bpf_get_socket_uid(skb);
+}
+
 /* Begins a connection whose source is translated, if one of the two containers wants that. A packet
  * that has not come through its sender's veth is a forger's, or the container's own by an interface
  * of another network. */
@@ -315,6 +322,8 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	flow.sender = endpoint_find(packet.sender);
 	if (flow.sender)
 		seal_take_away(skb);
+	if (flow.sender && sender_is_local_user(skb, &packet))
+		return shot(forged_source);
 	if (packet.error && skb->ingress_ifindex == 0 &&
 	    packet_protocol_is_portless(packet.tuple.protocol))
 		tunnel_refuse(&packet);

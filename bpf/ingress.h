@@ -267,7 +267,8 @@ INLINE int handle_ingress(struct flow_context *flow)
 	     noticed_has(external_ports, packet->tuple.destination_port)) &&
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
-	else if (flow->kind >= PACKET_TRANSLATABLE)
+	else if (flow->kind >= PACKET_TRANSLATABLE &&
+		 (may_offload || route_leads_back(skb, packet))) /* or a container has forged it */
 		verdict = decide_inwards(flow);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);

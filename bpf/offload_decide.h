@@ -281,13 +281,15 @@ INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __
 	return bpf_check_mtu(skb, veth, &mtu, 0, 0) || out->mtu < mtu;
 }
 
-/* Has the stack let both directions through, or need it not? */
-INLINE bool offload_is_due(const struct connection *connection)
+/* Has the stack let both directions through, or need it not? A path needs no place among the
+ * assured; but a TCP client that has not proved its address sends nothing that is in a hurry. */
+INLINE bool offload_is_due(const struct connection_key *key, const struct connection *connection)
 {
+	__u32 needed = key->protocol == PROTOCOL_TCP ? STATE_ASSURED : STATE_REPLIED;
+
 	return (connection->kind == FLOW_MAPPING &&
 		offload_mode(&connection->owner) == FAST_PATH_ALWAYS) ||
-	       ((connection->state & STATE_ASSURED) &&
-		offload_was_seen(&connection->leave[INWARDS]) &&
+	       ((connection->state & needed) && offload_was_seen(&connection->leave[INWARDS]) &&
 		offload_was_seen(&connection->leave[OUTWARDS]));
 }
 
@@ -363,7 +365,7 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		noted->ifindex = 0; /* a mapping's was chosen by reply_reroute() */
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
-	if (!offload_is_due(connection)) { /* not checked again in this second */
+	if (!offload_is_due(key, connection)) { /* not checked again in this second */
 		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
 		if (!ifindex)
 			out->ifindex = noted->ifindex;

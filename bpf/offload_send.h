@@ -133,16 +133,19 @@ INLINE void offload_use_path(const struct flow_context *flow)
 }
 
 /* Returns whether the connection's next packets may do without its record, in this second: those of
- * an assured one are only counted, those of one that nobody has answered not even that. But a
- * packet after the reply makes it assured, so in the second in which it began none does without. */
+ * an assured one are only counted, those of one that is too young to be assured, or that nobody has
+ * answered, not even that. But after the first reply the hook behind the stack confirms a packet,
+ * so in the second in which an unanswered one began none does without. */
 INLINE bool offload_needs_no_record(const struct found *found)
 {
 	const struct connection *connection = found->connection;
 
 	if (found->key->protocol != PROTOCOL_UDP || connection->last_seen != found->now)
 		return false;
-	return (connection->state & STATE_ASSURED) ||
-	       (!(connection->state & STATE_REPLIED) && connection->begun != found->now);
+	if (connection->state & STATE_ASSURED)
+		return true;
+	return connection->state & STATE_REPLIED ? connection_is_young(connection)
+						 : connection->begun != found->now;
 }
 
 /* Returns whether the connection gets no path in this second. */
@@ -152,7 +155,7 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 
 	return connection->path[found->way] == PATH_STACK ||
 	       (connection->path[found->way] == PATH_UNDECIDED &&
-		(!(connection->state & STATE_ASSURED) ||
+		(!(connection->state & STATE_REPLIED) ||
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 

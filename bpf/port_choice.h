@@ -19,12 +19,14 @@ struct port_set {
 
 /* Places of the order. The first is the container's own port, if that may be kept. The next are
  * scattered, so that a free one is found fast; the rest are consecutive, so that a small set is
- * tried completely. */
-#define PORT_PLACES 64
+ * tried completely. Of a large one so many that a search fails once in 10^28 while the reserved
+ * part (snat.h) is free, and in 1 % where a port in 220 is: all of them would take milliseconds. */
+#define PORT_PLACES 1024
 #define SMALL_SET 256 /* with fewer ports all are tried */
 #define PORT_PLACES_SCATTERED 32
+#define PORT_PLACES_SPARE 64 /* from then on an owner with no fewer ports must give way */
 #define PORT_PLACES_A_ROUND 16
-#define PORT_ROUNDS ((SMALL_SET + PORT_PLACES_SCATTERED) / PORT_PLACES_A_ROUND)
+#define PORT_ROUNDS (PORT_PLACES / PORT_PLACES_A_ROUND)
 
 /* Servers may accept only clients whose port a user could not bind (NFS, rsh). Where masqPorts does
  * not say otherwise, such a client is given such a port: its own, or one of netfilter's range. */

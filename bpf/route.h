@@ -79,6 +79,19 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
+/* Returns whether routing would send an answer back through the interface where it has arrived. */
+GLOBAL_FUNCTION bool route_leads_back(struct __sk_buff *skb, const struct packet *packet)
+{
+	struct bpf_fib_lookup query;
+
+	if (!packet)
+		return true;
+	route_query(&query, packet, skb->ifindex);
+	route_query_addresses(&query, packet->tuple.destination, packet->sender);
+	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), BPF_FIB_LOOKUP_OUTPUT)) &&
+	       query.ifindex == skb->ifindex;
+}
+
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */
 
 /* Where the stack did not choose the interface, it would send no error. */

@@ -17,6 +17,7 @@ struct port_order {
 	__u16 own;
 	__u16 next;         /* place to try */
 	__u16 places;       /* number of places to try */
+	__u32 ports;        /* that its owner has towards this server */
 	bool own_published; /* the container's own port leads to it by a mapping */
 	bool share_used;    /* its owner has used its share: only ports that are given up */
 	bool privileged;    /* not of the set: below 1024 */

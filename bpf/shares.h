@@ -5,8 +5,9 @@
  * An owner with few connections is refused only if no place is left. One with a sixteenth of the
  * table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
  * number of hogs. Connections that others begin to a container and those that it begins itself are
- * two accounts, so that neither exhausts the other. One client may have half of what a hog can
- * reach of one owner's connections.
+ * two accounts, so that neither exhausts the other. So are those of TCP and all others: a client of
+ * UDP may have forged its address, and must take nothing from one that cannot have. One client may
+ * have half of what a hog can reach of one owner's connections.
  *
  * Only connections that are assured and not closed count. They have STATE_COUNTED: exactly one
  * program sets it and counts up, and one clears it and counts down.
@@ -20,6 +21,13 @@
 const volatile __u32 assured_places = MIN_ASSURED;
 
 #define SHARE_BUSY 0xffffffff /* a generation: the share is being reset */
+
+/* A connection of TCP is counted once its client has acknowledged the number of the SYN-ACK. */
+INLINE __u32 share_account(const struct connection_key *key, const struct connection *connection)
+{
+	return (connection->state & STATE_CHARGED_OUT ? ACCOUNT_OUT : 0) |
+	       (key->protocol == PROTOCOL_TCP ? ACCOUNT_PROVEN : 0);
+}
 
 /* Two CPUs may let a count go below 0 for a moment. */
 INLINE bool share_is_hog(__u32 count)
@@ -44,12 +52,11 @@ INLINE struct share *share_of(const struct owner *owner)
 		return NULL;
 	if (__sync_val_compare_and_swap(&share->generation, before, SHARE_BUSY) != before)
 		return *(volatile __u32 *)&share->generation == owner->generation ? share : NULL;
-	if (share_is_hog(share->in))
-		__sync_fetch_and_add(&all->hogs, -1);
-	if (share_is_hog(share->out))
-		__sync_fetch_and_add(&all->hogs, -1);
-	share->in = 0;
-	share->out = 0;
+	for (int i = 0; i < ACCOUNTS; i++) {
+		if (share_is_hog(share->flows[i]))
+			__sync_fetch_and_add(&all->hogs, -1);
+		share->flows[i] = 0;
+	}
 	share->half_open[0] = 0;
 	share->half_open[1] = 0;
 	__sync_lock_test_and_set(&share->generation, owner->generation);
@@ -63,19 +70,26 @@ INLINE __u64 share_hash(__u64 hash, const struct owner *owner)
 }
 
 /* An IPv6 client is a whole /64. Salted, so that outsiders cannot produce collisions. */
-INLINE __u32 *share_of_client(const struct owner *owner, const __u8 *client)
+INLINE __u32 *share_of_client(const struct connection_key *key, const struct connection *connection)
 {
-	const __u64 *halves = address_halves(client);
-	__u64 hash = hash_mix(SINGLE(meta)->port_seed, halves[address_is_ipv4(client)]);
-	__u32 place = share_hash(hash, owner) % SHARES;
+	const __u8 *client = connection->begun_inside ? key->inside : key->outside;
+	__u64 hash = SINGLE(meta)->port_seed + share_account(key, connection);
+	__u32 place;
 
+	hash = hash_mix(hash, address_halves(client)[address_is_ipv4(client)]);
+	place = share_hash(hash, &connection->owner) % SHARES;
 	return bpf_map_lookup_elem(&client_shares, &place);
 }
 
-INLINE const __u8 *share_client(const struct connection_key *key,
-				const struct connection *connection)
+/* Returns whether maxFlows leaves room in the account. What proves nothing takes none from TCP. */
+INLINE bool share_within_policy(const struct share *share, __u32 account, const struct owner *owner)
 {
-	return connection->begun_inside ? key->inside : key->outside;
+	const struct policy *policy = policy_of(owner);
+	__u32 flows = share->flows[ACCOUNT_PROVEN] + share->flows[ACCOUNT_PROVEN | ACCOUNT_OUT];
+
+	if (!(account & ACCOUNT_PROVEN))
+		flows += share->flows[0] + share->flows[ACCOUNT_OUT];
+	return !policy || !policy->max_flows || (__s32)(flows - policy->max_flows) < 0;
 }
 
 /* Returns whether the owner and the client may have one more connection like this. */
@@ -83,43 +97,38 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 				   const struct connection *connection)
 {
 	struct usage *all = SINGLE(usage);
-	const struct policy *policy;
 	struct share *share;
-	__u32 mine, rest, *clients;
-	bool out;
+	__u32 account, rest, *clients;
 
 	if (!key || !connection)
 		return true;
 	share = share_of(&connection->owner);
 	if (!share)
 		return true;
-	policy = policy_of(&connection->owner);
-	if (policy && policy->max_flows && (__s32)(share->in + share->out - policy->max_flows) >= 0)
+	account = share_account(key, connection);
+	if (!share_within_policy(share, account, &connection->owner))
 		return false;
 	if (!connection_has_owner(connection)) /* the host's, which anyone can cause */
-		return !share_is_hog(share->out);
-	out = connection->state & STATE_CHARGED_OUT;
-	mine = out ? share->out : share->in;
-	if (!share_is_hog(mine)) {
+		return !share_is_hog(share->flows[account]);
+	if (!share_is_hog(share->flows[account])) {
 		rest = assured_places / (all->hogs + 2);
 	} else {
 		rest = assured_places / (all->hogs + 1);
 		if ((__s32)(assured_places - all->assured - rest) <= 0)
 			return false;
 	}
-	if (out)
+	if (account & ACCOUNT_OUT)
 		return true;
-	clients = share_of_client(&connection->owner, share_client(key, connection));
+	clients = share_of_client(key, connection);
 	return !clients || (__s32)(*clients - rest / 2) < 0;
 }
 
 /* Returns whether the connection's account is no hog. */
-INLINE bool share_is_small(const struct connection *connection)
+INLINE bool share_is_small(const struct connection_key *key, const struct connection *connection)
 {
 	const struct share *share = share_of(&connection->owner);
 
-	return share &&
-	       !share_is_hog(connection->state & STATE_CHARGED_OUT ? share->out : share->in);
+	return share && !share_is_hog(share->flows[share_account(key, connection)]);
 }
 
 INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
@@ -130,30 +139,42 @@ INLINE void share_change(__u32 *mine, __u32 *hogs, __s32 by)
 		__sync_fetch_and_add(hogs, by);
 }
 
-/* Changes the counts. The caller changes STATE_COUNTED. */
-GLOBAL_FUNCTION int share_add(const struct connection_key *key, const struct connection *connection,
-			      __s32 by)
+/* Two functions, as one would need more of the stack. */
+GLOBAL_FUNCTION int share_add_to_client(const struct connection_key *key,
+					const struct connection *connection, __s32 by)
+{
+	__u32 *clients;
+
+	if (!key || !connection || (connection->state & STATE_CHARGED_OUT))
+		return 0;
+	clients = share_of_client(key, connection);
+	if (clients)
+		__sync_fetch_and_add(clients, by);
+	return 0;
+}
+
+GLOBAL_FUNCTION int share_add_to_owner(const struct connection_key *key,
+				       const struct connection *connection, __s32 by)
 {
 	struct usage *all = SINGLE(usage);
 	struct share *share;
-	__u32 *clients;
 
 	if (!key || !connection)
 		return 0;
 	__sync_fetch_and_add(&all->assured, by);
-	if (!(connection->state & STATE_CHARGED_OUT)) {
-		clients = share_of_client(&connection->owner, share_client(key, connection));
-		if (clients)
-			__sync_fetch_and_add(clients, by);
-	}
 	share = share_of(&connection->owner);
-	if (!share)
-		return 0;
-	if (connection->state & STATE_CHARGED_OUT)
-		share_change(&share->out, &all->hogs, by);
-	else
-		share_change(&share->in, &all->hogs, by);
+	if (share)
+		share_change(&share->flows[share_account(key, connection) & (ACCOUNTS - 1)],
+			     &all->hogs, by);
 	return 0;
+}
+
+/* Changes the counts. The caller changes STATE_COUNTED. */
+INLINE void share_add(const struct connection_key *key, const struct connection *connection,
+		      __s32 by)
+{
+	share_add_to_client(key, connection, by);
+	share_add_to_owner(key, connection, by);
 }
 
 INLINE void share_uncount(const struct connection_key *key, struct connection *connection)

@@ -7,10 +7,18 @@
  * socket of the host nor a connection of another NAT would get the replies. A protocol without
  * ports has one external tuple for each server, which the host (host_tunnel.h) or one container
  * has. The default set avoids the host's ephemeral ports, because a host socket that chooses a port
- * later does not ask us. Towards one port of one server, the last sixteenth is reserved for
- * containers with few ports: the others may only take ports from connections that are closed, dead
- * or unanswered. After a failure, which is remembered for a second, the next attempt tries other
- * ports.
+ * later does not ask us.
+ *
+ * Towards one port of one server, the last sixteenth is reserved for containers with few ports: the
+ * others may only replace what an owner that has no fewer has. Where few are free, who needs a port
+ * least gives way: a closed or dead connection, UDP that has been idle for seconds, and then what
+ * is not assured of an owner with no fewer ports than the newcomer's, as in the ring of half-open
+ * ones. After a failure, which is remembered for a second, the next attempt tries other ports.
+ *
+ * An answer that comes late must not reach another container. So a port changes its owner only
+ * when what was asked has had ANSWER_SECONDS for its answer, and an answered one no sooner than in
+ * the second after the next. What comes later still does not have the question, the identifier and
+ * the client's port that a resolver compares beside it (RFC 5452 9.1); TCP has its numbers.
  */
 #pragma once
 
@@ -20,25 +28,47 @@
 #include "port_choice.h"
 #include "portmap.h"
 
-#define ONE_WAY_SECONDS 30 /* netfilter's time-out of unanswered UDP */
+/* glibc's resolver gives an answer so much time (resolv.conf(5)). */
+#define ANSWER_SECONDS 5
+/* Under shortage a UDP connection that is not assured, which is one question and its answer, keeps
+ * its port for so many idle seconds. RFC 4787 REQ-5 wants two minutes, so that a peer may go on
+ * later, but not towards the well-known ports (REQ-5a), whose protocols ask and answer: DNS, NTP,
+ * SNMP. Towards others it has what netfilter gives it, shortage or not; whoever keeps a hole open
+ * without getting answers (RFC 8445 11: every 15 s or more) sends again within it. Refusing the
+ * newcomer would harm more: its program waits. */
+#define SPARED_WELL_KNOWN 10
+#define SPARED_UDP 30
+#define WELL_KNOWN_END 1024
 
 #define RESERVED_PART 16 /* of the ports, for owners with few of them */
 
 /* Which external tuples may be taken */
 enum take {
-	TAKE_FREE,       /* a free one, or a dead connection's */
-	TAKE_IDLE,       /* or that of a connection idle for hours */
-	TAKE_SPARE,      /* or that of a closed or unanswered connection */
-	TAKE_SPARE_ONLY, /* the latter only */
+	TAKE_FREE,   /* a free one, or a dead connection's */
+	TAKE_IDLE,   /* or that of a connection idle for hours */
+	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
+	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
 	/* or that of any masqueraded connection that is not assured or has no ports */
 	TAKE_FOR_HOST,
+	/* A bit: only of an owner with no fewer ports, none that is free */
+	TAKE_REPLACE = 1 << 3,
 };
+
+/* Returns whether an owner has no fewer ports towards the draft's server than the draft's. */
+INLINE bool draft_finds_fuller(const struct owner *owner)
+{
+	const struct scratch *scratch = scratch_get();
+	const struct port_share *theirs = port_shares_of(&scratch->draft.external, owner).mine;
+
+	return theirs && (__s32)(theirs->ports - scratch->order.ports) >= 0;
+}
 
 /* Returns whether a live connection gives up its external port; an assured one not to the host
  * (host.h). While enough ports are free, a closed one keeps it for minutes, for late segments, and
- * an idle one for days (RFC 5382 REQ-5). */
+ * an idle one for days (RFC 5382 REQ-5). Of a protocol without ports one that has got no answer in
+ * time gives way however often it repeats its question. */
 INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
-			  enum take take)
+			  const struct alias *alias, enum take take)
 {
 	__u32 idle = connection_idle(connection, clock_second()), state = connection->state;
 
@@ -51,14 +81,22 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 	if (take == TAKE_FOR_HOST &&
 	    (!(state & STATE_ASSURED) || packet_protocol_is_portless(key->protocol)))
 		return true;
-	if (key->protocol == PROTOCOL_TCP)
-		return state_is_closed(state) && idle > CLOSED_SECONDS;
-	return (packet_protocol_is_udp(key->protocol) ||
-		packet_protocol_is_portless(key->protocol)) &&
-	       !(state & STATE_REPLIED) && idle > ONE_WAY_SECONDS;
+	if (packet_protocol_is_portless(key->protocol))
+		return !(state & STATE_REPLIED) &&
+		       idle_seconds(clock_second(), alias->made) > ANSWER_SECONDS;
+	if (key->protocol == PROTOCOL_TCP && state_is_closed(state))
+		return idle > CLOSED_SECONDS;
+	if (state & STATE_ASSURED)
+		return false;
+	if (packet_protocol_is_udp(key->protocol) &&
+	    idle > (key->outside_port < WELL_KNOWN_END ? SPARED_WELL_KNOWN : SPARED_UDP))
+		return true;
+	return take == TAKE_FULLER && idle > (state & STATE_REPLIED ? 1 : ANSWER_SECONDS) &&
+	       draft_finds_fuller(&alias->owner);
 }
 
-/* Takes the draft's external tuple from the connection that has it. */
+/* Takes the draft's external tuple from the connection that has it. False: none that may be taken;
+ * or one of an owner with fewer is free now, which an owner that must replace leaves to others. */
 GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 {
 	struct scratch *scratch = scratch_get();
@@ -66,11 +104,12 @@ GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 	struct connection_key *key = &scratch->other;
 	struct connection *holder;
 	const struct alias *alias;
+	bool taken;
 	__u32 id;
 
 	alias = bpf_map_lookup_elem(&aliases, external);
 	if (!alias)
-		return take != TAKE_SPARE_ONLY;
+		return !(take & TAKE_REPLACE);
 	id = alias->id;
 	__builtin_memcpy(key, external, sizeof(*key));
 	alias_follow(alias, key);
@@ -79,21 +118,22 @@ GLOBAL_FUNCTION bool draft_free_tuple(enum take take)
 		return (__s32)(clock_second() - alias->made) > ALIAS_SECONDS &&
 		       alias_delete(external, id);
 	if (connection_lives(key, holder, clock_second())) {
-		if (!snat_gives_up(key, holder, take))
+		if (!snat_gives_up(key, holder, alias, take & ~TAKE_REPLACE))
 			return false;
 		if (take == TAKE_FOR_HOST)
 			count(flow_displaced);
 		else
 			count(flow_evicted);
 	}
+	taken = !(take & TAKE_REPLACE) || draft_finds_fuller(&alias->owner);
 	connection_end(key, id);
-	return true;
+	return taken;
 }
 
 /* Inserts first: most tuples are free, and to look is as much work. */
 INLINE bool draft_take_tuple(enum take take)
 {
-	return (take != TAKE_SPARE_ONLY && draft_insert_alias()) ||
+	return (!(take & TAKE_REPLACE) && draft_insert_alias()) ||
 	       (draft_free_tuple(take) && draft_insert_alias());
 }
 
@@ -143,9 +183,11 @@ GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 /* Returns which ports may be taken after this many tries. */
 INLINE enum take snat_take_at(const struct port_order *order, __u32 tries)
 {
+	enum take take = tries < PORT_PLACES_SPARE ? TAKE_SPARE : TAKE_FULLER;
+
 	if (order->share_used)
-		return TAKE_SPARE_ONLY;
-	return tries < PORT_PLACES_SCATTERED ? TAKE_FREE : TAKE_SPARE;
+		return take | TAKE_REPLACE;
+	return tries < PORT_PLACES_SCATTERED ? TAKE_FREE : take;
 }
 
 /* Takes the next port of the order that may be taken, of the next PORT_PLACES_A_ROUND. */
@@ -177,7 +219,7 @@ INLINE void snat_count_tries(__u32 tries)
 	else if (tries <= 16)
 		count(masquerade_tries_5_to_16);
 	else
-		count(masquerade_tries_17_to_64);
+		count(masquerade_tries_over_16);
 }
 
 /* Returns false where there are no ports, or none was found in this second. */
@@ -195,14 +237,15 @@ GLOBAL_FUNCTION bool draft_order_ports(const struct packet *packet)
 	    !port_order_of(&packet->tuple, owner, port_set_of(owner), order))
 		return false;
 	none_left = shares.mine->none_left;
+	order->ports = shares.mine->ports;
 	order->keeps_own |= order->own_published;
 	order->start = none_left * 0x9e3779b97f4a7c15ULL;
 	small = order->number < SMALL_SET; /* first come, first served */
-	order->places = small ? order->number + PORT_PLACES_SCATTERED : PORT_PLACES;
+	order->places = small ? order->number + PORT_PLACES_SPARE : PORT_PLACES;
 	reserve = order->number / RESERVED_PART;
 	order->share_used = !small && shares.mine->ports > reserve &&
 			    shares.all->ports + reserve >= order->number;
-	return none_left != clock_second() || (!small && !order->share_used);
+	return none_left != clock_second();
 }
 
 GLOBAL_FUNCTION bool draft_choose_port(struct __sk_buff *skb, const struct packet *packet)

@@ -84,8 +84,9 @@ enum flow_kind {
 /* What has happened to a connection: bits of `state`, changed by atomic operations. The bit for the
  * outside is the inside's, shifted by one. */
 enum connection_state {
-	STATE_REPLIED = 1 << 0,     /* the side that began has got a reply */
-	STATE_ASSURED = 1 << 1,     /* and has sent another packet: it has a place in `assured` */
+	STATE_REPLIED = 1 << 0, /* the side that began has got a reply */
+	STATE_ASSURED =
+		1 << 1, /* and it has lasted (connection_use.h): its place is in `assured` */
 	STATE_COUNTED = 1 << 2,     /* counted in the shares of its owner and client */
 	STATE_UNCONFIRMED = 1 << 4, /* FLOW_DIRECT: the IP stack has not let it through yet */
 	STATE_CHARGED_OUT = 1 << 5, /* counted as begun by its owner */
@@ -420,7 +421,7 @@ struct connection {
 	__u64 bytes[2];
 	union {
 		struct tcp_numbers tcp[2]; /* of the inside, of the outside */
-		__u32 begun;               /* UDP: CLOCK_MONOTONIC, seconds */
+		__u32 begun;               /* others: CLOCK_MONOTONIC, seconds */
 	};
 	struct leave leave[2]; /* by enum way */
 } __attribute__((aligned(8)));
@@ -448,7 +449,7 @@ struct half_open {
 	__u32 id;         /* of the connection; 0: free, 1: being changed */
 	__u16 slot;       /* of its owner */
 	__u8 charged_out; /* 1: STATE_CHARGED_OUT */
-	__u8 reserved;
+	__u8 counted;     /* 1: in the share of its owner */
 } __attribute__((aligned(8)));
 
 /* assured: ARRAY from 1. Without a free place a connection is not assured; a place is reused when
@@ -462,19 +463,28 @@ struct assured {
 	__u16 reserved[3];
 } __attribute__((aligned(8)));
 
+/* Which account of its owner a connection is charged to: a number of these bits */
+enum account {
+	ACCOUNT_OUT = 1 << 0, /* the owner began it, with STATE_CHARGED_OUT */
+	/* TCP: the client has acknowledged a number of its peer's. Of any other protocol the client
+	 * may have forged its address. */
+	ACCOUNT_PROVEN = 1 << 1,
+};
+
+#define ACCOUNTS 4
+
 /* shares: ARRAY by slot number. Counts of the owner of this generation. */
 struct share {
 	__u32 generation;
-	__u32 in;           /* connections with STATE_COUNTED that others began */
-	__u32 out;          /* the same, begun by the owner */
-	__u32 half_open[2]; /* places in half_open: that others began, and its own */
+	__u32 flows[ACCOUNTS]; /* connections with STATE_COUNTED */
+	__u32 half_open[2];    /* places in half_open: that others began, and its own */
 	__u32 reserved;
 };
 
 /* usage: ARRAY of one. */
 struct usage {
 	__u32 assured; /* connections with STATE_COUNTED */
-	__u32 hogs;    /* accounts (`in` or `out` of a share) with a 16th of the table or more */
+	__u32 hogs;    /* accounts (`flows` of a share) with a 16th of the table or more */
 	/* The places to check next ("hands"), counted from 0 and on past the last one. Two CPUs may
 	 * write one: some are checked twice. */
 	__u32 half_open_hand;
@@ -485,7 +495,8 @@ struct usage {
 	__u32 searched;
 };
 
-/* client_shares: ARRAY of SHARES. Assured connections of one client to one owner, by hash. */
+/* client_shares: ARRAY of SHARES. Assured connections of one client to one owner, proven ones apart
+ * from others, by hash. */
 /* port_shares: ARRAY of SHARES. Ports of masqueraded connections to one port of one server, by a
  * hash of these: of all owners, and, by another hash, of one. */
 struct port_share {

@@ -34,7 +34,7 @@
 	X(masquerade_tries_1, "masqueraded flows that got the first port that they tried") \
 	X(masquerade_tries_2_to_4, "masqueraded flows that tried 2 to 4 ports") \
 	X(masquerade_tries_5_to_16, "masqueraded flows that tried 5 to 16 ports") \
-	X(masquerade_tries_17_to_64, "masqueraded flows that tried 17 to 64 ports") \
+	X(masquerade_tries_over_16, "masqueraded flows that tried more than 16 ports") \
 	X(flow_promoted, "flows that were answered and went on, and so have a place of their own") \
 	X(flow_pushed_out, "half-open flows that newer ones pushed out") \
 	X(lifted_reply, "replies to another container on the bridge, lifted into the IP stack") \

@@ -243,6 +243,7 @@ static void give_place(struct world *world, struct world_connection *record)
 			.id = value->id,
 			.slot = (uint16_t)value->owner.slot,
 			.charged_out = (value->state & STATE_CHARGED_OUT) != 0,
+			.counted = !random_one_in(8), /* another CPU has reset the share */
 		};
 		return;
 	}
@@ -291,7 +292,7 @@ static void make_state(struct world *world, struct world_connection *record)
 		value->state |= STATE_REPLIED;
 	if (record->key.protocol == PROTOCOL_TCP)
 		make_tcp(world, value);
-	if (record->key.protocol == PROTOCOL_UDP)
+	else
 		value->begun = value->last_seen - random_below(4);
 	if (value->state & STATE_ASSURED && !record_is_closed(value->state))
 		value->state |= STATE_COUNTED;

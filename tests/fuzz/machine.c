@@ -256,7 +256,6 @@ static void delete_all(int map, void *values)
 static void write_counts(const struct world *world)
 {
 	const struct owner all = {0};
-	const uint8_t *client;
 
 	memset(machine->client_shares, 0, SHARES * sizeof(uint64_t));
 	memset(machine->port_shares, 0, SHARES * sizeof(struct port_share));
@@ -264,9 +263,9 @@ static void write_counts(const struct world *world)
 	for (int i = 0; i < world->connection_count; i++) {
 		const struct world_connection *record = &world->connections[i];
 
-		if (record_client(record, &client))
+		if (record_has_client(record))
 			++*AT(machine->client_shares, uint32_t,
-			      client_place(world->port_seed, &record->value.owner, client));
+			      client_place(world->port_seed, &record->key, &record->value));
 	}
 	for (int i = 0; i < world->alias_count; i++) {
 		const struct connection_key *key = &world->aliases[i].key;

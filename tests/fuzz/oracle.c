@@ -673,6 +673,8 @@ static void ask_enter(struct question *question)
 		return;
 	if (wire->kind == WIRE_FRAGMENT)
 		ask_later_fragment(question);
+	else if (visit->hook == FROM_BRIDGE && world_route(wire->outer.source) != visit->device)
+		answer(question, ANSWER_PASS, "maybe forged: routing does not lead back");
 	else if (wire->kind == WIRE_ERROR)
 		ask_error_in(question);
 	else if (wire->kind == WIRE_FLOW)

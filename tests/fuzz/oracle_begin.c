@@ -19,7 +19,7 @@ struct world_connection *draft(struct question *question, const struct owner *ow
 	begun->value.peer_port = begun->key.outside_port;
 	begun->value.begun_inside = way == OUTWARDS;
 	begun->value.last_seen = question->world->now;
-	if (begun->key.protocol == PROTOCOL_UDP)
+	if (begun->key.protocol != PROTOCOL_TCP)
 		begun->value.begun = question->world->now;
 	return begun;
 }
@@ -343,15 +343,15 @@ static uint32_t number_of_ports(const struct world *world, const struct expectat
 }
 
 /* Nothing is tried where there are no ports, not even the container's own, nor where a search in
- * this second has tried every port of a small set and has found none. */
+ * this second has found none. */
 static bool none_left(const struct question *question)
 {
 	const struct world_connection *begun = &question->expected->begun;
 	uint32_t number = number_of_ports(question->world, question->expected);
 	struct connection_key external;
 
-	if (number == 0 || number >= 256)
-		return number == 0;
+	if (number == 0)
+		return true;
 	external_key(&begun->key, &begun->value, &external);
 	return machine_port_share(
 		       port_place(question->world->port_seed, &external, &begun->value.owner))

@@ -14,34 +14,40 @@ static void share_of(const struct world *world, const struct owner *owner, struc
 	*hogs = world->usage.hogs;
 	if (share->generation == owner->generation)
 		return;
-	*hogs -= (share->in >= hog) + (share->out >= hog);
+	for (int i = 0; i < ACCOUNTS; i++)
+		*hogs -= share->flows[i] >= hog;
 	memset(share, 0, sizeof(*share));
 }
 
+/* Of TCP, maxFlows counts only TCP; of others it counts all. */
 static bool is_within_policy(const struct world *world, const struct owner *owner,
-			     const struct share *share)
+			     const struct share *share, bool proven)
 {
 	const struct policy *policy = world_policy(world, owner);
+	uint32_t flows = 0;
 
-	return !policy || !policy->max_flows || share->in + share->out < policy->max_flows;
+	for (uint32_t i = 0; i < ACCOUNTS; i++)
+		if (!proven || i & ACCOUNT_PROVEN)
+			flows += share->flows[i];
+	return !policy || !policy->max_flows || flows < policy->max_flows;
 }
 
-bool is_hog(const struct world *world, const struct connection *value)
+bool is_hog(const struct world *world, const struct connection_key *key,
+	    const struct connection *value)
 {
 	struct share share;
 	uint32_t hogs;
 
 	share_of(world, &value->owner, &share, &hogs);
-	return (value->state & STATE_CHARGED_OUT ? share.out : share.in) >=
-	       world_places(world)->assured_places / 16;
+	return share.flows[account_of(key, value)] >= world_places(world)->assured_places / 16;
 }
 
 /* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. */
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value)
 {
-	bool out = value->state & STATE_CHARGED_OUT;
-	uint32_t all = world_places(world)->assured_places, hogs, rest, place;
+	uint32_t all = world_places(world)->assured_places, account = account_of(key, value);
+	uint32_t hogs, rest, place;
 	struct share share;
 
 	if (record_has_owner(value) && !world_owner_live(world, &value->owner) &&
@@ -49,19 +55,18 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 		return true;
 	share_of(world, &value->owner, &share, &hogs);
 	if (!record_has_owner(value))
-		return share.out < all / 16;
-	if (!is_within_policy(world, &value->owner, &share))
+		return share.flows[account] < all / 16;
+	if (!is_within_policy(world, &value->owner, &share, account & ACCOUNT_PROVEN))
 		return false;
-	if ((out ? share.out : share.in) < all / 16) {
+	if (share.flows[account] < all / 16) {
 		rest = all / (hogs + 2);
 	} else {
 		rest = all / (hogs + 1);
 		if (all - world->usage.assured <= rest)
 			return false;
 	}
-	place = client_place(world->port_seed, &value->owner,
-			     value->begun_inside ? key->inside : key->outside);
-	return out || machine_client_share(place) < rest / 2;
+	place = client_place(world->port_seed, key, value);
+	return account & ACCOUNT_OUT || machine_client_share(place) < rest / 2;
 }
 
 static bool owner_is_there(const struct world *world, uint32_t number, uint32_t id)
@@ -180,8 +185,20 @@ static bool is_long_idle(const struct world *world, const struct world_connectio
 	       record_idle(world, &record->value) > record_spared(record);
 }
 
-/* TCP that has been closed for 10 s, or UDP or a protocol without ports without an answer for 30 s.
- */
+/* A protocol without ports that has had no answer for 5 s */
+static bool is_unheard(const struct world *world, const struct world_connection *record)
+{
+	const struct world_alias *alias;
+	struct connection_key external;
+
+	external_key(&record->key, &record->value, &external);
+	alias = record_alias(world, &external);
+	return !(record->value.state & STATE_REPLIED) && alias &&
+	       (int32_t)(world->now - alias->value.made) > 5;
+}
+
+/* TCP that has been closed for 10 s, UDP that is not assured and idle for 10 s, or, to a port that
+ * is not privileged, for 30 s. */
 bool can_do_without(const struct world *world, const struct world_connection *record)
 {
 	uint32_t idle = record_idle(world, &record->value), state = record->value.state;
@@ -190,10 +207,48 @@ bool can_do_without(const struct world *world, const struct world_connection *re
 		return false;
 	if (idle > record_spared(record))
 		return true;
+	if (wire_is_portless(record->key.protocol))
+		return is_unheard(world, record);
 	if (record->key.protocol == PROTOCOL_TCP)
 		return record_is_closed(state) && idle > 10;
-	return (wire_is_udp(record->key.protocol) || wire_is_portless(record->key.protocol)) &&
-	       !(state & STATE_REPLIED) && idle > 30;
+	return wire_is_udp(record->key.protocol) && !(state & STATE_ASSURED) &&
+	       idle > (record->key.outside_port < 1024 ? 10 : 30);
+}
+
+/* How many ports the owner has towards the external tuple's server */
+static uint32_t ports_of(const struct world *world, const struct connection_key *external,
+			 const struct owner *owner)
+{
+	uint32_t place = port_place(world->port_seed, external, owner), ports = 0;
+
+	for (int i = 0; i < world->alias_count && owner->slot; i++) {
+		const struct world_alias *alias = &world->aliases[i];
+
+		ports += alias->value.owner.slot &&
+			 port_place(world->port_seed, &alias->key, &alias->value.owner) == place;
+	}
+	return ports;
+}
+
+/* Whether it gives its port to the draft: one that is not assured also to an owner with no more
+ * ports, unless an answer may still come. */
+static bool gives_port(const struct world *world, const struct expectation *expected,
+		       const struct world_connection *record)
+{
+	const struct world_connection *begun = &expected->begun;
+	uint32_t state = record->value.state;
+	struct connection_key external;
+
+	if (can_do_without(world, record))
+		return true;
+	if (record->value.kind != FLOW_MASQUERADE || wire_is_portless(record->key.protocol) ||
+	    state & STATE_ASSURED ||
+	    (record->key.protocol == PROTOCOL_TCP && record_is_closed(state)))
+		return false;
+	external_key(&begun->key, &begun->value, &external);
+	return record_idle(world, &record->value) > (state & STATE_REPLIED ? 1u : 5u) &&
+	       ports_of(world, &external, &record->value.owner) >=
+		       ports_of(world, &external, &begun->value.owner);
 }
 
 bool oracle_may_end(const struct world *world, const struct expectation *expected,
@@ -213,12 +268,13 @@ bool oracle_may_end(const struct world *world, const struct expectation *expecte
 		return true;
 	return expected->frees_ports && is_in_the_way(expected, record) &&
 	       (!record_lives(world, record) ||
-		(expected->choice != CHOICE_MOVED ? can_do_without(world, record)
+		(expected->choice != CHOICE_MOVED ? gives_port(world, expected, record)
 						  : is_long_idle(world, record)));
 }
 
 /* Whether another connection cannot have its external tuple. */
-static bool holds_port(const struct world *world, const struct world_alias *alias)
+static bool holds_port(const struct world *world, const struct expectation *expected,
+		       const struct world_alias *alias)
 {
 	const struct world_connection *record;
 	struct connection_key key = alias->key;
@@ -229,7 +285,7 @@ static bool holds_port(const struct world *world, const struct world_alias *alia
 	record = record_at(world, &key);
 	if (!record || record->value.id != alias->value.id)
 		return (int32_t)(world->now - alias->value.made) <= 2;
-	return record_lives(world, record) && !can_do_without(world, record);
+	return record_lives(world, record) && !gives_port(world, expected, record);
 }
 
 /* A port that leads to the container's own by a mapping is kept, in the set or not. */
@@ -258,7 +314,7 @@ bool oracle_port_free(const struct world *world, const struct expectation *expec
 	begun.value.external_port = port;
 	external_key(&begun.key, &begun.value, &external);
 	alias = record_alias(world, &external);
-	if (alias && holds_port(world, alias))
+	if (alias && holds_port(world, expected, alias))
 		return false;
 	if (!wire_has_ports(external.protocol) || oracle_port_is_own(world, expected, port))
 		return true;

@@ -355,31 +355,35 @@ static bool follow_half_open(struct question *question, const struct world_conne
 	return true;
 }
 
-/* UDP replies that go on; not of an account with a sixteenth of the table. */
-static bool is_stream(const struct world *world, const struct world_connection *record,
-		      const struct connection *value)
+/* TCP is assured with the third packet: one, one back, and another one of the side that began. All
+ * others two seconds after their first, replies alone not in an account with a sixteenth of the
+ * table. */
+static bool lasts(const struct world *world, const struct world_connection *record,
+		  const struct connection *value, bool reply)
 {
-	return record->key.protocol == PROTOCOL_UDP &&
-	       (int32_t)(value->last_seen - value->begun) >= 2 && !is_hog(world, value);
+	if (!(value->state & STATE_REPLIED))
+		return false;
+	if (record->key.protocol == PROTOCOL_TCP)
+		return !reply;
+	return (int32_t)(value->last_seen - value->begun) >= 2 &&
+	       !(reply && is_hog(world, &record->key, value));
 }
 
-/* Assured with the third packet: one, one back, and another one of the side that began. */
 static enum used use_half_open(struct question *question, const struct world_connection *record,
 			       struct connection *value, enum way way)
 {
 	const struct wire *wire = &question->visit->wire;
 	bool reply = value->begun_inside == (way == INWARDS);
-	bool late = value->state & STATE_REPLIED && !reply;
+	enum used used;
 
 	if (record->key.protocol == PROTOCOL_TCP && !follow_half_open(question, record, value, way))
 		return USED;
 	if (reply)
 		value->state |= STATE_REPLIED;
-	if (late && !(wire->tcp_flags & WIRE_SYN))
-		return assure(question, record, value);
-	if (reply && is_stream(question->world, record, value))
-		assure(question, record, value); /* or else it stays half-open */
-	return USED;
+	if (!lasts(question->world, record, value, reply) || wire->tcp_flags & WIRE_SYN)
+		return USED;
+	used = assure(question, record, value);
+	return reply ? USED : used; /* or else it stays half-open */
 }
 
 /* What nobody would accept does not keep a closed connection alive. */

@@ -43,7 +43,8 @@ bool is_candidate(const struct question *question, const struct world_connection
 bool share_is_left(const struct world *world, const struct connection_key *key,
 		   const struct connection *value);
 /* Whether its account has a sixteenth of the table. */
-bool is_hog(const struct world *world, const struct connection *value);
+bool is_hog(const struct world *world, const struct connection_key *key,
+	    const struct connection *value);
 bool place_is_left(const struct world *world);
 /* Whether it may lose its port to another connection. */
 bool can_do_without(const struct world *world, const struct world_connection *record);

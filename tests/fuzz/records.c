@@ -237,19 +237,17 @@ void world_notice_external(struct world *world, const uint8_t *address, uint16_t
 	world->noticed.external_addresses[bit / 64] |= 1ULL << bit % 64;
 }
 
-static void count_record(const struct connection *value, struct share *shares, struct usage *usage)
+static void count_record(const struct world_connection *record, struct share *shares,
+			 struct usage *usage)
 {
+	const struct connection *value = &record->value;
 	struct share *share = &shares[value->owner.slot];
 
 	if (!(value->state & STATE_COUNTED))
 		return;
 	usage->assured++;
-	if (share->generation != value->owner.generation)
-		return;
-	if (value->state & STATE_CHARGED_OUT)
-		share->out++;
-	else
-		share->in++;
+	if (share->generation == value->owner.generation)
+		share->flows[account_of(&record->key, value)]++;
 }
 
 void world_count(const struct world *world, struct share *shares, struct usage *usage)
@@ -261,23 +259,24 @@ void world_count(const struct world *world, struct share *shares, struct usage *
 	for (int i = 0; i < WORLD_SLOTS; i++)
 		shares[i] = (struct share){.generation = world->shares[i].generation};
 	for (int i = 0; i < world->connection_count; i++)
-		count_record(&world->connections[i].value, shares, usage);
+		count_record(&world->connections[i], shares, usage);
 	for (uint32_t i = 1; i <= world_places(world)->half_open_places; i++) {
 		const struct half_open *place = &world->half_open[i];
 		struct share *share = &shares[place->slot % WORLD_SLOTS];
 
 		share->half_open[place->charged_out & 1] +=
-			place->id > 1 && place->id >> 16 == (share->generation & 0xffff);
+			place->id > 1 && place->counted &&
+			place->id >> 16 == (share->generation & 0xffff);
 	}
 	for (int i = 0; i < WORLD_SLOTS; i++)
-		usage->hogs += (shares[i].in >= hog) + (shares[i].out >= hog);
+		for (int account = 0; account < ACCOUNTS; account++)
+			usage->hogs += shares[i].flows[account] >= hog;
 }
 
-bool record_client(const struct world_connection *record, const uint8_t **client)
+bool record_has_client(const struct world_connection *record)
 {
 	const struct connection *value = &record->value;
 
-	*client = value->begun_inside ? record->key.inside : record->key.outside;
 	return value->state & STATE_COUNTED && record_has_owner(value) &&
 	       !(value->state & STATE_CHARGED_OUT);
 }

@@ -48,5 +48,5 @@ void world_notice_external(struct world *world, const uint8_t *address, uint16_t
 
 /* Computes shares and usage from records and places; hands and generations stay. */
 void world_count(const struct world *world, struct share *shares, struct usage *usage);
-/* The client whose share has the connection; false: none. */
-bool record_client(const struct world_connection *record, const uint8_t **client);
+/* Whether the share of a client has the connection. */
+bool record_has_client(const struct world_connection *record);

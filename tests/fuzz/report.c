@@ -130,9 +130,11 @@ static void report_tables(const struct world *world)
 	       world->usage.half_open_hand, world->usage.assured_hand, world->usage.assured,
 	       world->usage.hogs, world->now);
 	for (int i = 0; i < WORLD_SLOTS; i++)
-		printf("share %d/%u: in %u out %u half-open %u, own %u\n", i,
-		       world->shares[i].generation, world->shares[i].in, world->shares[i].out,
-		       world->shares[i].half_open[0], world->shares[i].half_open[1]);
+		printf("share %d/%u: in %u out %u, TCP in %u out %u, half-open %u, own %u\n", i,
+		       world->shares[i].generation, world->shares[i].flows[0],
+		       world->shares[i].flows[1], world->shares[i].flows[2],
+		       world->shares[i].flows[3], world->shares[i].half_open[0],
+		       world->shares[i].half_open[1]);
 	for (int i = 0; i < world->connection_count; i++) {
 		const struct world_connection *record = &world->connections[i];
 

@@ -270,7 +270,7 @@ static const char *verify_counts(const struct world *world)
 		if (memcmp(shares[i].half_open, world->shares[i].half_open,
 			   sizeof(shares[i].half_open)) != 0)
 			return "an owner's count of half-open connections is wrong";
-		if (shares[i].in != world->shares[i].in || shares[i].out != world->shares[i].out)
+		if (memcmp(shares[i].flows, world->shares[i].flows, sizeof(shares[i].flows)) != 0)
 			return "an owner's share is wrong";
 	}
 	return NULL;
@@ -294,14 +294,13 @@ const char *verify_hashed_counts(const struct world *world)
 	static uint16_t clients[SHARES], ports[SHARES];
 	const struct owner all = {0};
 	const char *wrong = NULL;
-	const uint8_t *client;
 
 	memset(clients, 0, sizeof(clients));
 	memset(ports, 0, sizeof(ports));
 	for (int i = 0; i < world->connection_count; i++)
-		if (record_client(&world->connections[i], &client))
-			clients[client_place(world->port_seed, &world->connections[i].value.owner,
-					     client)]++;
+		if (record_has_client(&world->connections[i]))
+			clients[client_place(world->port_seed, &world->connections[i].key,
+					     &world->connections[i].value)]++;
 	for (int i = 0; i < world->alias_count; i++) {
 		const struct world_alias *alias = &world->aliases[i];
 

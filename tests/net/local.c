@@ -22,7 +22,7 @@ const char tool_usage[] =
 	"     \"STEP ok\", or \"STEP: REASON\" if it fails; the next one follows in any case. "
 	"Exits\n"
 	"     with 1 if any failed. With an IPv6 socket IPv4 addresses are v4-mapped.\n"
-	"  bind ADDRESS PORT\n"
+	"  bind ADDRESS PORT      freebind   may be an address that the host does not have\n"
 	"  connect ADDRESS PORT   connect-nonblocking ADDRESS PORT   fast-open ADDRESS PORT\n"
 	"  unconnect              connect to AF_UNSPEC\n"
 	"  names                  peer=... own=..., by getpeername and getsockname\n"
@@ -67,6 +67,13 @@ static int report(const char *step, bool failed)
 	else
 		printf("%s ok\n", step);
 	return failed;
+}
+
+static int step_freebind(int fd, char **arguments)
+{
+	int on = 1;
+
+	return report(arguments[0], setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on)));
 }
 
 static int step_bind(int fd, char **arguments)
@@ -258,6 +265,7 @@ static const struct step {
 	int arguments;
 } steps[] = {
 	{"bind", step_bind, 2},
+	{"freebind", step_freebind, 0},
 	{"connect", step_connect, 2},
 	{"connect-nonblocking", step_connect_nonblocking, 2},
 	{"fast-open", step_fast_open, 2},

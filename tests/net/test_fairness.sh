@@ -182,6 +182,41 @@ test_ports_towards_one_server() {
 }
 
 # limit 120 s
+# [10] a container whose tens of thousands of queries a server has answered leaves ports towards it to
+# one that has asked three thousand times before; IPv4 and IPv6
+# also with portmap
+test_queries_towards_one_server() {
+	fair_world
+	serve_crowd server 9000
+	container_add greedy small
+	herd_hush greedy
+	calls victim udp "$server4" 9000 3000 --at-once 64 || fail "3,000 before: $(cat /run/calls)"
+	herd_of greedy udp "$server4" 9000 40000 --first 1024 --seconds 5 --rate 9000 >/run/herd
+	echo "note: $(cat /run/herd)"
+	[ "$(field_of sent "$(cat /run/herd)")" -gt 37000 ] || skip "the machine is too slow"
+	calls victim udp "$server4" 9000 300 --interval 3 ||
+		fail "300 queries afterwards: $(cat /run/calls) $(drops)"
+	calls victim udp "$server6" 9000 300 --interval 3 || fail "IPv6: $(cat /run/calls) $(drops)"
+}
+
+# limit 120 s
+# [12] datagrams with forged sources, now and two seconds later, close no TCP port, nor the way out
+# also with portmap
+test_forged_datagrams() {
+	local said
+	fair_world
+	for _ in now later; do
+		said=$(herd_outside udp 100.64.0.1 8081 9500 --sources 9500)
+		echo "note: forged datagrams: $said"
+		[ "$(field_of answered "$said")" -gt 8000 ] || fail "not answered: $said"
+		expect_calls "forged datagrams" client tcp "$host4" "$untouched_port"
+		expect_calls "forged datagrams" client tcp "$host4" 8081
+		expect_calls "forged datagrams" victim tcp "$server4" 7000
+		sleep 2.1 # from then on they are assured
+	done
+}
+
+# limit 120 s
 # [13] the table never counts as full while much of it is free, or was a removed container's
 test_room_that_is_free() {
 	local full

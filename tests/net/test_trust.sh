@@ -78,6 +78,45 @@ test_trust_neighbour_of_watched() {
 	expect_counted drop_forged_source 2 drop_forged_source
 }
 
+# a container that sends with an address of outside reaches no port that sourceRanges keeps from it, and
+# answers no query of another one, even if it knows the port
+test_trust_neighbour_forges_outside() {
+	loose
+	conflist some bridge "$(with_ours '{"sourceRanges": ["192.0.2.0/24", "2001:db8:1::/64"]}')"
+	container_start web some -p 8080:80/udp
+	container_add evil bridge
+	container_add asker bridge
+	capture_start in web eth0 "udp port 80"
+	forge evil cni0 udp "$client4" 5000 "$host4" 8080
+	forge evil cni0 udp "$client6" 5000 "$host6" 8080
+	expect_captured_nothing in
+	capture_start answers asker eth0 "udp src port 9000"
+	ask asker udp "$server4" 9000 --source-port 3000 --timeout 200 >/dev/null || true
+	ask asker udp "$server6" 9000 --source-port 3000 --timeout 200 >/dev/null || true
+	forge evil cni0 udp "$server4" 9000 "$host4_second" 3000
+	forge evil cni0 udp "$server6" 9000 "$host6_second" 3000
+	expect_captured_nothing answers
+	expect_answer client udp "$host4" 8080 web "$client4"
+	expect_answer client udp "$host6" 8080 web "$client6"
+}
+
+# a user of the host who sends with a container's address (IPv6 lets anyone do so) neither uses nor
+# begins a masqueraded flow of it, nor does such a packet leave
+test_trust_local_user() {
+	local port
+	serve_in server 9000
+	container_add web bridge
+	expect_answer web udp "$server6" 9000 server "$host6_second" --source-port 3000
+	capture_start out server eth0 "udp port 9000"
+	for port in 3000 3001; do
+		setpriv --reuid 65534 --regid 65534 --clear-groups "$build/tests/local" udp6 freebind \
+			bind "$(address6 web)" "$port" sendto "$server6" 9000 || true
+	done
+	expect_captured_nothing out
+	expect_counted drop_forged_source 2 drop_forged_source
+	expect_answer web udp "$server6" 9000 server "$host6_second" --source-port 3000
+}
+
 # IPv6 packets with the host's own address as their source, which the host forwards, neither take a
 # UDP client from a mapped port nor a port from a container
 test_trust_hosts_address_forwarded() {

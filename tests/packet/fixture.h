@@ -154,13 +154,20 @@ void fixture_put(const struct entry *entry);
 /* Removes a record that must exist with place, alias and counts; or its alias only. */
 void fixture_remove(const struct entry *entry);
 void fixture_lose_alias(const struct entry *entry);
+/* As if another CPU had been resetting the container's share when its half-open ones began */
+void fixture_uncount(enum container container);
 /* Makes all connections so much older. */
 void fixture_age_flows(uint32_t seconds);
+/* So old that a packet assures them; for AFTER(). */
+void fixture_let_last(enum container container);
 /* The present second of the programs' clock */
 uint32_t fixture_second(void);
 void fixture_wait_for_next_second(void);
 struct share fixture_share_of(enum container container);
 struct usage fixture_usage(void);
+/* How many external ports a container has towards a UDP port */
+int fixture_ports_of(enum container container, const char *server, int server_port,
+		     const char *host);
 
 int fixture_count_held(void);
 /* Makes all fragments so much older. */

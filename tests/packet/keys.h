@@ -63,12 +63,22 @@ static inline uint64_t place_mix_owner(uint64_t hash, const struct owner *owner)
 	return place_mix(hash, (uint64_t)owner->generation << 32 | owner->slot);
 }
 
-/* Indices in client_shares and port_shares; owner {0, 0}: of all owners. */
-static inline uint32_t client_place(uint64_t seed, const struct owner *owner, const uint8_t *client)
+static inline uint32_t account_of(const struct connection_key *key,
+				  const struct connection *connection)
 {
+	return (connection->state & STATE_CHARGED_OUT ? ACCOUNT_OUT : 0) |
+	       (key->protocol == PROTOCOL_TCP ? ACCOUNT_PROVEN : 0);
+}
+
+/* Indices in client_shares and port_shares; owner {0, 0}: of all owners. */
+static inline uint32_t client_place(uint64_t seed, const struct connection_key *key,
+				    const struct connection *connection)
+{
+	const uint8_t *client = connection->begun_inside ? key->inside : key->outside;
 	uint64_t half = address_half(client, address_is_ipv4(client));
 
-	return (uint32_t)(place_mix_owner(place_mix(seed, half), owner) % SHARES);
+	seed += account_of(key, connection);
+	return (uint32_t)(place_mix_owner(place_mix(seed, half), &connection->owner) % SHARES);
 }
 
 static inline uint64_t external_hash(uint64_t seed, const struct connection_key *external)

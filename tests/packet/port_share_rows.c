@@ -20,13 +20,29 @@ static int answer_to(int port)
 }
 
 /* Sends a datagram from each of so many ports; returns how many got a masquerade port. */
-static int take(const char *container, int times)
+static int take_from(const char *container, int first, int times)
 {
 	int taken = 0;
 
 	for (int i = 0; i < times; i++)
-		taken += ask_from(container, 2000 + i, 53) == TC_ACT_UNSPEC;
+		taken += ask_from(container, first + i, 53) == TC_ACT_UNSPEC;
 	return taken;
+}
+
+static int take(const char *container, int times)
+{
+	return take_from(container, 2000, times);
+}
+
+/* How many ports a container has towards a port of the server */
+static int ports_at(enum container container, int server_port)
+{
+	return fixture_ports_of(container, v4_server, server_port, v4_host);
+}
+
+static int ports_of(enum container container)
+{
+	return ports_at(container, 53);
 }
 
 /* More than there are, because the search may miss the last free ones. */
@@ -78,8 +94,8 @@ static void given_up_ports(void)
 	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
 	row_end_checked();
 
-	row_begin_counting("[T10] unanswered UDP flows give up their port after 30 s");
-	fixture_age_flows(31);
+	row_begin_counting("[T10] unanswered UDP flows to port 53 give up their port after 10 s");
+	fixture_age_flows(11);
 	fixture_wait_for_next_second();
 	row_expect_passed(ask_from(v4_container_one, 7001, 53), "one more");
 	row_expect_number(COUNTED(flow_evicted), 1, "flow_evicted");
@@ -87,23 +103,105 @@ static void given_up_ports(void)
 	row_end_checked();
 }
 
-static void answered_ports(void)
+/* Answers all that were asked. */
+static void answer_all(void)
 {
-	set_ports(2);
-	ask_from(v4_container_two, 2000, 53);
-	ask_from(v4_container_two, 2001, 53);
-	for (int port = FIRST_PORT; port < FIRST_PORT + 2; port++)
+	for (int port = FIRST_PORT; port < FIRST_PORT + SET; port++)
 		answer_to(port);
-	fixture_age_flows(31);
-	row_begin_counting("[T10] answered ones do not");
-	row_expect_dropped(ask_from(v4_container_one, 5000, 53), "one more");
-	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
+}
+
+/* One that has as many as the reserve, and more, is not small, but has fewer than the other. */
+static void fullest_pays(void)
+{
+	int before;
+
+	set_ports(SET);
+	take(v4_container_two, 2 * RESERVED);
+	take(v4_container_one, SET);
+	answer_all();
+	row_begin_counting(
+		"[T10] the fullest container's answered UDP flows give way at once to one "
+		"that has fewer, never the reverse");
+	fixture_age_flows(2);
+	fixture_wait_for_next_second();
+	row_expect_number(take_from(v4_container_two, 30000, 300), 300, "more of the smaller one");
+	row_expect_number(COUNTED(flow_evicted), 300, "flow_evicted");
+	before = ports_of(TWO);
+	row_expect_number(take_from(v4_container_one, 30000, 300), 300, "more of the fullest");
+	row_expect_number(ports_of(TWO), before, "ports of the smaller one");
 	row_end_checked();
 
-	row_begin_counting("[T10] until they are dead");
-	fixture_age_flows(121);
+	row_begin_counting("[T10] but not those that may still be answered, for 5 s");
+	set_ports(SET);
+	take(v4_container_two, 2 * RESERVED);
+	take(v4_container_one, SET);
+	fixture_age_flows(4);
 	fixture_wait_for_next_second();
-	row_expect_passed(ask_from(v4_container_one, 5000, 53), "one more");
+	row_expect_dropped(ask_from(v4_container_two, 30000, 53), "the first");
+	fixture_age_flows(2);
+	fixture_wait_for_next_second();
+	row_expect_passed(ask_from(v4_container_two, 30001, 53), "the second");
+	row_end_checked();
+}
+
+/* What is idle for longer goes to anyone: but who has used its share leaves it to the others. */
+static void fullest_leaves(void)
+{
+	int before;
+
+	set_ports(SET);
+	take(v4_container_two, RESERVED / 2);
+	fixture_age_flows(11);
+	take(v4_container_one, SET);
+	row_begin_counting("[T10] what another one has given up is not added to a used share");
+	before = ports_of(ONE);
+	take_from(v4_container_one, 30000, 300);
+	row_expect_number(ports_of(ONE), before, "ports of the fullest");
+	row_expect_number(take_from(v4_container_two, 30000, 100), 100, "of the other one");
+	row_end_checked();
+}
+
+/* Every sixteenth port is free. */
+static void scattered_ports(void)
+{
+	struct entry record = MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 0, v4_server, 53,
+					  v4_host, 0, .owner = ONE);
+
+	set_ports(SET);
+	for (int i = 0; i < SET; i++) {
+		record.inside_port = 2000 + i;
+		record.external_port = FIRST_PORT + i;
+		if (i % 16)
+			fixture_put(&record);
+	}
+	row_begin_counting("[T10] no search ends while a port in thirty is free");
+	row_expect_number(take(v4_container_two, RESERVED / 2), RESERVED / 2, "ports");
+	row_end_checked();
+
+	row_begin_counting("[T10] and no assured flow pays");
+	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
+	row_expect_number(ports_of(ONE), SET - RESERVED, "ports of the fullest");
+	row_end_checked();
+}
+
+static void answered_ports(int server_port, int seconds, const char *says)
+{
+	set_ports(3);
+	LEAVE(UDP(v4_container_two, 2000, v4_server, server_port));
+	LEAVE(UDP(v4_container_one, 2001, v4_server, server_port));
+	LEAVE(UDP(v4_container_one, 2002, v4_server, server_port));
+	for (int port = FIRST_PORT; port < FIRST_PORT + 3; port++)
+		ARRIVE(UDP(v4_server, server_port, v4_host, port));
+	fixture_age_flows((uint32_t)seconds - 1);
+	row_begin_counting(says);
+	row_expect_passed(ask_from(v4_container_one, 5000, server_port), "one in place of its own");
+	row_expect_number(ports_at(TWO, server_port), 1, "ports of the other one");
+	fixture_age_flows(2);
+	fixture_wait_for_next_second();
+	row_expect_passed(ask_from(v4_container_one, 5001, server_port), "another");
+	row_expect_passed(ask_from(v4_container_one, 5002, server_port), "and another");
+	row_expect_number(ports_at(TWO, server_port), 0, "ports of the other one");
+	row_expect_number(COUNTED(flow_evicted), 3, "flow_evicted");
 	row_end_checked();
 }
 
@@ -175,7 +273,11 @@ void port_share_rows(void)
 {
 	shares_of_ports();
 	given_up_ports();
-	answered_ports();
+	fullest_pays();
+	fullest_leaves();
+	scattered_ports();
+	answered_ports(53, 11, "[T10] answered UDP flows to port 53 give up their port after 10 s");
+	answered_ports(5300, 31, "[T10] those to an unprivileged port after 30 s");
 	none_left();
 	stray_acks();
 	fixture_reset();

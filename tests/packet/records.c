@@ -171,12 +171,6 @@ void records_clear_bits(void)
 	BITS(CLEAR)
 }
 
-static const uint8_t *client_of(const struct connection_key *key,
-				const struct connection *connection)
-{
-	return connection->begun_inside ? key->inside : key->outside;
-}
-
 static int find(const struct bpf_map *map, const struct connection_key *key, void *value)
 {
 	return bpf_map_lookup_elem(bpf_map__fd(map), key, value);
@@ -196,7 +190,11 @@ static uint32_t hog_size(void)
 
 static uint32_t hogs_of(const struct share *share)
 {
-	return (share->in >= hog_size()) + (share->out >= hog_size());
+	uint32_t hogs = 0;
+
+	for (int i = 0; i < ACCOUNTS; i++)
+		hogs += share->flows[i] >= hog_size();
+	return hogs;
 }
 
 static uint32_t count_hogs(void)
@@ -218,16 +216,8 @@ static struct share *share_of(const struct owner *owner)
 	return share->generation == owner->generation ? share : NULL;
 }
 
-static void add_to_share(struct share *share, uint32_t state, uint32_t by)
-{
-	if (state & STATE_CHARGED_OUT)
-		share->out += by;
-	else
-		share->in += by;
-}
-
-/* In a share: 0: begun by others, 1: by the owner */
-static int account_of(const struct connection *connection)
+/* In a share's half_open: 0: begun by others, 1: by the owner */
+static int half_of(const struct connection *connection)
 {
 	return connection->state & STATE_CHARGED_OUT ? 1 : 0;
 }
@@ -240,13 +230,11 @@ static void count_connection(const struct connection_key *key, const struct conn
 
 	tables.usage->assured += by;
 	if (!(connection->state & STATE_CHARGED_OUT))
-		tables.client_shares[client_place(PORT_SEED, &connection->owner,
-						  client_of(key, connection))]
-			.connections += by;
+		tables.client_shares[client_place(PORT_SEED, key, connection)].connections += by;
 	if (!share)
 		return;
 	hogs = hogs_of(share);
-	add_to_share(share, connection->state, by);
+	share->flows[account_of(key, connection)] += by;
 	tables.usage->hogs += hogs_of(share) - hogs;
 }
 
@@ -276,7 +264,7 @@ static void put_alias(const struct connection_key *key, const struct connection 
 	struct alias alias = {.inside_port = key->inside_port,
 			      .outside_port = key->outside_port,
 			      .id = connection->id,
-			      .made = fixture_second()};
+			      .made = connection->last_seen};
 	struct connection_key external;
 
 	external_key(key, connection, &external);
@@ -315,10 +303,11 @@ static uint32_t take_ring_place(const struct connection_key *key,
 			.key = *key,
 			.id = connection->id,
 			.slot = (uint16_t)connection->owner.slot,
-			.charged_out = (uint8_t)account_of(connection),
+			.charged_out = (uint8_t)half_of(connection),
+			.counted = share != NULL,
 		};
 		if (share)
-			share->half_open[account_of(connection)]++;
+			share->half_open[half_of(connection)]++;
 		return number;
 	}
 	errx(1, "no place in the ring");
@@ -430,6 +419,8 @@ static void fill(struct connection *connection, const struct entry *entry, uint3
 	connection->kind = entry->kind;
 	connection->begun_inside = entry->begun_inside;
 	connection->last_seen = now - entry->idle;
+	if (entry->protocol != IPPROTO_TCP)
+		connection->begun = connection->last_seen;
 	for (int way = OUTWARDS; way <= INWARDS; way++) {
 		connection->path[way] = entry->path[way];
 		put_leave(&connection->leave[way], entry, (enum way)way, now);
@@ -447,7 +438,7 @@ static void end(const struct connection_key *key, const struct connection *conne
 	} else {
 		tables.half_open[connection->place].id = 0;
 		if (share)
-			share->half_open[account_of(connection)]--;
+			share->half_open[half_of(connection)]--;
 	}
 	if (needs_alias(key, connection))
 		delete_alias(key, connection);
@@ -526,6 +517,8 @@ void fixture_let_leave_stack(void)
 static void age(struct connection *connection, uint32_t seconds)
 {
 	connection->last_seen -= seconds;
+	if (!(connection->state & (STATE_SEQUENCE_INSIDE | STATE_SEQUENCE_OUTSIDE))) /* not TCP */
+		connection->begun -= seconds;
 	if (connection->state & STATE_ASSURED)
 		tables.assured[connection->place].protected_until -= seconds;
 }
@@ -535,9 +528,35 @@ void fixture_age_flows(uint32_t seconds)
 	for_each_record(age, seconds);
 }
 
+void fixture_let_last(enum container container)
+{
+	(void)container;
+	fixture_age_flows(2);
+}
+
 struct share fixture_share_of(enum container container)
 {
 	return tables.shares[container];
+}
+
+void fixture_uncount(enum container container)
+{
+	for (uint32_t number = 1; number < tables.half_open_count; number++)
+		if (tables.half_open[number].slot == container)
+			tables.half_open[number].counted = 0;
+	memset(tables.shares[container].half_open, 0, sizeof(tables.shares[container].half_open));
+}
+
+int fixture_ports_of(enum container container, const char *server, int server_port,
+		     const char *host)
+{
+	struct connection_key external = {.outside_port = (uint16_t)server_port,
+					  .protocol = PROTOCOL_UDP};
+	struct owner owner = fixture_owner(container);
+
+	fixture_address(external.outside, server);
+	fixture_address(external.inside, host);
+	return (int)tables.port_shares[port_place(PORT_SEED, &external, &owner)].ports;
 }
 
 struct usage fixture_usage(void)
@@ -604,15 +623,14 @@ static void count_record(struct counted *counted, const struct connection_key *k
 
 	counted->records++;
 	if (!(connection->state & STATE_ASSURED) && current)
-		share->half_open[account_of(connection)]++;
+		share->half_open[half_of(connection)]++;
 	if (!(connection->state & STATE_COUNTED))
 		return;
 	counted->assured++;
 	if (!(connection->state & STATE_CHARGED_OUT))
-		counted->clients[client_place(PORT_SEED, &connection->owner,
-					      client_of(key, connection))]++;
+		counted->clients[client_place(PORT_SEED, key, connection)]++;
 	if (current)
-		add_to_share(share, connection->state, 1);
+		share->flows[account_of(key, connection)]++;
 }
 
 static void check_record(struct counted *counted, const struct connection_key *key,
@@ -683,12 +701,13 @@ static void check_share(uint32_t slot, const struct share *expected)
 {
 	const struct share *share = &tables.shares[slot];
 
-	if (share->in != expected->in || share->out != expected->out ||
-	    memcmp(share->half_open, expected->half_open, sizeof(share->half_open)) != 0)
-		row_fail("slot %u has counts in %d, out %d, half-open %d and %d, expected %d, %d, "
-			 "%d and %d",
-			 slot, (int)share->in, (int)share->out, (int)share->half_open[0],
-			 (int)share->half_open[1], (int)expected->in, (int)expected->out,
+	for (int i = 0; i < ACCOUNTS; i++)
+		if (share->flows[i] != expected->flows[i])
+			row_fail("slot %u has %d flows in account %d, expected %d", slot,
+				 (int)share->flows[i], i, (int)expected->flows[i]);
+	if (memcmp(share->half_open, expected->half_open, sizeof(share->half_open)) != 0)
+		row_fail("slot %u has counts half-open %d and %d, expected %d and %d", slot,
+			 (int)share->half_open[0], (int)share->half_open[1],
 			 (int)expected->half_open[0], (int)expected->half_open[1]);
 }
 

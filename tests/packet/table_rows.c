@@ -12,6 +12,8 @@
 #define RING MIN_HALF_OPEN
 #define DEAD 8000 /* seconds: longer than any connection lives */
 #define PORTS 4096
+#define TCP_IN(container) fixture_share_of(container).flows[ACCOUNT_PROVEN]
+#define TCP_OUT(container) fixture_share_of(container).flows[ACCOUNT_PROVEN | ACCOUNT_OUT]
 
 static void start_afresh(void)
 {
@@ -193,7 +195,7 @@ static void place_of_ended(void)
 	if (refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
 	row_expect_number(COUNTED(flow_promoted), 1, "flow_promoted");
-	row_expect_number(fixture_share_of(TWO).in, PLACES - 1, "connections of two");
+	row_expect_number(TCP_IN(TWO), PLACES - 1, "connections of two");
 	row_expect_number(fixture_usage().assured, PLACES, "all connections");
 	row_end_checked();
 }
@@ -233,8 +235,7 @@ static void nearly_full_table(void)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	if (refused > 2)
 		row_fail("%d of %d are refused", refused, 4 * PLACES / 100);
-	row_expect_number(fixture_share_of(ONE).in, 4 * PLACES / 100 - refused,
-			  "connections of one");
+	row_expect_number(TCP_IN(ONE), 4 * PLACES / 100 - refused, "connections of one");
 	row_end_checked();
 }
 
@@ -255,7 +256,7 @@ static void who_gives_way(void)
 		   ASSURED(STATE_CLOSING), true);
 	row_begin_counting("and no longer count");
 	row_expect_number(fixture_usage().assured, 1, "all connections");
-	row_expect_number(fixture_share_of(TWO).in, 0, "connections of two");
+	row_expect_number(TCP_IN(TWO), 0, "connections of two");
 	row_end_checked();
 	row_begin_counting("closed flows translate late segments until their place is taken");
 	row_expect_passed(crowd_goes_on(PLACES / 2), "a late ACK");
@@ -291,12 +292,12 @@ static void without_pressure(void)
 		fixture_remove(&gone);
 		alive += 2;
 	}
-	alive = (int)fixture_share_of(TWO).in;
+	alive = (int)TCP_IN(TWO);
 	row_begin_counting("while there is room no flow gives way");
 	for (int i = 0; i < 500; i++)
 		refused += connect_to_one(20000 + i) != TC_ACT_UNSPEC;
 	row_expect_number(refused, 0, "refused");
-	row_expect_number(fixture_share_of(TWO).in, alive, "connections of two");
+	row_expect_number(TCP_IN(TWO), alive, "connections of two");
 	row_end_checked();
 }
 
@@ -311,8 +312,8 @@ static void limit_of_one(void)
 	row_expect_passed(connect_to_one(1000), "the first");
 	row_expect_passed(connect_to_one(1001), "the second");
 	row_expect_passed(connect_from_one(25000), "the third, which it begins");
-	row_expect_number(fixture_share_of(ONE).in, 2, "begun by others");
-	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
+	row_expect_number(TCP_IN(ONE), 2, "begun by others");
+	row_expect_number(TCP_OUT(ONE), 1, "begun by it");
 	row_end_checked();
 
 	row_begin_counting("[T32] another new flow is refused, mapped or masqueraded");
@@ -365,7 +366,7 @@ static void dead_of_one(void)
 	refused = send_again(1001, SYN);
 	if (refused == 0 || refused > REFUSALS_A_ROUND)
 		row_fail("it is refused %d times", refused);
-	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	row_expect_number(TCP_IN(ONE), 0, "connections of one");
 	row_expect_passed(connect_to_one(1002), "another");
 	row_end_checked();
 }
@@ -387,7 +388,7 @@ static void limit_of_half_open(void)
 
 	row_begin_counting("[T32] a closed flow no longer counts");
 	close_first();
-	row_expect_number(fixture_share_of(ONE).in, 0, "connections of one");
+	row_expect_number(TCP_IN(ONE), 0, "connections of one");
 	row_expect_passed(send_to(8080, 1001, ACK), "the second again");
 	row_end_checked();
 
@@ -434,7 +435,7 @@ static void limit_of_renewed(void)
 	fixture_add_again(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	row_expect_passed(connect_to_one(1000), "after");
-	row_expect_number(fixture_share_of(ONE).in, 1, "connections of one");
+	row_expect_number(TCP_IN(ONE), 1, "connections of one");
 	row_end_checked();
 }
 
@@ -453,7 +454,7 @@ static void one_takes_half(void)
 
 	row_begin_counting("[T32] flows that it begins itself are another account");
 	row_expect_passed(connect_from_one(25000), "its own");
-	row_expect_number(fixture_share_of(ONE).out, 1, "begun by it");
+	row_expect_number(TCP_OUT(ONE), 1, "begun by it");
 	row_end_checked();
 }
 
@@ -481,7 +482,7 @@ static void others_take_their_parts(void)
 	row_begin_counting("[T32] a container with few flows is not refused because of them");
 	for (int i = 0; i < 200; i++)
 		row_expect_passed(connect_to(ROUTED, 1000 + i), "a small one's");
-	row_expect_number(fixture_share_of(ROUTED).in, 200, "flows of that container");
+	row_expect_number(TCP_IN(ROUTED), 200, "flows of that container");
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
 	row_end_checked();
 }
@@ -534,6 +535,60 @@ static int ask_over_ipv6(const char *client)
 	return ARRIVE(TCP(client, 40000, v6_host, 8080, SYN));
 }
 
+/* The nth forged client of a mapped UDP port */
+static void put_datagram(int nth, const char *client)
+{
+	struct entry record = MAPPED(ANSWERED, IPPROTO_UDP, client, crowd_port(nth), v4_host, 8080,
+				     v4_container_one, 80, crowd_port(nth), .owner = ONE);
+
+	fixture_put(&record);
+}
+
+/* What may have a forged address takes nothing from what cannot have. */
+static void share_of_proven(void)
+{
+	start_afresh();
+	row_begin_counting("clients that may be forged leave those of TCP what they had");
+	for (int nth = 0; nth < PLACES / 2; nth++)
+		put_datagram(nth, crowd_address(nth));
+	row_expect_dropped(ARRIVE(UDP(v4_client, 5000, v4_host, 8080)), "one more datagram's");
+	for (int i = 0; i < 50; i++)
+		row_expect_passed(connect_to_one(40000 + i), "a TCP client's");
+	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	row_end_checked();
+
+	start_afresh();
+	row_begin_counting("also where they have forged the address of one of these");
+	for (int nth = 0; nth < PORTS; nth++)
+		put_datagram(nth, v4_client);
+	row_expect_dropped(ARRIVE(UDP(v4_client, 1000, v4_host, 8080)), "one more datagram");
+	row_expect_passed(connect_to_one(40000), "its connection");
+	row_end_checked();
+
+	start_afresh();
+	fixture_set_policy(ONE, (struct policy){.max_flows = 100});
+	row_begin_counting("and where maxFlows limits them");
+	for (int nth = 0; nth < 100; nth++)
+		put_datagram(nth, crowd_address(nth));
+	row_expect_dropped(ARRIVE(UDP(v4_client, 5000, v4_host, 8080)), "one more datagram's");
+	row_expect_passed(connect_to_one(40000), "a TCP client's");
+	row_end_checked();
+}
+
+/* A place that was taken while another CPU reset its owner's share */
+static void uncounted_place(void)
+{
+	start_afresh();
+	row_begin_counting("a half-open flow that was not counted is not taken off the count");
+	begin_from(v4_client, 1000);
+	begin_from(v4_client, 1001);
+	fixture_uncount(ONE);
+	row_expect_passed(send_to(8080, 1000, ACK), "the first");
+	row_expect_passed(send_to(8080, 1001, ACK), "the second");
+	row_expect_number(fixture_share_of(ONE).half_open[0], 0, "half-open flows");
+	row_end_checked();
+}
+
 static void share_of_network(void)
 {
 	char client[64];
@@ -558,7 +613,8 @@ static void charged_to_beginner(void)
 	start_afresh();
 	row_begin_counting(
 		"a flow to another container's own address counts for the one that began it");
-	for (int id = 1; id <= HOG + 100; id++) {
+	for (int turn = 0; turn < 2 * (HOG + 100); turn++) {
+		int id = 1 + turn % (HOG + 100);
 		const struct packet ping =
 			PING4(v4_container_two, v4_container_one, id, .to_mac = MAC_CONTAINER_ONE);
 		const struct packet pong =
@@ -566,11 +622,12 @@ static void charged_to_beginner(void)
 
 		row_send(FROM_CONTAINER, VETH_TWO, &ping);
 		row_send(FROM_CONTAINER, VETH_ONE, &pong);
-		row_send(FROM_CONTAINER, VETH_TWO, &ping);
+		if (id == HOG + 100)
+			fixture_age_flows(2);
 	}
-	row_expect_number(fixture_share_of(TWO).out, HOG + 100, "begun by two");
-	row_expect_number(fixture_share_of(TWO).in, 0, "begun towards two");
-	row_expect_number(fixture_share_of(ONE).in + fixture_share_of(ONE).out, 0, "of one");
+	row_expect_number(fixture_share_of(TWO).flows[ACCOUNT_OUT], HOG + 100, "begun by two");
+	row_expect_number(fixture_share_of(TWO).flows[0], 0, "begun towards two");
+	row_expect_number(fixture_share_of(ONE).flows[0], 0, "towards one");
 	row_expect_passed(connect_to_one(40000), "a client of one");
 	row_end_checked();
 }
@@ -722,6 +779,8 @@ void table_rows(void)
 	hogs_become_none();
 	share_of_client();
 	share_of_network();
+	share_of_proven();
+	uncounted_place();
 	charged_to_beginner();
 	half_open_flood();
 	half_open_flood_of_own();
