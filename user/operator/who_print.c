@@ -147,6 +147,9 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 	if (!who_counts(contestant))
 		snprintf(text, REMARK_SIZE,
 			 "! its container is gone: `bpf-portmap repair` tidies up");
+	else if (contestant->kind == CONTESTANT_MAPPING && contestant->mapping->is_replaced)
+		snprintf(text, REMARK_SIZE,
+			 "<- replaced: its connections go on until it is deleted");
 	else if (!outside->claimed && !host->claimed)
 		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))

@@ -15,6 +15,8 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
+#include "datapath/records/replacements.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
@@ -22,6 +24,7 @@
 #include "host/own_hooks.h"
 #include "host/prerequisites.h"
 #include "net/bridge_entry.h"
+#include "net/processes.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -88,45 +91,62 @@ static int refuse_ports_of_others(const struct add *add, bool is_claimed, struct
 	return foreign_nat_check(&add->host, &add->container, is_claimed, err);
 }
 
-/*
- * The scheduler gives no two pods of a node the same port, so that a pod that has it is nearly
- * always one that goes: a StatefulSet's that was deleted by force, with the new one's name, or a
- * Deployment's, with another. Its sandbox is being stopped, and nothing tells it from others until
- * its DEL comes. After an error kubelet tries again only after 12 seconds.
- */
+/* How long the DEL of another container is waited for that has a port. What it costs where it does
+ * not come; after an error kubelet tries again only after 12 seconds, and Nomad in vain. */
 #define WAIT_MILLISECONDS 5000
 #define LOOK_EVERY_MILLISECONDS 20
 
-/* Whether another pod has one of the ports, and is there. */
-static bool pod_has_a_port(const struct host *host, const struct container *container)
+/* Returns whether another container has one of the ports, and is there. */
+static bool find_in_the_way(const struct host *host, const struct container *container,
+			    struct slot *slot, struct attachment *record)
 {
 	const struct objects *objects = &host->datapath.objects;
 	const struct attachment_claims *claims = &container->claims;
-	struct attachment record;
 	struct portmap portmap;
-	struct slot slot;
 
 	for (size_t i = 0; i < claims->port_count; i++)
 		/* Not this container on another network. */
 		if (portmap_read(objects, &claims->ports[i].key, &portmap) &&
-		    owner_read(objects, portmap.owner, &slot) &&
-		    slot.container != claims->container &&
-		    slot_read_record(objects, portmap.owner.slot, &slot, &record) &&
-		    record.workload.kind == WORKLOAD_POD && attachment_has_veth(objects, &record))
+		    owner_read(objects, portmap.owner, slot) &&
+		    slot->container != claims->container &&
+		    slot_read_record(objects, portmap.owner.slot, slot, record) &&
+		    !workload_is_same(&record->workload, &container->conf.workload) &&
+		    attachment_has_veth(objects, record))
 			return true;
 	return false;
 }
 
-/* Waits for the DEL of that one, without the lock. Whether it came. */
-static bool pod_goes(const struct host *host, const struct container *container)
+/*
+ * Schedulers give no two pods, or no two allocations, of a node the same port, so that one that has
+ * it is nearly always one that goes: it was deleted by force, or is a Deployment's, whose pods have
+ * names of their own. It is being stopped, and nothing tells it from others until its DEL comes. Of
+ * other engines' containers, one without processes is being stopped, or is forgotten.
+ */
+static bool is_going(const struct container *container, const struct slot *slot,
+		     const struct attachment *record)
+{
+	enum workload_kind kind = record->workload.kind;
+
+	if (kind == container->conf.workload.kind &&
+	    (kind == WORKLOAD_POD || kind == WORKLOAD_NOMAD))
+		return true;
+	return slot_is_engines(slot, record) && !processes_are_in_netns(slot->netns_id);
+}
+
+/* Waits for its DEL, without the lock. Returns whether it came. */
+static bool other_goes(const struct host *host, const struct container *container)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
+	struct attachment record;
+	struct slot slot;
 
-	if (container->conf.workload.kind != WORKLOAD_POD || !pod_has_a_port(host, container))
+	if (!find_in_the_way(host, container, &slot, &record))
+		return true;
+	if (!is_going(container, &slot, &record))
 		return false;
 	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
 		nanosleep(&pause, NULL);
-		if (!pod_has_a_port(host, container))
+		if (!find_in_the_way(host, container, &slot, &record))
 			return true;
 	}
 	return false;
@@ -140,7 +160,7 @@ static int claim_all(struct add *add, struct cni_error *err)
 
 	if (!attachment_add(&host->datapath.objects, claims, err))
 		return 0;
-	if (err->code != CNI_ERROR_PORT_TAKEN || !pod_goes(host, &add->container))
+	if (err->code != CNI_ERROR_PORT_TAKEN || !other_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
 	return attachment_add(&host->datapath.objects, claims, err);

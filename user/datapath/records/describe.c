@@ -90,6 +90,14 @@ static bool is_engines_id(const char *container_id)
 	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
 }
 
+bool slot_is_engines(const struct slot *slot, const struct attachment *record)
+{
+	struct attachment_name name;
+
+	return record->workload.kind != WORKLOAD_NONE ||
+	       (attachment_name_split(slot->attachment, &name) && is_engines_id(name.container_id));
+}
+
 /* Whether it may stand in a command that people copy: a pod's name is one in DNS. */
 static bool is_plain(const char *name)
 {

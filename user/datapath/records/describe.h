@@ -23,6 +23,9 @@ void describe_attachment(const struct objects *objects, const char key[ATTACHMEN
 void describe_attachment_of(const struct workload *workload, const char key[ATTACHMENT_KEY_SIZE],
 			    char text[DESCRIBED_ATTACHMENT_SIZE]);
 
+/* Returns whether an engine made the owner, and no script: its workload or its ID says so. */
+bool slot_is_engines(const struct slot *slot, const struct attachment *record);
+
 /* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err);

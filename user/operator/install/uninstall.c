@@ -145,7 +145,8 @@ static int print_containers(const struct host *host, struct view *view, size_t *
 	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
 	size_t count;
 
-	if (mappings_read(&mappings, view, err) || mappings_add_masqueraded(&mappings, view, err) ||
+	if (mappings_read(&mappings, view, err) || mappings_add_replaced(&mappings, view, err) ||
+	    mappings_add_masqueraded(&mappings, view, err) ||
 	    attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
