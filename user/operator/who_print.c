@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
 #include "lib/text.h"
 #include "net/processes.h"
 #include "operator/print/describe_json.h"
@@ -137,8 +139,35 @@ static void write_loss_at(const struct contest_score *score, const char *where, 
 		 score->claimed - score->won > 1 ? " and others" : "");
 }
 
+/* An engine's container in which no process runs: it is being made or removed, or was forgotten. */
+static bool write_forgotten(struct who *who, const struct contestant *contestant,
+			    char text[REMARK_SIZE])
+{
+	const struct objects *objects = &who->host.datapath.objects;
+	char command[LAST_RESORT_SIZE];
+	struct attachment record;
+	struct owner owner;
+	struct slot slot;
+
+	if (contestant->kind != CONTESTANT_MAPPING)
+		return false;
+	owner = contestant->mapping->portmap.owner;
+	if (!owner_read(objects, owner, &slot) ||
+	    !slot_read_record(objects, owner.slot, &slot, &record) ||
+	    !slot_is_engines(&slot, &record))
+		return false;
+	describe_last_resort(&slot, command);
+	if (*command)
+		snprintf(text, REMARK_SIZE,
+			 "! no process runs in it: %s frees the port where its engine has"
+			 " forgotten it",
+			 command);
+	return *command;
+}
+
 /* Where it gets less than it claims. A mark for people comes first. */
-static void write_remark(const struct contestant *contestant, char text[REMARK_SIZE])
+static void write_remark(struct who *who, const struct contestant *contestant,
+			 char text[REMARK_SIZE])
 {
 	const struct contest_score *outside = &contestant->scores[ORIGIN_OUTSIDE];
 	const struct contest_score *host = &contestant->scores[ORIGIN_HOST];
@@ -150,6 +179,8 @@ static void write_remark(const struct contestant *contestant, char text[REMARK_S
 	else if (contestant->kind == CONTESTANT_MAPPING && contestant->mapping->is_replaced)
 		snprintf(text, REMARK_SIZE,
 			 "<- replaced: its connections go on until it is deleted");
+	else if (write_forgotten(who, contestant, text))
+		return;
 	else if (!outside->claimed && !host->claimed)
 		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
 	else if (lost_all(outside) && (!host->claimed || lost_all(host)))
@@ -221,7 +252,7 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	write_port(who, contestant, port);
 	write_who(who, contestant, text);
 	cni_printable(text, "");
-	write_remark(contestant, remark);
+	write_remark(who, contestant, remark);
 	if (container && container->has_record)
 		format_time(container->record.since, since);
 	output_text(output, state_word(contestant));

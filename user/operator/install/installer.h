@@ -22,6 +22,8 @@ struct installer {
 	char *list;       /* NULL: the one that runtimes take */
 	struct file self; /* this program */
 	struct directory bin, conf;
+	struct directory folder;        /* of the network's plugins, where `portmap` is one */
+	const struct directory *where;  /* our plugin is put: conf, or folder */
 	bool had_lock;  /* and has removed what killed runs left */
 	size_t changes; /* to files, since the beginning */
 };
