@@ -97,3 +97,32 @@ test_install_lists_doctor() {
 	by_hand 2 doctor
 	expect_contains "$(cat /run/out)" '10-a.conflist has portmap as well: both map the same ports'
 }
+
+# an alias that a runtime may never run, as another directory of plugins has portmap too: install says so
+test_install_lists_alias_elsewhere() {
+	node_make
+	own_directory /opt/cni/bin
+	list . >"$conf/10-a.conflist"
+	at_node 0 install --alias
+	! grep /opt/cni/bin /run/err || fail "there is none"
+	at_node 0 uninstall
+	cp -L "$reference_plugins/portmap" /opt/cni/bin/
+	at_node 0 install --alias
+	expect_contains "$(cat /run/err)" '/opt/cni/bin/portmap is there as well: a runtime that searches /opt/cni/bin first'
+	at_node 0 uninstall
+}
+
+# going back: uninstall names containers by the first digits of their IDs, and says what a static Pod needs
+test_install_lists_back() {
+	local id=106d2c0b339c$(printf '%052d' 7)
+	node_make
+	list . >"$conf/10-a.conflist"
+	at_node 0 install
+	container_add_plain web
+	plugin_config web | CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=kube-system;K8S_POD_NAME=web-node1' \
+		NETNS=/run/netns/web plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"
+	at_node 1 uninstall
+	expect_contains "$(cat /run/out)" 'pod kube-system/web-node1 (sandbox 106d2c0b339c), interface eth0'
+	expect_contains "$(cat /run/err)" 'a static Pod by moving its manifest away and back'
+	at_node 0 uninstall --drop-ports
+}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/json.h"
 #include "cni/network_config.h"
@@ -159,6 +160,25 @@ static void say(struct installer *installer, const struct directory *directory, 
 	installer->changes++;
 }
 
+/* Debian's containerd searches /usr/lib/cni first, for example. */
+static void warn_of_others(const struct installer *installer)
+{
+	static const char *const directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"};
+	char ours[PATH_MAX], other[PATH_MAX], own[PATH_MAX];
+
+	if (!realpath(installer->bin_path, own))
+		return;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		snprintf(other, sizeof(other), "%s/" ALIAS, directories[i]);
+		if (access(other, X_OK) || !realpath(directories[i], ours) || !strcmp(ours, own))
+			continue;
+		fprintf(stderr,
+			"bpf-portmap: %s is there as well: a runtime that searches %s first (bin_dirs,"
+			" cni_path) never runs the alias; then install with --bin-dir %s\n",
+			other, directories[i], directories[i]);
+	}
+}
+
 static int put_binary(struct installer *installer, struct cni_error *err)
 {
 	int put = binary_put(&installer->bin, OUR_BINARY, &installer->self, err);
@@ -168,6 +188,8 @@ static int put_binary(struct installer *installer, struct cni_error *err)
 	if (put < 0 || !installer->alias)
 		return put < 0 ? -1 : 0;
 	put = alias_put(&installer->bin, &installer->self, err);
+	if (put > 0)
+		warn_of_others(installer);
 	if (put > 0)
 		say(installer, &installer->bin, ALIAS,
 		    "is " OUR_BINARY " now; the reference plugin is " KEPT_REFERENCE);
