@@ -103,13 +103,18 @@ INLINE int apply_outwards(const struct flow_context *flow, enum verdict verdict)
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
-/* Sends a frame into the IP stack that the bridge would switch past to_container. */
+/* Sends a frame into the IP stack that the bridge would switch past to_container. One that is
+ * addressed to the bridge already enters the stack behind br_netfilter, which would undo another
+ * NAT's translation and switch the frame, too. */
 GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 {
-	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
-		return shot(rewrite_failed);
+	if (!port)
+		return TC_ACT_SHOT;
 	count(lifted_reply);
-	return TC_ACT_UNSPEC;
+	if (packet_is_for_mac(skb, port->bridge_mac))
+		return bpf_redirect(port->bridge_ifindex, BPF_F_INGRESS);
+	return rewrite_destination_mac(skb, port->bridge_mac) ? shot(rewrite_failed)
+							      : TC_ACT_UNSPEC;
 }
 
 /* Does to a later fragment what was done to the first. If that has not come yet, a fragment that

@@ -110,6 +110,17 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 	return lift(flow->skb, port);
 }
 
+/* Returns whether the packet answers a sibling whose address another NAT has changed on its way to
+ * this container. br_netfilter would undo that and switch the answer, which must be translated, to
+ * the sibling. */
+INLINE bool answers_hidden_sibling(const struct flow_context *flow,
+				   const struct interface *interface)
+{
+	return noticed_has(hidden_siblings, 0) && interface->role == ROLE_PORT &&
+	       flow->arrival.routed && flow->kind >= PACKET_TRANSLATABLE &&
+	       !flow->found.connection && conntrack_hides_client(flow->skb, flow->packet);
+}
+
 /* Sends a packet past the stack if its connection has a path. VERDICT_PASS: it goes through the
  * stack, and is counted where it leaves. But a connection that is not assured yet counts it here:
  * it must be assured before its path is decided. */
@@ -278,6 +289,12 @@ INLINE int handle_container(struct flow_context *flow)
 	arrival->may_offload = arrival->routed;
 	if (arrival->routed)
 		arrival->owner = interface->owner;
+	if (answers_hidden_sibling(flow, interface)) {
+		if (!flow->packet->error && apply_to_held(flow, FRAGMENT_LIFTED))
+			return TC_ACT_SHOT;
+		seal_set(skb, flow->packet, NULL, true);
+		return lift(skb, interface);
+	}
 	if (flow->kind == PACKET_FRAGMENT)
 		action = apply_later_fragment(flow, interface);
 	return action == TC_ACT_UNSPEC ? handle_containers_packet(flow, interface) : action;

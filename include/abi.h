@@ -582,6 +582,13 @@ struct attachment {
 	struct workload workload;
 };
 
+/* Whether the programs ask conntrack which packets another NAT of the host translates. */
+enum conntrack_use {
+	CONNTRACK_ABSENT = 0,     /* it was not loaded when the programs were */
+	CONNTRACK_ASKED = 1,      /* which keeps its module in the kernel */
+	CONNTRACK_UNREADABLE = 2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
+};
+
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
@@ -590,17 +597,19 @@ struct meta {
 	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
+	__u32 conntrack;    /* enum conntrack_use */
+	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	char program_version[PROGRAM_VERSION_SIZE];
 	/* Ports for masqueraded flows whose policy has none */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
 	__u64 port_seed; /* random, written once; keeps the next port unpredictable */
 	/* CLOCK_MONOTONIC, seconds: packets that left the stack until then do not count */
 	__u32 offload_dropped;
-	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. User
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
+	__u32 reserved;
 	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
 	 * other object gets them. */
 	__u32 object_ids[META_OBJECTS];
@@ -615,6 +624,8 @@ struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
 	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
+	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
+	__u64 hidden_siblings;
 	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
 	__u64 local_udp_ports[PORT_WORDS];
 	/* A bit each: socket_flows has had an entry with this port */
@@ -666,6 +677,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 24 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
+ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
