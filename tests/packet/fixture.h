@@ -115,6 +115,9 @@ bool fixture_set_checksum_complete(bool complete);
 void fixture_set_addresses(enum device device, const char *address4, const char *address6);
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
+/* Another container of the workload takes the port over. */
+void fixture_replace(int protocol, const char *host, int host_port, const char *container,
+		     int container_port, enum container owner);
 void fixture_exclude(const char *address); /* as excludeInterfaces does */
 /* The map of the host's addresses, which may differ from the real ones */
 void fixture_add_host_address(const char *address);
