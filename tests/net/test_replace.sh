@@ -162,6 +162,25 @@ test_replace_conflict_waits() {
 	serve_in second 80
 	expect_answer client tcp "$host4" 8080 second
 }
+# Nomad before 1.9 names nothing but the allocation: its successor's first ADD waits for the old one's
+# DEL, though tasks still run in it, and succeeds
+test_replace_old_nomad() {
+	local old=f27f98b1-2ae0-46fc-809f-74723ed3260f new=0b1e52c4-8d0b-4b5c-9a0e-2f6a3c1d7e88 adding
+	container_add_plain first
+	container_add_plain second
+	plugin_config first | NETNS=/run/netns/first plugin_run ADD "$old" >/run/out || fail "$(cat /run/out)"
+	serve_in first 80
+	plugin_config second | NETNS=/run/netns/second plugin_run ADD "$new" >/run/out 2>&1 &
+	adding=$!
+	wait_until 10 add_waits || fail "ADD does not wait"
+	expect_answer client tcp "$host4" 8080 first
+	processes_end first
+	plugin_config first | NETNS=/run/netns/first plugin_run DEL "$old" || fail DEL
+	wait "$adding" || fail "$(cat /run/out)"
+	serve_in second 80
+	expect_answer client tcp "$host4" 8080 second
+}
+
 add_waits() { grep -qs nanosleep /proc/*/wchan; }
 
 # what stands meanwhile: list has both containers, who says who comes and who goes
@@ -194,33 +213,48 @@ test_replace_sctp() {
 	expect_answer client sctp "$host4" 8080 new
 }
 
-# killed at random moments, ADD and DEL of the new one: the port always answers, and one DEL of each
-# leaves nothing
+# killed_at_each_call COMMAND NAME: the plugin's call is killed before every second of its calls into
+# the kernel (STEP=1: before each); each time the port answers, and one DEL of it takes nothing else
+killed_at_each_call() {
+	local step=${STEP:-2} status=137 call
+	call=$((RANDOM % step + 1))
+	while [ "$status" = 137 ]; do
+		status=0
+		[ "$1" = ADD ] || CNI_ARGS=$nomad plugin_run ADD "$2" </run/config >/run/out || fail "$(cat /run/out)"
+		CNI_ARGS=$nomad PREFIX="$build/tests/traced kill $call" plugin_run "$1" "$2" </run/config >/run/out ||
+			status=$?
+		expect_answer client tcp "$host4" 8080 old
+		[ "$call" -gt 1 ] || CNI_ARGS=$nomad plugin_run ADD "$2" </run/config >/run/out || fail "$(cat /run/out)"
+		plugin_run DEL "$2" </run/config || fail "DEL after a kill"
+		expect_answer client tcp "$host4" 8080 old
+		call=$((call + step))
+	done
+	[ "$call" -gt 10 ] || fail "only $call calls: nothing was tested"
+}
+
+# limit 180 s
+# ADD and DEL of the new one killed before their calls into the kernel: the port answers at any instant,
+# and one DEL gives it back; the old one's DEL killed: the new one keeps it
 test_replace_killed() {
-	local round kill_window=20000 killed=0 kill_moment
+	local call status=137
 	alloc_start old
 	container_add_plain new
 	plugin_config new >/run/config
-	for round in $(seq 30); do
-		CNI_ARGS=$nomad killed_at_random plugin_run ADD new </run/config >/run/out 2>&1
-		expect_answer client tcp "$host4" 8080 old
-		[ $((round % 3)) != 0 ] || plugin_run DEL new </run/config || fail DEL
-	done
-	[ "$killed" -ge 5 ] || fail "only $killed were killed"
-	CNI_ARGS=$nomad plugin_run ADD new </run/config >/run/out || fail "$(cat /run/out)"
+	killed_at_each_call ADD new
+	killed_at_each_call DEL new
 	serve_in new 80
-	for round in $(seq 10); do
-		killed_at_random plugin_run DEL new </run/config >/run/out 2>&1
-		expect_answer client tcp "$host4" 8080 "$(who_is_live)"
-		CNI_ARGS=$nomad plugin_run ADD new </run/config >/run/out || fail "$(cat /run/out)"
+	CNI_ARGS=$nomad plugin_run ADD new </run/config >/run/out || fail "$(cat /run/out)"
+	plugin_config old >/run/config.old
+	for call in $(seq 1 3 60); do
+		status=0
+		PREFIX="$build/tests/traced kill $call" plugin_run DEL old </run/config.old || status=$?
 		expect_answer client tcp "$host4" 8080 new
+		[ "$status" = 137 ] || break
 	done
-	container_del old bridge
-	expect_answer client tcp "$host4" 8080 new
+	expect_equal 0 "$status" "the DEL that was not killed"
 	plugin_run DEL new </run/config || fail DEL
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_equal '' "$(ports_show | tr -d '[]')" "ports"
 }
-who_is_live() { field_of name "$(ask client tcp "$host4" 8080)"; }
 
 # asked_all_the_time: asks the port, again and again, until /run/stop exists; the failures are counted
 # in /run/failures, with the longest time without an answer

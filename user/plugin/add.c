@@ -91,10 +91,13 @@ static int refuse_ports_of_others(const struct add *add, bool is_claimed, struct
 	return foreign_nat_check(&add->host, &add->container, is_claimed, err);
 }
 
-/* How long the DEL of another container is waited for that has a port. What it costs where it does
- * not come; after an error kubelet tries again only after 12 seconds, and Nomad in vain. */
-#define WAIT_MILLISECONDS 5000
-#define LOOK_EVERY_MILLISECONDS 20
+/* How long the DEL of another container is waited for that has a port, in milliseconds, and what a
+ * true conflict costs. After an error kubelet tries again only after 12 seconds, and Nomad in vain;
+ * Nomad's tasks have 5 seconds to end (kill_timeout). */
+#define WAIT_FOR_POD 5000
+#define WAIT_FOR_ALLOCATION 10000
+#define WAIT_FOR_STOPPED 5000
+#define LOOK_EVERY 20
 
 /* Returns whether another container has one of the ports, and is there. */
 static bool find_in_the_way(const struct host *host, const struct container *container,
@@ -116,35 +119,46 @@ static bool find_in_the_way(const struct host *host, const struct container *con
 	return false;
 }
 
+/* Before 1.9 Nomad says nothing but the allocation's ID. */
+static bool is_allocation(const struct workload *workload, const struct attachment_key *key)
+{
+	return workload->kind == WORKLOAD_NOMAD ||
+	       (workload->kind == WORKLOAD_NONE && attachment_has_uuid(key->name));
+}
+
 /*
  * Schedulers give no two pods, or no two allocations, of a node the same port, so that one that has
  * it is nearly always one that goes: it was deleted by force, or is a Deployment's, whose pods have
  * names of their own. It is being stopped, and nothing tells it from others until its DEL comes. Of
- * other engines' containers, one without processes is being stopped, or is forgotten.
+ * other engines' containers, one without processes is being stopped, or is forgotten. 0: it stays.
  */
-static bool is_going(const struct container *container, const struct slot *slot,
-		     const struct attachment *record)
+static int milliseconds_to_wait(const struct container *container, const struct slot *slot,
+				const struct attachment *record)
 {
-	enum workload_kind kind = record->workload.kind;
+	const struct workload *own = &container->conf.workload, *its = &record->workload;
+	struct attachment_key key;
 
-	if (kind == container->conf.workload.kind &&
-	    (kind == WORKLOAD_POD || kind == WORKLOAD_NOMAD))
-		return true;
-	return slot_is_engines(slot, record) && !processes_are_in_netns(slot->netns_id);
+	slot_get_key(slot, &key);
+	if (own->kind == WORKLOAD_POD && its->kind == WORKLOAD_POD)
+		return WAIT_FOR_POD;
+	if (is_allocation(own, &container->claims.key) && is_allocation(its, &key))
+		return WAIT_FOR_ALLOCATION;
+	return slot_is_engines(slot, record) && !processes_are_in_netns(slot->netns_id)
+		       ? WAIT_FOR_STOPPED
+		       : 0;
 }
 
 /* Waits for its DEL, without the lock. Returns whether it came. */
 static bool other_goes(const struct host *host, const struct container *container)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY * 1000000L};
 	struct attachment record;
 	struct slot slot;
+	int left;
 
 	if (!find_in_the_way(host, container, &slot, &record))
 		return true;
-	if (!is_going(container, &slot, &record))
-		return false;
-	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
+	for (left = milliseconds_to_wait(container, &slot, &record); left > 0; left -= LOOK_EVERY) {
 		nanosleep(&pause, NULL);
 		if (!find_in_the_way(host, container, &slot, &record))
 			return true;

@@ -295,8 +295,8 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 	return slot;
 }
 
-/* Takes the ports over of those that this container replaces. It is not live earlier, and in between
- * they would lead nowhere. What was taken before a failure is given back by the removal. */
+/* Takes the ports over of those that this container replaces. It is not live earlier, and in
+ * between they would lead nowhere. What was taken before a failure is given back by the removal. */
 static int replace_others(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;

@@ -90,11 +90,26 @@ static bool is_engines_id(const char *container_id)
 	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
 }
 
+bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE])
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	struct attachment_name name;
+	size_t i;
+
+	if (!attachment_name_split(key, &name) || strlen(name.container_id) != strlen(form))
+		return false;
+	for (i = 0; form[i]; i++)
+		if (form[i] == '-' ? name.container_id[i] != '-'
+				   : !strchr("0123456789abcdef", name.container_id[i]))
+			return false;
+	return true;
+}
+
 bool slot_is_engines(const struct slot *slot, const struct attachment *record)
 {
 	struct attachment_name name;
 
-	return record->workload.kind != WORKLOAD_NONE ||
+	return record->workload.kind != WORKLOAD_NONE || attachment_has_uuid(slot->attachment) ||
 	       (attachment_name_split(slot->attachment, &name) && is_engines_id(name.container_id));
 }
 

@@ -23,6 +23,9 @@ void describe_attachment(const struct objects *objects, const char key[ATTACHMEN
 void describe_attachment_of(const struct workload *workload, const char key[ATTACHMENT_KEY_SIZE],
 			    char text[DESCRIBED_ATTACHMENT_SIZE]);
 
+/* Returns whether the container ID in the key is a UUID, as those of Nomad's allocations are. */
+bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE]);
+
 /* Returns whether an engine made the owner, and no script: its workload or its ID says so. */
 bool slot_is_engines(const struct slot *slot, const struct attachment *record);
 
