@@ -199,10 +199,10 @@ struct portmap_pair {
 #define PUBLISHED_WORDS (2 * PORT_WORDS)
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
- * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
- * gateway where it has another bridge, or that another MAC. The programs follow a new MAC, too
- * (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds it to be
- * nobody's, and takes the long way. */
+ * and `netns_id` not in every packet. In a live slot user space changes nothing but `live`, and
+ * gateway_mac and gateway where it has another bridge, or that another MAC. The programs follow a
+ * new MAC, too (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds
+ * it to be nobody's, and takes the long way. */
 struct slot {
 	__u32 generation;
 	__u32 live;
@@ -584,9 +584,10 @@ struct attachment {
 
 /* Whether the programs ask conntrack which packets another NAT of the host translates. */
 enum conntrack_use {
-	CONNTRACK_ABSENT = 0,     /* it was not loaded when the programs were */
-	CONNTRACK_ASKED = 1,      /* which keeps its module in the kernel */
-	CONNTRACK_UNREADABLE = 2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
+	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
+	CONNTRACK_ASKED = 1,  /* which keeps its module in the kernel */
+	CONNTRACK_UNREADABLE =
+		2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
 };
 
 /* meta: ARRAY of one. */

@@ -171,7 +171,7 @@ static void add_mapping(const struct bpf_object *object, uint32_t slot, enum pro
 	parse_address(portmap.container_address, container);
 	portmap.container_port = (uint16_t)sides[CONTAINER].mapping_port;
 	set_bit(object, "published_ports", key.host_port);
-	update(object, "portmaps", &key, &portmap);
+	update(object, "portmaps", &key, &(struct portmap_pair){.now = portmap});
 }
 
 static void add_crowd(const struct bpf_object *object)
@@ -281,8 +281,7 @@ static void set_device_layout(struct bpf_object *object, struct device_layout *l
 	int id = btf__find_by_name_kind(bpf_object__btf(object), "device_layout", BTF_KIND_STRUCT);
 	char *variable = find_variable(object, ".rodata", "device_layout");
 
-	if (!variable ||
-	    btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(*layout))
+	if (!variable || btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(*layout))
 		return;
 	layout->known = 0;
 	memcpy(variable, layout, sizeof(*layout));
