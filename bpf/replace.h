@@ -54,7 +54,6 @@ INLINE bool portmap_waits(void *ctx, const struct portmap *mapping, const struct
 {
 	if (!portmap_is_replaced(before))
 		return false;
-	return !slot_has_veth(mapping->owner.slot) ||
-	       (!portmap_is_served(ctx, mapping, protocol) &&
-		portmap_is_served(ctx, before, protocol));
+	return !slot_has_veth(mapping->owner.slot) || (!portmap_is_served(ctx, mapping, protocol) &&
+						       portmap_is_served(ctx, before, protocol));
 }

@@ -387,8 +387,8 @@ static void portmap_key_of(struct portmap_key *key, int protocol, const char *ho
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner)
 {
-	struct portmap_pair pair = {.now = {.owner = fixture_owner(owner),
-					      .container_port = (uint16_t)container_port}};
+	struct portmap_pair pair = {
+		.now = {.owner = fixture_owner(owner), .container_port = (uint16_t)container_port}};
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);

@@ -285,8 +285,8 @@ static void given_replaced_reset(void)
 	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, SYN, .sequence = 1000, .empty = true));
 	LEAVE(TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK, .sequence = 7000,
 		  .acknowledgment = 1001, .empty = true));
-	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, ACK, .sequence = 1001,
-		   .acknowledgment = 7001, .empty = true));
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, ACK, .sequence = 1001, .acknowledgment = 7001,
+		   .empty = true));
 	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, RST, .sequence = 1001, .empty = true));
 	given_replaced();
 }
@@ -329,7 +329,8 @@ static const struct row replaced_rows[] = {
 	 AFTER(fixture_kill, ONE),
 	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK))),
 	 .adds = THIS_MAPPED(NEW, .owner = TWO)},
-	{.says = "a client that has ended its connection with the one before begins anew with the new one",
+	{.says = "a client that has ended its connection with the one before begins anew with the "
+		 "new one",
 	 .given = given_replaced_reset,
 	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
 	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},

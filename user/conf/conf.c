@@ -131,9 +131,10 @@ static int refuse_option(const struct given *given, struct cni_error *err)
 		"unsupported field \"%s\": %s: conditions are written for iptables or nftables, "
 		"which bpf-portmap does not use; %s%s",
 		given->key, text ? text : "[...]",
-		ours ? "put in its place: " : "remove the key: the options \"sourceRanges\" (clients),"
-					      " \"excludeCIDRs\" (addresses of the host) and"
-					      " \"uplinks\" (interfaces) say who may reach the ports",
+		ours ? "put in its place: "
+		     : "remove the key: the options \"sourceRanges\" (clients),"
+		       " \"excludeCIDRs\" (addresses of the host) and"
+		       " \"uplinks\" (interfaces) say who may reach the ports",
 		ours ? ours : "");
 }
 

@@ -95,10 +95,10 @@ static bool is_without_gateway(const json_t *network, const json_t *config)
 	const json_t *options = cni_json_get(network, "Options");
 	const char *subnet = json_string_value(cni_json_get(config, "Subnet"));
 	const char *driver = json_string_value(cni_json_get(network, "Driver"));
-	const char *mode = json_string_value(cni_json_get(
-		options, subnet && strchr(subnet, ':')
-				 ? "com.docker.network.bridge.gateway_mode_ipv6"
-				 : "com.docker.network.bridge.gateway_mode_ipv4"));
+	const char *mode = json_string_value(
+		cni_json_get(options, subnet && strchr(subnet, ':')
+					      ? "com.docker.network.bridge.gateway_mode_ipv6"
+					      : "com.docker.network.bridge.gateway_mode_ipv4"));
 	const char *ipvlan = json_string_value(cni_json_get(options, "ipvlan_mode"));
 
 	if (mode && !strcmp(mode, "isolated"))

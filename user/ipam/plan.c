@@ -263,11 +263,12 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 
 	/* It would fail for each address. */
 	if (plan && type && !strcmp(type, "dhcp")) {
-		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			      "the plugin \"dhcp\" asks for an address from inside of the container's"
-			      " network, which Docker makes only once it has the address: take a"
-			      " subnet with \"host-local\" or \"static\", outside of what the DHCP"
-			      " server gives");
+		cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"the plugin \"dhcp\" asks for an address from inside of the container's"
+			" network, which Docker makes only once it has the address: take a"
+			" subnet with \"host-local\" or \"static\", outside of what the DHCP"
+			" server gives");
 		return NULL;
 	}
 	/* It would refuse each address. */

@@ -121,10 +121,10 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 
 	if (view_open(&view, err))
 		return -1;
-	if (!view.is_empty && (mappings_read(&mappings, &view, err) ||
-			       mappings_add_replaced(&mappings, &view, err) ||
-			       mappings_add_masqueraded(&mappings, &view, err) ||
-			       mappings_count_flows(&mappings, &view, err)))
+	if (!view.is_empty &&
+	    (mappings_read(&mappings, &view, err) || mappings_add_replaced(&mappings, &view, err) ||
+	     mappings_add_masqueraded(&mappings, &view, err) ||
+	     mappings_count_flows(&mappings, &view, err)))
 		return -1;
 	/* Programs get each port, and so does who asks for one. */
 	if (!options->json && !options->port.port)

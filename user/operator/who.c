@@ -225,8 +225,8 @@ static bool mapping_claims(const struct contestant *contestant, const struct arr
 	const struct portmap_key *key = &contestant->mapping->key, *to = &arrival->to;
 	const struct policy *policy = contestant->policy;
 
-	if (!contestant->alive || contestant->mapping->is_replaced || !arrival->is_mapped || key->protocol != to->protocol ||
-	    key->host_port != to->host_port ||
+	if (!contestant->alive || contestant->mapping->is_replaced || !arrival->is_mapped ||
+	    key->protocol != to->protocol || key->host_port != to->host_port ||
 	    (arrival->origin == ORIGIN_HOST && !contestant->serves_host) ||
 	    (policy &&
 	     conf_ranges_hold(policy->excluded, policy->excluded_count, to->host_address)))

@@ -83,7 +83,7 @@ MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
 /* Reads the whole entry of a port; portmap_read() reads who has it now. */
 static inline bool portmap_pair_read(const struct objects *objects, const struct portmap_key *key,
-				      struct portmap_pair *entry)
+				     struct portmap_pair *entry)
 {
 	return map_read(objects, MAP_PORTMAPS, key, entry);
 }

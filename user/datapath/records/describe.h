@@ -31,9 +31,9 @@ bool slot_is_engines(const struct slot *slot, const struct attachment *record);
 
 #define LAST_RESORT_SIZE 64
 
-/* Writes the command that frees all that the owner has, where its engine has forgotten it: "`ip link
- * delete veth0`". Empty where a process lives in it, or its veth is gone: then the next ADD frees
- * it. */
+/* Writes the command that frees all that the owner has, where its engine has forgotten it: "`ip
+ * link delete veth0`". Empty where a process lives in it, or its veth is gone: then the next ADD
+ * frees it. */
 void describe_last_resort(const struct slot *owner, char text[LAST_RESORT_SIZE]);
 
 /* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */

@@ -163,7 +163,8 @@ static void say(struct installer *installer, const struct directory *directory, 
 /* Debian's containerd searches /usr/lib/cni first, for example. */
 static void warn_of_others(const struct installer *installer)
 {
-	static const char *const directories[] = {"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"};
+	static const char *const directories[] = {"/opt/cni/bin", "/usr/lib/cni",
+						  "/usr/libexec/cni"};
 	char ours[PATH_MAX], other[PATH_MAX], own[PATH_MAX];
 
 	if (!realpath(installer->bin_path, own))
@@ -173,7 +174,8 @@ static void warn_of_others(const struct installer *installer)
 		if (access(other, X_OK) || !realpath(directories[i], ours) || !strcmp(ours, own))
 			continue;
 		fprintf(stderr,
-			"bpf-portmap: %s is there as well: a runtime that searches %s first (bin_dirs,"
+			"bpf-portmap: %s is there as well: a runtime that searches %s first "
+			"(bin_dirs,"
 			" cni_path) never runs the alias; then install with --bin-dir %s\n",
 			other, directories[i], directories[i]);
 	}

@@ -166,9 +166,10 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 		struct cni_error *err)
 {
 	struct dirent **entries = NULL;
-	int result = 0, count = scandirat(directory->fd, ".", &entries,
-					  directory->of_network ? is_plugin_or_kept : is_list_or_kept,
-					  alphasort);
+	int result = 0,
+	    count = scandirat(directory->fd, ".", &entries,
+			      directory->of_network ? is_plugin_or_kept : is_list_or_kept,
+			      alphasort);
 
 	for (int i = 0; i < count; i++) {
 		char *name = entries[i]->d_name, *end = end_of_kept(name);
@@ -178,7 +179,7 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 		/* Of a list that is there, its own name is another entry. */
 		if (!result && !(end && !faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW)))
 			result = visit(directory, name, context, err) ||
-				 visit_folder(directory, name, visit, context, err)
+						 visit_folder(directory, name, visit, context, err)
 					 ? -1
 					 : 0;
 		free(entries[i]);

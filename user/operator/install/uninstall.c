@@ -192,7 +192,8 @@ static int refuse_containers(const struct installer *installer, const struct hos
 		err,
 		"new containers %s from now on; stop these, or create them anew (a static Pod by"
 		" moving its manifest away and back, one without an owner by creating it again),"
-		" and then run uninstall again; with --drop-ports it goes on, and their ports are lost at once",
+		" and then run uninstall again; with --drop-ports it goes on, and their ports are "
+		"lost at once",
 		has_reference(installer) ? "get their ports from " REFERENCE_TYPE
 					 : "get no host ports");
 }

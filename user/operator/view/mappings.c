@@ -233,8 +233,8 @@ static struct mapping *find_of(const struct mappings *mappings, struct mapping *
 static struct mapping *find(const struct mappings *mappings, const struct connection_key *key,
 			    const struct connection *connection)
 {
-	struct mapping wanted = {.key = {.protocol = key->protocol,
-					 .host_port = connection->external_port}};
+	struct mapping wanted = {
+		.key = {.protocol = key->protocol, .host_port = connection->external_port}};
 	const uint8_t *address = connection->external_address;
 	struct mapping *found;
 
