@@ -90,7 +90,7 @@ SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(if $(FALLBACKS),bpf/portmap.
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
+.PHONY: all bench demo check check-unit check-packet check-net check-fuzz check-differential soak check-engines check-kernel check-clang fuzz lint format deps deps-check deps-lint install install-ipam uninstall clean help
 
 all: $(BUILD)/bpf-portmap $(BUILD)/cnirun $(BUILD)/netavark-bpf-portmap $(IPAM) $(PAGES) $(COMPLETIONS)
 
@@ -103,13 +103,16 @@ help:
 	@echo 'make bench      as root: installs what it needs, builds, measures the reference plugins, plain'
 	@echo '                routing and bpf-portmap side by side (BENCH=quick: in ten minutes)'
 	@echo 'make check      as root: installs what it needs, builds, runs all tests'
-	@echo '                (check-unit, check-packet, check-fuzz, check-net: one layer, nothing installed)'
+	@echo '                (check-unit, check-packet, check-fuzz, check-differential, check-net: one layer,'
+	@echo '                nothing installed)'
 	@echo 'make check-engines  as root: installs container engines too (podman, containerd), runs the'
 	@echo '                tests with them, which are the last layer of make check'
 	@echo 'make check-podman5  as root: the tests of Podman with version 5, in a root of Debian 13 that is'
 	@echo '                kept in build/roots'
 	@echo 'make fuzz       as root: random packets through the programs, random JSON through the parsers'
 	@echo '                (FUZZ_SECONDS=60 each, FUZZ_SEED=)'
+	@echo 'make soak       as root: random packets, sockets and events beside those of the reference plugins'
+	@echo '                (SOAK_SECONDS=3600, SOAK_SEED=)'
 	@echo 'make check-kernel  as root, on Debian: installs qemu too, boots the kernels of Debian 12,'
 	@echo '                13 and sid in it, runs the main part of the tests on each, prints a table'
 	@echo '                (KERNELS="bookworm sid bookworm-arm64": which ones, emulated arm64 too)'
@@ -287,9 +290,15 @@ $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
 
+DIFFERENTIAL := $(wildcard tests/differential/*.c)
+
+$(BUILD)/tests/differential: $(DIFFERENTIAL) $(wildcard tests/*.h tests/differential/*.h tests/net/tool.h)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(DIFFERENTIAL) -o $@
+
 check: deps-check
 	$(Q)$(MAKE) --no-print-directory all
-	$(Q)tests/check unit packet fuzz net engines
+	$(Q)tests/check unit packet fuzz differential net engines
 
 check-engines: deps-check
 	$(Q)$(MAKE) --no-print-directory all
@@ -300,7 +309,7 @@ check-engines: deps-check
 check-podman5: roots-deps net-tests
 	$(Q)tests/engines/podman5
 
-check-unit check-packet check-net check-fuzz: check-%:
+check-unit check-packet check-net check-fuzz check-differential: check-%:
 	$(Q)tests/check $*
 
 # Other kernels in qemu: no sanitizers, which are slow there.
@@ -352,7 +361,7 @@ check-clang: deps-check
 	$(Q)tests/check clang
 
 # What tests/check asks for before it runs a layer.
-.PHONY: unit-tests packet-tests fuzz-tests net-tests engines-tests clang-tests
+.PHONY: unit-tests packet-tests fuzz-tests differential-tests net-tests engines-tests clang-tests
 unit-tests: $(UNIT_TESTS) $(BUILD)/sanitized/cnirun
 packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/fallbacks PACKET_SHARED=$(BUILD) FALLBACKS=1 \
@@ -360,6 +369,7 @@ packet-tests: $(BUILD)/tests/packet $(BUILD)/tests/verify
 fuzz-tests: $(BUILD)/tests/packet_fuzz
 	$(Q)$(if $(libfuzzer),$(MAKE) --no-print-directory $(JSON_FUZZERS) $(BUILD)/fuzz/dictionary)
 net-tests: all $(NET_TOOLS) $(BUILD)/sanitized/bpf-portmap $(if $(IPAM),$(BUILD)/sanitized/cni-ipam)
+differential-tests: net-tests $(BUILD)/tests/differential
 engines-tests: net-tests image
 	$(Q)tests/engines/install
 
@@ -368,6 +378,12 @@ clang-tests: $(BUILD)/tests/verify
 # FUZZ_SECONDS= for each of the fuzzers, FUZZ_SEED= to repeat what was found.
 fuzz: fuzz-tests
 	$(Q)tests/fuzz/run $(or $(FUZZ_SECONDS),60) $(FUZZ_SEED)
+
+# SOAK_SECONDS= how long, SOAK_SEED= of the first episode; by default another one each time
+soak: deps-check
+	$(Q)$(MAKE) --no-print-directory differential-tests
+	$(Q)tests/differential/run --seconds $(or $(SOAK_SECONDS),3600) \
+		--seed $(or $(SOAK_SEED),$$(date +%s)) --shrink 600
 
 demo: deps-check
 	$(Q)$(MAKE) --no-print-directory all

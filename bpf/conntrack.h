@@ -5,8 +5,8 @@
  * This host may have other NAT: kube-proxy, another plugin's masquerade, a VPN, Docker. A packet of
  * a connection that one of them translates is theirs in both directions, though its address and
  * port may be a mapping's, or a new connection's of a container. conntrack knows: it is asked once
- * for each connection that would begin here, and for each port that one would get; the answer is not
- * kept.
+ * for each connection that would begin here, and for each port that one would get; the answer is
+ * not kept.
  *
  * An entry without translation says nothing. A client that asked before the container came has one,
  * and would never reach the container.
@@ -31,17 +31,17 @@ struct conntrack_options {
 
 static void *(*const conntrack_lookup)(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 				       __u32 tuple_size, struct conntrack_options *options,
-				       __u32 options_size) =
-	(void *)KERNEL_FUNCTION_CALL(conntrack_lookup);
-static void (*const conntrack_release)(void *connection) =
-	(void *)KERNEL_FUNCTION_CALL(conntrack_release);
+				       __u32 options_size) = (void *)
+	KERNEL_FUNCTION_CALL(conntrack_lookup);
+static void (*const conntrack_release)(void *connection) = (void *)
+	KERNEL_FUNCTION_CALL(conntrack_release);
 
 /* Numbers of the kernel's interface to user space: enum ip_conntrack_status, ip_conntrack_info,
  * ip_conntrack_dir, tcp_conntrack */
 #define CONNTRACK_SOURCE_NAT (1 << 4)      /* IPS_SRC_NAT */
 #define CONNTRACK_DESTINATION_NAT (1 << 5) /* IPS_DST_NAT */
 #define CONNTRACK_NAT (CONNTRACK_SOURCE_NAT | CONNTRACK_DESTINATION_NAT)
-#define CONNTRACK_INFO 7ULL           /* the bits of it in skb->_nfct */
+#define CONNTRACK_INFO 7ULL         /* the bits of it in skb->_nfct */
 #define CONNTRACK_REPLY 3           /* IP_CT_ESTABLISHED_REPLY */
 #define CONNTRACK_RELATED_REPLY 4   /* IP_CT_RELATED_REPLY: an ICMP error */
 #define CONNTRACK_DIRECTION_REPLY 1 /* IP_CT_DIR_REPLY */

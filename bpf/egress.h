@@ -313,7 +313,8 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(&packet);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	/* It came by this bridge, from no container: another NAT has changed a sibling's address. */
+	/* It came by this bridge, from no container: another NAT has changed a sibling's address.
+	 */
 	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
 	    flow.kind == PACKET_TRANSLATABLE)
 		noticed_mark(hidden_siblings, 0);

@@ -111,7 +111,7 @@ enum interface_role {
 	ROLE_PORT = 3,       /* host side of a container's veth, port of a bridge */
 	ROLE_ROUTED = 4,     /* host side of a container's veth that routes (ptp) */
 	ROLE_LEFT_ALONE = 5, /* left alone on purpose: no programs, no masquerade */
-	ROLE_LOOPBACK = 6,   /* lo, once a host's process may reach a mapped SCTP port */
+	ROLE_LOOPBACK = 6,   /* lo, once processes of the host may reach a mapped port */
 } __attribute__((packed));
 
 enum attachment_state {
@@ -501,6 +501,7 @@ enum fragment_fate {
 	FRAGMENT_DROPPED = 3,
 	FRAGMENT_LIFTED = 4, /* sent into the IP stack instead of across the bridge */
 	FRAGMENT_LEFT = 5,   /* translated at ingress, past the IP stack */
+	FRAGMENT_REPLY = 6,  /* sent to lo, to a process of this host */
 } __attribute__((packed));
 
 /* fragments: LRU_HASH of fragmented datagrams, as one hook sees them. Only the first fragment has
@@ -627,8 +628,6 @@ struct noticed {
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
 	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
 	__u64 hidden_siblings;
-	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
-	__u64 local_udp_ports[PORT_WORDS];
 	/* A bit each: socket_flows has had an entry with this port */
 	__u64 local_container_ports[PORT_WORDS];
 	/* A bit for each address_hash() modulo their number: keys of aliases have this address */
@@ -678,6 +677,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 24 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 24 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

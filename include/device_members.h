@@ -74,9 +74,9 @@
 	X(skb_csum_offset, sk_buff, csum_offset) \
 	X(skb_network_header, sk_buff, network_header)
 
-/* Functions of the kernel (kfuncs). A program calls each as a helper of a number that no kernel has,
- * without an `extern`, for which libbpf wants a kernel with BTF; the loader puts the function in
- * the place of that call. Without it, a constant has the verifier remove the call. */
+/* Functions of the kernel (kfuncs). A program calls each as a helper of a number that no kernel
+ * has, without an `extern`, for which libbpf wants a kernel with BTF; the loader puts the function
+ * in the place of that call. Without it, a constant has the verifier remove the call. */
 #define KERNEL_FUNCTIONS(X) \
 	X(cast, bpf_cast_to_kern_ctx)          /* since Linux 6.2 */ \
 	X(conntrack_lookup, bpf_skb_ct_lookup) /* since 5.18, of nf_conntrack, as the next one */ \
@@ -101,7 +101,7 @@ struct device_layout {
 	__u32 checksum;  /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
-	__u32 cast;    /* 1: bpf_cast_to_kern_ctx() can be called */
+	__u32 cast;           /* 1: bpf_cast_to_kern_ctx() can be called */
 	__u32 tracked; /* 1: offsets of DEVICE_MEMBERS_TRACKED are right, conntrack can be asked */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;

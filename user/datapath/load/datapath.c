@@ -35,8 +35,7 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 		return DATAPATH_DAMAGED;
 	datapath->is_blind =
 		pins->head.conntrack == CONNTRACK_ABSENT && device_layout_has_conntrack();
-	return datapath->is_blind ||
-			       version_is_older(pins->head.program_version, PROGRAM_VERSION)
+	return datapath->is_blind || version_is_older(pins->head.program_version, PROGRAM_VERSION)
 		       ? DATAPATH_OUTDATED
 		       : DATAPATH_READY;
 }

@@ -22,8 +22,8 @@ struct loaded_senses {
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
  * the machine. Every program is bound to every map: the maps live as long as one program does, and
- * can be found by it. CNI_ERROR_KERNEL_REFUSED, the verifier's last words in the details; `objects` is
- * then as it was. */
+ * can be found by it. CNI_ERROR_KERNEL_REFUSED, the verifier's last words in the details; `objects`
+ * is then as it was. */
 int loader_load(struct objects *objects, uint32_t assured, struct loaded_senses *senses,
 		struct cni_error *err);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "datapath/records/attachments.h"
-#include "datapath/records/udp_clients.h"
 
 /* Returns whether both say the same, and are whole: neither cut off nor with a letter replaced. */
 static bool is_same_name(const char *a, const char *b, size_t size)
@@ -48,7 +47,7 @@ int replacement_take(const struct objects *objects, const struct portmap_key *ke
 }
 
 int replacements_give_back(const struct objects *objects, struct owner leaving,
-			   struct port_set *udp_ports, struct cni_error *err)
+			   struct cni_error *err)
 {
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
 	struct slot slot;
@@ -64,7 +63,6 @@ int replacements_give_back(const struct objects *objects, struct owner leaving,
 		entry.before = (struct portmap){0};
 		if (map_write(objects, MAP_PORTMAPS, key, &entry, err))
 			return -1;
-		udp_ports_add(udp_ports, key);
 	}
 	return walk.failed ? -1 : 0;
 }

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include "conf/port_set.h"
 #include "datapath/load/maps.h"
 #include "lib/error.h"
 
@@ -24,7 +23,7 @@ int replacement_take(const struct objects *objects, const struct portmap_key *ke
 		     const struct portmap *portmap, struct owner *lost, struct cni_error *err);
 
 /* Gives every port that the owner has taken over, and whose former owner lives, back to that one:
- * before the owner's slot dies, so that the port always leads somewhere. Adds to `udp_ports`.
- * CNI_ERROR_KERNEL_REFUSED. */
+ * before the owner's slot dies, so that the port always leads somewhere. CNI_ERROR_KERNEL_REFUSED.
+ */
 int replacements_give_back(const struct objects *objects, struct owner leaving,
-			   struct port_set *udp_ports, struct cni_error *err);
+			   struct cni_error *err);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* events.c - what others do at the host while packets are on their way. */
+#include "flow.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const rules[] = {
+	"nodeport",	      "nodeport_fixed",	    "nodeport_range",	"masquerade_all",
+	"masquerade_subnet",  "masquerade_leaving", "masquerade_not_net", "masquerade_bridge",
+	"masquerade_fixed",   "redirect",	    "snat_client",	"snat_container",
+	"dnat_container",     "service",	    "service_hairpin",
+};
+
+#define RULES (sizeof(rules) / sizeof(*rules))
+
+static bool present[RULES], second_address;
+
+void events_forget(void)
+{
+	memset(present, 0, sizeof(present));
+	second_address = false;
+}
+
+static bool run(struct step *step, const char *verb, const char *object)
+{
+	snprintf(step->text, STEP_TEXT, "%s %s", verb, object);
+	return worlds_command(step->text);
+}
+
+/* Few rules at a time, or the first of them decides everything */
+static bool change_rule(struct step *step)
+{
+	unsigned rule = random_below(RULES);
+	bool add = random_chance(45);
+
+	if (present[rule] == add)
+		return true;
+	present[rule] = add;
+	return run(step, add ? "rule_add" : "rule_delete", rules[rule]);
+}
+
+/* Its flows end: their addresses are another's, or nobody's. */
+static bool replace(struct step *step)
+{
+	enum end end = WEB + random_below(ENDS - WEB);
+
+	for (int i = 0; i < FLOWS; i++) {
+		if (flows[i].origin == end)
+			flows[i].used = false;
+		for (int which = 0; which < WORLDS; which++)
+			if (flows[i].views[which].at == end)
+				flows[i].views[which].arrived = false;
+	}
+	return run(step, "container_replace", end_names[end]);
+}
+
+bool event_make(struct step *step)
+{
+	switch (random_below(20)) {
+	case 0:
+		return replace(step);
+	case 1:
+	case 2:
+		return run(step, "bridge_netfilter_set", random_chance(50) ? "1" : "0");
+	case 3:
+		second_address = !second_address;
+		return run(step, second_address ? "address_add" : "address_delete", "");
+	case 4:
+		return run(step, "reverse_path", random_chance(50) ? "1" : "2");
+	default:
+		return change_rule(step);
+	}
+}
