@@ -3,6 +3,7 @@
 #pragma once
 
 #include "endpoint.h"
+#include "replace.h"
 #include "snat.h"
 
 /* Returns false where no alias has this destination. Echo identifiers are not marked. */
@@ -61,6 +62,16 @@ INLINE bool inwards_by_mapping(const struct tuple *tuple, const struct portmap *
 	return inwards_by_key(tuple, found);
 }
 
+/* The same, also where the connection is with the container that was replaced. */
+INLINE bool inwards_by_entry(const struct tuple *tuple, struct portmap *mapping,
+			     struct found *found)
+{
+	const struct portmap *before = portmap_before(mapping);
+
+	return inwards_by_mapping(tuple, mapping, found) ||
+	       (before->owner.slot && inwards_by_mapping(tuple, before, found));
+}
+
 /* Returns the mapping of the destination, or NULL. A connection through a mapping of any address
  * keeps its container if a mapping of the exact address was added since. */
 INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct found *found)
@@ -71,12 +82,12 @@ INLINE struct portmap *inwards_find_mapped(const struct tuple *tuple, struct fou
 	    !portmap_is_published(tuple->destination_port))
 		return NULL;
 	exact = portmap_find_exact(tuple->destination, tuple->destination_port, tuple->protocol);
-	if (exact && !found->connection && inwards_by_mapping(tuple, exact, found))
+	if (exact && !found->connection && inwards_by_entry(tuple, exact, found))
 		return exact;
 	any = portmap_find_any(address_is_ipv4(tuple->destination), tuple->destination_port,
 			       tuple->protocol);
 	if (any && !found->connection)
-		inwards_by_mapping(tuple, any, found);
+		inwards_by_entry(tuple, any, found);
 	return exact ?: any;
 }
 
@@ -179,6 +190,13 @@ INLINE bool dnat_may_begin(const struct packet *packet)
 {
 	return packet->tuple.protocol != PROTOCOL_TCP || packet_begins_tcp(packet) ||
 	       !(packet->tcp_flags & (TCP_SYN | TCP_RST | TCP_FIN));
+}
+
+/* Returns whether it goes through the mapping before. Not inlined, for its stack. */
+GLOBAL_FUNCTION bool dnat_waits(struct __sk_buff *skb, const struct portmap *mapping,
+				const struct portmap *before, __u32 protocol)
+{
+	return mapping && before && portmap_waits(skb, mapping, before, protocol);
 }
 
 GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct packet *packet,

@@ -129,6 +129,13 @@ INLINE bool mapping_is_reached(const struct flow_context *flow)
 	return slot_has_veth(owner->slot) && !network_refuses(owner, flow->arrival.ifindex);
 }
 
+/* The same of the mapping, or of the container before its own, which may get the connection. */
+INLINE bool mapping_is_offered(const struct flow_context *flow)
+{
+	return portmap_has_veth(flow->mapping) &&
+	       !network_refuses(&flow->mapping->owner, flow->arrival.ifindex);
+}
+
 INLINE bool mapping_applies(const struct flow_context *flow)
 {
 	const struct tuple *tuple = &flow->packet->tuple;
@@ -160,6 +167,20 @@ INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found
 			connection_spared(found->key, found->connection));
 }
 
+/* Returns whether a client begins anew, with a tuple of a closed connection to a container that was
+ * replaced. */
+INLINE bool gives_way_to_successor(const struct flow_context *flow)
+{
+	const struct connection *connection = flow->found.connection;
+	const struct portmap *before;
+
+	if (!flow->mapping || !connection || !packet_begins_tcp(flow->packet))
+		return false;
+	before = portmap_before(flow->mapping);
+	return before->owner.slot && owner_equal(&before->owner, &connection->owner) &&
+	       state_is_closed(connection->state);
+}
+
 /* Finds connection and mapping. A connection that has to give way to this packet ends. */
 INLINE enum relation relation_inwards(struct flow_context *flow)
 {
@@ -170,10 +191,14 @@ INLINE enum relation relation_inwards(struct flow_context *flow)
 	if (packet->error)
 		return RELATION_RELATED;
 	flow->mapping = inwards_find(tuple, found);
+	if (gives_way_to_successor(flow)) {
+		connection_end(found->key, found->id);
+		found->connection = NULL;
+	}
 	if (gives_way_to_mapping(packet, found)) {
 		flow->mapping =
 			portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
-		if (flow->mapping && mapping_is_reached(flow)) {
+		if (flow->mapping && mapping_is_offered(flow)) {
 			connection_end(found->key, found->id);
 			found->connection = NULL;
 		}
@@ -199,9 +224,12 @@ INLINE enum verdict enter_new(struct flow_context *flow)
 	const struct tuple *tuple = &flow->packet->tuple;
 	struct endpoint *endpoint;
 
-	if (flow->mapping && !mapping_is_reached(flow)) /* that of any address */
+	if (flow->mapping && !mapping_is_offered(flow)) /* that of any address */
 		flow->mapping = portmap_find_any(address_is_ipv4(tuple->destination),
 						 tuple->destination_port, tuple->protocol);
+	if (flow->mapping && portmap_before(flow->mapping)->owner.slot &&
+	    dnat_waits(flow->skb, flow->mapping, portmap_before(flow->mapping), tuple->protocol))
+		flow->mapping = portmap_before(flow->mapping);
 	if (flow->mapping && mapping_applies(flow))
 		return enter_by_mapping(flow);
 	endpoint = endpoint_find(tuple->destination);

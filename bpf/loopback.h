@@ -225,6 +225,9 @@ INLINE enum verdict loopback_begin(struct flow_context *flow)
 		portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 	enum verdict verdict;
 
+	if (mapping && portmap_before(mapping)->localhost &&
+	    dnat_waits(flow->skb, mapping, portmap_before(mapping), tuple->protocol))
+		mapping = portmap_before(mapping);
 	if (!mapping || !mapping->localhost ||
 	    portmap_is_excluded(mapping, tuple->destination) ||
 	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))

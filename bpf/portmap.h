@@ -37,7 +37,25 @@ INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol pro
 	return portmap_find_at(any.bytes, port, protocol);
 }
 
-/* A mapping of the exact address goes before one of any address; its owner's veth must exist. */
+INLINE struct portmap *portmap_before(struct portmap *mapping)
+{
+	return &((struct portmap_pair *)mapping)->before;
+}
+
+/* Returns whether there is a container before the mapping's that can get a connection. */
+INLINE bool portmap_is_replaced(const struct portmap *before)
+{
+	return before->owner.slot && owner_live(&before->owner) &&
+	       slot_has_veth(before->owner.slot);
+}
+
+INLINE bool portmap_has_veth(struct portmap *mapping)
+{
+	return slot_has_veth(mapping->owner.slot) || portmap_is_replaced(portmap_before(mapping));
+}
+
+/* A mapping of the exact address goes before one of any address; its owner's veth must exist, or
+ * that of the one before. */
 INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protocol protocol)
 {
 	struct portmap *portmap;
@@ -45,10 +63,10 @@ INLINE struct portmap *portmap_find(const __u8 *address, __u16 port, enum protoc
 	if (!portmap_is_published(port))
 		return NULL;
 	portmap = portmap_find_exact(address, port, protocol);
-	if (portmap && slot_has_veth(portmap->owner.slot))
+	if (portmap && portmap_has_veth(portmap))
 		return portmap;
 	portmap = portmap_find_any(address_is_ipv4(address), port, protocol);
-	return portmap && slot_has_veth(portmap->owner.slot) ? portmap : NULL;
+	return portmap && portmap_has_veth(portmap) ? portmap : NULL;
 }
 
 /* Not inlined, to keep the keys off the callers' stacks. */

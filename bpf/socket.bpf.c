@@ -29,7 +29,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_core_read.h>
 #include "noticed.h"
-#include "portmap.h"
+#include "replace.h"
 #include "verdict.h"
 
 #define REFUSE 0
@@ -173,6 +173,9 @@ INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 	}
 	if (bound_to_loopback || socket_flow_of(ctx, asked))
 		return false; /* the latter: a reply to a sender */
+	if (portmap_before(portmap)->localhost &&
+	    portmap_waits(ctx, portmap, portmap_before(portmap), asked->protocol))
+		portmap = portmap_before(portmap);
 	container = socket_container(portmap, asked->protocol);
 	/* Updating an LRU map costs more than a lookup, and most sends repeat the port. */
 	if (!socket_knows(ctx, &container, asked)) {

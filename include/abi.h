@@ -187,6 +187,15 @@ struct portmap {
 	__u64 flows; /* begun through this mapping */
 };
 
+/* The value. One write of it replaces a container by the next one of its workload, or gives the
+ * port back: there is no state in between. */
+struct portmap_pair {
+	struct portmap now;
+	/* The one that `now` has replaced, while it lives: its connections go on, and it gets new
+	 * ones until a process serves the port in the other (bpf/replace.h). Owner {0, 0}: none. */
+	struct portmap before;
+} __attribute__((aligned(8)));
+
 /* published_ports: ARRAY of three times PORT_WORDS words, a bit for each port; in the second third,
  * for those that are mapped at a single address; in the last, for those of which nat_ports has had
  * an entry. Set before the entry is written, and never cleared; saves most packets and sockets a
@@ -209,10 +218,10 @@ enum nat_hook {
 };
 
 /* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
- * not in every packet. In a live slot user space changes nothing but `live`, and gateway_mac and
- * gateway where it has another bridge, or that another MAC. The programs follow a new MAC, too
- * (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds it to be
- * nobody's, and takes the long way. */
+ * and `netns_id` not in every packet. In a live slot user space changes nothing but `live`, and
+ * gateway_mac and gateway where it has another bridge, or that another MAC. The programs follow a
+ * new MAC, too (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds
+ * it to be nobody's, and takes the long way. */
 struct slot {
 	__u32 generation;
 	__u32 live;
@@ -227,6 +236,8 @@ struct slot {
 	__u8 reserved2;
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
+	__s32 netns_id;  /* of the container's network namespace, in the host's; negative: none */
+	__u8 reserved3[4];
 } __attribute__((aligned(8)));
 
 /* veths: DEVMAP_HASH by slot number, the ifindex of the veth's host side. The kernel removes the
@@ -600,7 +611,7 @@ struct attachment {
 	__u32 ifindex; /* of the veth's host side */
 	__u8 host_mac[6];
 	enum attachment_state state;
-	__u8 reserved;
+	__u8 replaces;         /* 1: it took ports over from another container of its workload */
 	__u32 host_ports;      /* entries in portmaps it claimed */
 	__u32 endpoints;       /* entries in endpoints; 0: not known */
 	__u8 container_mac[6]; /* that its bridge is to know; 0: none */
@@ -680,7 +691,8 @@ ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
 ASSERT_SIZE(struct nat_port, 8);
-ASSERT_SIZE(struct slot, 40 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct portmap_pair, 80);
+ASSERT_SIZE(struct slot, 48 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,

@@ -88,7 +88,7 @@ static void add_owner(const char *directory, int number)
 	};
 	struct slot slot = {.generation = record.owner.generation, .live = 1, .ifindex = 1};
 	struct portmap_key key = {.protocol = PROTOCOL_TCP, .host_port = (__u16)(1024 + number)};
-	struct portmap portmap = {.owner = record.owner, .container_port = 80};
+	struct portmap_pair entry = {.now = {.owner = record.owner, .container_port = 80}};
 
 	if (slots < 0) {
 		slots = open_map(directory, "slots");
@@ -99,10 +99,10 @@ static void add_owner(const char *directory, int number)
 	snprintf(record.workload.name, sizeof(record.workload.name), "web-%d", number);
 	memcpy(slot.attachment, name.name, sizeof(slot.attachment));
 	set_ipv4(key.host_address, 0);
-	set_ipv4(portmap.container_address, 0x0a580000 + (uint32_t)number);
+	set_ipv4(entry.now.container_address, 0x0a580000 + (uint32_t)number);
 	write_entry(slots, &record.owner.slot, &slot);
 	write_entry(attachments, &name, &record);
-	write_entry(portmaps, &key, &portmap);
+	write_entry(portmaps, &key, &entry);
 }
 
 static void make_flow(int number, int owners, struct connection_key *key,

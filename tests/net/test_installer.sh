@@ -165,7 +165,7 @@ test_installer_refuses() {
 	refused 'conditionsV6' # beside a number that no integer holds
 	list_of_calico | jq '.cniVersion = "1.2.0"' >"$conf/10-a.conflist"
 	refused '1.2.0'
-	list_of_calico | jq '.cniVersions = ["0.4.0", "1.2.0"]' >"$conf/10-a.conflist"
+	list_of_calico | jq '.cniVersion = "1.2.0" | .cniVersions = ["1.2.0"]' >"$conf/10-a.conflist"
 	refused '1.2.0'
 	list_of_calico | sed 's/"portmap"/"\\u0070ortmap"/' >"$conf/10-a.conflist"
 	refused 'by hand'

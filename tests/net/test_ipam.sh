@@ -549,3 +549,32 @@ age() {
 }
 
 given_are() { [ "$(ipam_files | sed 's,.*/,,' | xargs)" = "$*" ]; }
+
+# reconcile without a state: networks that have no gateway get none, of which each would take an address:
+# gateway_mode isolated, of the family that it names; macvlan --internal; ipvlan l3
+test_ipam_reconcile_without_gateway() {
+	ipam_start
+	docker_fake
+	docker_networks \
+		"$(docker_network one cni-ipam '{"Subnet": "10.91.0.0/24"}' 10.91.0.5 | jq -c '.Driver = "bridge" | .Internal = true |
+			.Options = {"com.docker.network.bridge.gateway_mode_ipv4": "isolated"}')" \
+		"$(docker_network two cni-ipam '{"Subnet": "10.92.0.0/24"}' | jq -c '.Driver = "macvlan" | .Internal = true')" \
+		"$(docker_network three cni-ipam '{"Subnet": "10.93.0.0/24"}' | jq -c '.Driver = "ipvlan" | .Options = {ipvlan_mode: "l3"}')" \
+		"$(docker_network four cni-ipam '{"Subnet": "10.94.0.0/24"}' | jq -c '.Driver = "bridge" | .Internal = true')" \
+		"$(docker_network five cni-ipam '{"Subnet": "fd00:95::/64"}' | jq -c '.Driver = "bridge" | .Internal = true |
+			.Options = {"com.docker.network.bridge.gateway_mode_ipv4": "isolated"}')"
+	reconcile >/run/results/reconcile || fail "$(cat /run/results/reconcile)"
+	expect_equal '10.91.0.5 10.94.0.1 fd00:95::1' \
+		"$(ipam_pools '[.[].addresses | keys[]] | sort | join(" ")')" "addresses: $(cat /run/results/reconcile)"
+	expect_equal "no differences" "$(reconcile)" "reconcile again"
+}
+
+# dhcp beneath it is refused where a network is made, with the reason; other subnets are given
+test_ipam_dhcp() {
+	conflist lease bridge '.name = "lease" | .plugins[0].ipam = {"type": "dhcp"}'
+	ipam_start
+	expect_err 'the plugin \"dhcp\" asks for an address from inside' call RequestPool \
+		'{AddressSpace: "docker-local", Pool: "10.97.0.0/24", Options: {network: "lease"}}'
+	pool_request 10.98.0.0/24 >/dev/null
+	expect_equal 10.98.0.1 "$(given address_request docker-local/10.98.0.0/24)" "another subnet's"
+}

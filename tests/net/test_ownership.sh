@@ -120,6 +120,7 @@ test_ownership_successor_refused() {
 	CNI_ARGS=${pods}web-1 plugin_call ADD first >/run/out || fail "$(cat /run/out)"
 	CNI_ARGS=${pods}web-0 expect_error 101 '' plugin_call ADD second
 	expect_contains "$output" 'is taken by pod shop/web-1 (sandbox first)'
+	serve_in first 80
 	expect_waits_not '' second
 	NETNS=/run/netns/first plugin_call DEL first || fail DEL
 	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
@@ -647,4 +648,29 @@ test_ownership_interface_in_two_networks() {
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
 	expect_equal '0 0' "$(map_count endpoints) $(map_count attachments)"
+}
+
+# what an engine has forgotten, and no process lives in: the error and who give the one command that
+# frees the port, and it does, for the containers of each engine
+test_ownership_forgotten() {
+	local id=4c01db0b339c$(printf '%052d' 7) args what
+	container_add_plain second
+	for args in 'IgnoreUnknown=1;NOMAD_JOB_ID=shop;NOMAD_GROUP_NAME=web' "${pods}web-0" \
+		'IgnoreUnknown=1;K8S_POD_NAME=web' 'IgnoreUnknown=1'; do
+		container_add_plain first
+		CNI_ARGS=$args add_as "$id" first
+		what="\`ip link delete $(host_veth first)\`"
+		by_hand_says 1 "! no process runs in it: $what frees the port where its engine has forgotten it" who 8080
+		expect_error 101 '' plugin_call ADD second
+		expect_contains "$(jq -r .details <<<"$output")" "where no engine knows it any more: $what"
+		serve_in first 80
+		by_hand 1 who 8080
+		! grep 'no process' /run/out || fail "$args: a process runs in it"
+		processes_end first
+		eval "$(by_hand 1 who 8080; grep -o 'ip link delete [a-z0-9]*' /run/out | head -n 1)"
+		add_as second second
+		expect_contains "$(cat /run/warnings)" 'is taken over from'
+		NETNS=/run/netns/second plugin_call DEL second || fail DEL
+		container_remove first plain
+	done
 }

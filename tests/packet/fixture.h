@@ -117,6 +117,9 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 		      int container_port, enum container owner);
 /* As ADD and `repair` write down what the host's NAT takes: bits of enum nat_hook. */
 void fixture_leave_to_nat(int protocol, const char *host, int host_port, uint32_t hooks);
+/* Another container of the workload takes the port over. */
+void fixture_replace(int protocol, const char *host, int host_port, const char *container,
+		     int container_port, enum container owner);
 void fixture_exclude(const char *address); /* as excludeInterfaces does */
 /* The map of the host's addresses, which may differ from the real ones */
 void fixture_add_host_address(const char *address);

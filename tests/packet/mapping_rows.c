@@ -293,6 +293,85 @@ static const struct row late_rows[] = {
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(UDP(v4_client, 5000, v4_host, 8080)))},
 };
 
+/* No socket is in the containers: none can be seen to serve the port, and the new one has it. */
+static void given_replaced(void)
+{
+	fixture_replace(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_two, 80, TWO);
+	fixture_replace(IPPROTO_UDP, "0.0.0.0", 8080, v4_container_two, 80, TWO);
+	fixture_replace(IPPROTO_TCP, "::", 8080, v6_container_two, 80, TWO);
+}
+
+static void given_replaced_meanwhile(void)
+{
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, SYN));
+	LEAVE(TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK));
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, ACK));
+	given_replaced();
+}
+
+static void given_replaced_reset(void)
+{
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, SYN, .sequence = 1000, .empty = true));
+	LEAVE(TCP(v4_container_one, 80, v4_client, 40000, SYN | ACK, .sequence = 7000,
+		  .acknowledgment = 1001, .empty = true));
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, ACK, .sequence = 1001, .acknowledgment = 7001,
+		   .empty = true));
+	ARRIVE(TCP(v4_client, 40000, v4_host, 8080, RST, .sequence = 1001, .empty = true));
+	given_replaced();
+}
+
+static void given_successor_without_veth(void)
+{
+	given_replaced();
+	fixture_remove_veth(TWO);
+}
+
+static void given_replaced_without_veth(void)
+{
+	given_replaced();
+	fixture_remove_veth(ONE);
+}
+
+static const struct row replaced_rows[] = {
+	{.says = "a port that another container of the workload has taken over",
+	 .given = given_replaced,
+	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
+	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+	{.says = "over IPv6",
+	 .given = given_replaced,
+	 TO(v6_container_two, 80, ARRIVES(TCP(v6_client, 40000, v6_host, 8080, SYN))),
+	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+	{.says = "over UDP",
+	 .given = given_replaced,
+	 TO(v4_container_two, 80, ARRIVES(UDP(v4_client, 40000, v4_host, 8080))),
+	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+	{.says = "a connection of the one before goes on with it",
+	 .given = given_replaced_meanwhile,
+	 TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK | PSH))),
+	 .flows = {THIS_MAPPED(ANSWERED)}},
+	{.then = "its answers too",
+	 AS(v4_host, 8080, LEAVES(TCP(v4_container_one, 80, v4_client, 40000, ACK)))},
+	{.then = "while others go to the new one",
+	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40001, v4_host, 8080, SYN))),
+	 .adds = THIS_MAPPED(NEW, .owner = TWO)},
+	{.then = "until its owner dies: then its packets begin one with the new one",
+	 AFTER(fixture_kill, ONE),
+	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK))),
+	 .adds = THIS_MAPPED(NEW, .owner = TWO)},
+	{.says = "a client that has ended its connection with the one before begins anew with the "
+		 "new one",
+	 .given = given_replaced_reset,
+	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
+	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+	{.says = "where the new one's veth has gone without DEL, the one before gets connections",
+	 .given = given_successor_without_veth,
+	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},
+	{.says = "and where that of the one before has, the new one",
+	 .given = given_replaced_without_veth,
+	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
+	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+};
+
 void mapping_rows(void)
 {
 	ROWS_RUN(tcp_rows);
@@ -303,4 +382,5 @@ void mapping_rows(void)
 	ROWS_RUN_GIVEN(given_rules_of_nat, nat_rows);
 	ROWS_RUN(route_rows);
 	ROWS_RUN(late_rows);
+	ROWS_RUN(replaced_rows);
 }

@@ -129,7 +129,9 @@ static const struct claim_row claim_rows[] = {
 	 "tcp port 8080 of hostIP 192.0.2.1 cannot be mapped: the container has no IPv4 address"},
 	{"[s77] one IPv6 address and the container has no IPv6", TCP_80_AT("2001:db8::1"), "4", 7,
 	 "hostIP 2001:db8::1 cannot be mapped: the container has no IPv6 address"},
-	{"[s41] mappings but no address at all", ENTRY(TCP_80), "", 7, "need an IP address"},
+	{"[s41] mappings but no address at all", ENTRY(TCP_80), "", 0,
+	 "! no port is mapped: prevResult has no IP address on this interface for them to lead to;"
+	 " give the network \"ipam\""},
 	{"[s78] the same entry twice is one mapping", "[{" TCP_80 "},{" TCP_80 "}]", "46", 0,
 	 "tcp :: 8080>fd00::2:80 tcp 0.0.0.0 8080>10.0.0.2:80 "},
 	{"[s78] the same entry in other words is one mapping",

@@ -41,6 +41,25 @@ static const struct {
 	{"[s90] conditionsV4 and V6 empty", "{'conditionsV4':[],'conditionsV6':[]}", 0, NULL},
 	{"[s90] conditionsV4", "{'conditionsV4':['-s','10.0.0.0/8']}", 2,
 	 "unsupported field \"conditionsV4\": [\"-s\",\"10.0.0.0/8\"]"},
+	{"conditions whose destination is excluded, as real lists have them",
+	 "{'conditionsV4':['!','-d','192.0.2.1/32']}", 2,
+	 "nftables, which bpf-portmap does not use; put in its place: \"excludeCIDRs\":"
+	 " [\"192.0.2.1/32\"]"},
+	{"a destination alone", "{'conditionsV4':['-d','192.0.2.1']}", 2,
+	 "put in its place: \"excludeCIDRs\": [\"0.0.0.0/0\", \"!192.0.2.1\"]"},
+	{"clients of both families, and an interface",
+	 "{'conditionsV4':['-s','10.0.0.0/8,192.0.2.1','-i','eth0'],"
+	 "'conditionsV6':['!','--source','fd00::/8','-i','eth0']}",
+	 2,
+	 "put in its place: \"sourceRanges\": [\"10.0.0.0/8\", \"192.0.2.1\", \"::/0\","
+	 " \"!fd00::/8\"], \"uplinks\": [\"eth0\"]"},
+	{"clients of one family", "{'conditionsV6':['-s','fd00::/8']}", 2,
+	 "put in its place: \"sourceRanges\": [\"fd00::/8\", \"0.0.0.0/0\"]"},
+	{"conditions that we have no option for", "{'conditionsV4':['-m','mark','--mark','1']}", 2,
+	 "remove the key: the options \"sourceRanges\" (clients), \"excludeCIDRs\" (addresses of"
+	 " the host) and \"uplinks\" (interfaces) say who"},
+	{"two of a kind", "{'conditionsV4':['-s','10.0.0.0/8','!','-s','10.0.0.1']}", 2,
+	 "remove the key"},
 	{"[s90] conditionsV6 with an empty text", "{'conditionsV6':['']}", 2,
 	 "unsupported field \"conditionsV6\": [\"\"]"},
 	{"fastPath of an unknown value", "{'fastPath':'on'}", 7,

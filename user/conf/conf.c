@@ -10,6 +10,7 @@
 #include "lib/cleanup.h"
 #include "lib/json.h"
 #include "conf/addresses.h"
+#include "conf/conditions.h"
 #include "conf/port_set.h"
 
 #define FIELD(member) offsetof(struct conf, member)
@@ -113,10 +114,10 @@ static int ignore_option(const struct given *given, enum option_type type, struc
 }
 
 /* Refuses an option of portmap's unless it is empty: ports would be open to more clients than asked
- * for. */
+ * for. Says which options do the same, where some do. */
 static int refuse_option(const struct given *given, struct cni_error *err)
 {
-	cleanup_free char *text = NULL;
+	cleanup_free char *text = NULL, *ours = NULL;
 	json_t *conditions = NULL;
 
 	if (cni_json_get_array(given->object, given->key, &conditions, err))
@@ -124,12 +125,18 @@ static int refuse_option(const struct given *given, struct cni_error *err)
 	if (!json_array_size(conditions))
 		return 0;
 	text = json_dumps(conditions, JSON_COMPACT);
+	ours = conditions_translate(cni_json_get(given->object, "conditionsV4"),
+				    cni_json_get(given->object, "conditionsV6"));
 	return cni_error_set(
 		err, CNI_ERROR_UNSUPPORTED_FIELD,
 		"unsupported field \"%s\": %s: conditions are written for iptables or nftables, "
-		"which bpf-portmap does not use; remove the key: the options \"sourceRanges\" and "
-		"\"uplinks\" say who may reach the ports",
-		given->key, text ? text : "[...]");
+		"which bpf-portmap does not use; %s%s",
+		given->key, text ? text : "[...]",
+		ours ? "put in its place: "
+		     : "remove the key: the options \"sourceRanges\" (clients),"
+		       " \"excludeCIDRs\" (addresses of the host) and"
+		       " \"uplinks\" (interfaces) say who may reach the ports",
+		ours ? ours : "");
 }
 
 static int read_value(struct conf *conf, const struct option *option, const struct given *given,

@@ -2,6 +2,7 @@
 /* request.c - what the runtime asks for one container: ports, bandwidth, and whose it is. */
 #include "conf/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "cni/environment.h"
 #include "lib/json.h"
 #include "conf/addresses.h"
+#include "lib/text.h"
 
 #define KUBELET_PORT 10250
 
@@ -246,12 +248,26 @@ static void read_workload(struct workload *workload, const char *args)
 	}
 }
 
+/* A script has no CNI_ARGS that name what it runs: its list's "args" may. */
+static void read_workload_name(struct workload *workload, const json_t *config)
+{
+	const json_t *ours = cni_json_get(cni_json_get(config, "args"), "bpf-portmap");
+	const char *name = json_string_value(cni_json_get(ours, "workload"));
+
+	if (workload->kind != WORKLOAD_NONE || !name || !*name)
+		return;
+	snprintf(workload->name, sizeof(workload->name), "%s", name);
+	cni_printable(workload->name, "");
+	workload->kind = WORKLOAD_CONTAINER;
+}
+
 int conf_parse(struct conf *conf, const json_t *config, const char *args, struct cni_error *err)
 {
 	json_t *capabilities = NULL, *runtime_config = NULL;
 	bool declared = false;
 
 	read_workload(&conf->workload, args);
+	read_workload_name(&conf->workload, config);
 	if (conf_parse_options(conf, config, err) ||
 	    cni_json_get_object(config, "capabilities", &capabilities, err))
 		return -1;
@@ -274,10 +290,12 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 	char text[CNI_ADDRESS_TEXT_SIZE];
 	size_t skipped = 0, kept = 0;
 
-	if (conf->port_count && !container_ipv4 && !container_ipv6)
-		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				     "port mappings need an IP address to lead to: prevResult has "
-				     "none on this interface; give the network \"ipam\"");
+	if (conf->port_count && !container_ipv4 && !container_ipv6) {
+		conf->port_count = 0;
+		conf_warn(conf->warnings, "no port is mapped: prevResult has no IP address on this"
+					  " interface for them to lead to; give the network"
+					  " \"ipam\"");
+	}
 	for (size_t i = 0; i < conf->port_count; i++) {
 		struct port_claim *claim = &conf->ports[i];
 		bool ipv4 = cni_address_is_ipv4(claim->key.host_address);

@@ -136,6 +136,7 @@ int container_find_veth(struct container *container, const struct host *host, st
 	if (netns < 0 || veth_find_host_end(netns, environment->ifname, veth, err))
 		return -1;
 	record->ifindex = veth->link.ifindex;
+	container->claims.netns_id = veth->link.peer_netns_id;
 	memcpy(record->host_mac, veth->link.mac, LINK_MAC_SIZE);
 	/* No other bridge has to know it. */
 	if (veth->bridge.ifindex)

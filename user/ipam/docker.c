@@ -88,6 +88,27 @@ static void add_containers(json_t *pool, const json_t *network)
 	}
 }
 
+/* Docker asks for no gateway where nothing would use it: 28 and later. That an older one did harms
+ * nobody: no interface has that address. */
+static bool is_without_gateway(const json_t *network, const json_t *config)
+{
+	const json_t *options = cni_json_get(network, "Options");
+	const char *subnet = json_string_value(cni_json_get(config, "Subnet"));
+	const char *driver = json_string_value(cni_json_get(network, "Driver"));
+	const char *mode = json_string_value(
+		cni_json_get(options, subnet && strchr(subnet, ':')
+					      ? "com.docker.network.bridge.gateway_mode_ipv6"
+					      : "com.docker.network.bridge.gateway_mode_ipv4"));
+	const char *ipvlan = json_string_value(cni_json_get(options, "ipvlan_mode"));
+
+	if (mode && !strcmp(mode, "isolated"))
+		return true;
+	if (!driver || (strcmp(driver, "macvlan") && strcmp(driver, "ipvlan")))
+		return false;
+	return json_is_true(cni_json_get(network, "Internal")) ||
+	       (ipvlan && !strncmp(ipvlan, "l3", 2));
+}
+
 static json_t *read_pool(const json_t *network, const json_t *config)
 {
 	const char *gateway = json_string_value(cni_json_get(config, "Gateway"));
@@ -99,6 +120,8 @@ static json_t *read_pool(const json_t *network, const json_t *config)
 	const char *name;
 	json_t *address;
 
+	if (!gateway && is_without_gateway(network, config))
+		json_object_set_new(pool, "withoutGateway", json_true());
 	add_containers(pool, network);
 	json_object_foreach (cni_json_get(config, "AuxiliaryAddresses"), name, address) {
 		cleanup_free char *whose = cni_format("auxiliary address %s", name);

@@ -259,7 +259,18 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 		  struct cni_error *err)
 {
 	cleanup_json json_t *plan = find_or_make(request, settings, err);
+	const char *type = conflist_plugin_type(json_object_get(plan, "config"));
 
+	/* It would fail for each address. */
+	if (plan && type && !strcmp(type, "dhcp")) {
+		cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"the plugin \"dhcp\" asks for an address from inside of the container's"
+			" network, which Docker makes only once it has the address: take a"
+			" subnet with \"host-local\" or \"static\", outside of what the DHCP"
+			" server gives");
+		return NULL;
+	}
 	/* It would refuse each address. */
 	if (plan && json_object_get(plan, "range") && request->pool.length > HOST_LOCAL_LENGTH) {
 		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,

@@ -207,8 +207,9 @@ static json_int_t count_networks(const struct comparison *comparison, const char
 	size_t index;
 
 	json_array_foreach (comparison->docker, index, docker) {
-		count +=
-			is_of_pool(docker, pool_id) && !strcmp(text_of(docker, "gateway"), gateway);
+		count += is_of_pool(docker, pool_id) &&
+			 !json_object_get(docker, "withoutGateway") &&
+			 !strcmp(text_of(docker, "gateway"), gateway);
 	}
 	return count;
 }

@@ -3,14 +3,17 @@
 #include "net/processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "net/netlink.h"
 #include "net/text_file.h"
 
 #define MAX_COMMAND_LINE 65536
@@ -161,5 +164,37 @@ bool processes_are_in_container(const char *container_id)
 		proc = opendir("/proc");
 	while (proc && !found && time_used() < end && (pid = next_process(proc)))
 		found = is_in_cgroup(pid, container_id);
+	return found;
+}
+
+/* Returns the number by which we know the process's network namespace; -1: by none, as our own. */
+static int netns_of_process(struct netlink *socket, pid_t pid, ino_t *last)
+{
+	cleanup_close int netns = -1;
+	struct stat status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	/* Most processes are in the namespace of the one before. */
+	if (stat(path, &status) || status.st_ino == *last)
+		return -1;
+	*last = status.st_ino;
+	netns = open(path, O_RDONLY | O_CLOEXEC);
+	return netns < 0 ? -1 : netlink_netns_id(socket, netns);
+}
+
+bool processes_are_in_netns(int number)
+{
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_ROUTE, NULL);
+	cleanup_listing DIR *proc = opendir("/proc");
+	double end = time_used() + MAX_SECONDS;
+	bool found = false;
+	ino_t last = 0;
+	pid_t pid;
+
+	if (!socket || !proc || number < 0)
+		return true;
+	while (!found && time_used() < end && (pid = next_process(proc)))
+		found = netns_of_process(socket, pid, &last) == number;
 	return found;
 }

@@ -34,6 +34,10 @@ bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
  * which takes milliseconds; stops after half a second of CPU time. */
 void processes_find(struct socket_process *holders, size_t count, const char *argument);
 
+/* Returns whether a process is in the network namespace that this one knows by that number, as
+ * IFLA_LINK_NETNSID has it. True where it cannot be told: what may live is nobody's. */
+bool processes_are_in_netns(int number);
+
 /* Returns whether a process is in a cgroup with this in its name, as engines name those of a
  * container or a sandbox. False also where the ID is too short to be told from other words. */
 bool processes_are_in_container(const char *container_id);

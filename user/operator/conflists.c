@@ -9,6 +9,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/text.h"
 
 static const struct {
 	const char *path, *engine;
@@ -49,12 +50,91 @@ void conflists_visit(conflist_take *take, void *context)
 	}
 }
 
-json_t *conflist_load(const char *path)
+json_t *conflist_load_alone(const char *path)
 {
 	/* O_NONBLOCK, as opening a pipe waits for its writer. */
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	return fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+}
+
+char *conflist_folder(const json_t *list, const char *path)
+{
+	const char *name = json_string_value(cni_json_get(list, "name"));
+	const char *slash = strrchr(path, '/');
+
+	if (!slash || !json_is_object(list) || cni_json_get(list, "type") || !name || !*name ||
+	    *name == '.' || strchr(name, '/') ||
+	    json_is_true(cni_json_get(list, "loadOnlyInlinedPlugins")))
+		return NULL;
+	return cni_format("%.*s/%s", (int)(slash - path), path, name);
+}
+
+static int is_of_folder(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_type != DT_DIR && dot && !strcmp(dot, ".conf");
+}
+
+/* The plugins of the list, where it has none yet, too. */
+static json_t *plugins_of(json_t *list)
+{
+	json_t *plugins = json_object_get(list, "plugins");
+
+	if (!plugins) {
+		plugins = json_array();
+		json_object_set_new(list, "plugins", plugins);
+	}
+	return plugins;
+}
+
+static void add_folder(json_t *list, const char *path)
+{
+	cleanup_free char *folder = conflist_folder(list, path);
+	struct dirent **entries = NULL;
+	int count = folder ? scandir(folder, &entries, is_of_folder, alphasort) : 0;
+
+	for (int i = 0; i < count; i++) {
+		cleanup_free char *file = cni_format("%s/%s", folder, entries[i]->d_name);
+		json_t *plugin = conflist_load_alone(file);
+
+		if (plugin)
+			json_array_append_new(plugins_of(list), plugin);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+/* Multus runs them: plugins, or whole lists. */
+static void add_delegates(json_t *list, const json_t *multus)
+{
+	json_t *delegate, *plugin;
+	size_t i, j;
+
+	json_array_foreach (cni_json_get(multus, "delegates"), i, delegate) {
+		if (*plugin_type(delegate))
+			json_array_append(plugins_of(list), delegate);
+		json_array_foreach (json_object_get(delegate, "plugins"), j, plugin)
+			json_array_append(plugins_of(list), plugin);
+	}
+}
+
+json_t *conflist_load(const char *path)
+{
+	json_t *list = conflist_load_alone(path), *plugin;
+	size_t i;
+
+	if (!json_is_object(list))
+		return list;
+	add_folder(list, path);
+	if (*plugin_type(list)) {
+		add_delegates(list, list);
+		return list;
+	}
+	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+		add_delegates(list, plugin);
+	return list;
 }
 
 const char *plugin_type(const json_t *plugin)

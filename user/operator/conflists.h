@@ -21,7 +21,14 @@ typedef void conflist_take(void *context, const struct conflist_file *file);
 void conflists_visit(conflist_take *take, void *context);
 
 /* Returns the file's JSON; NULL: it cannot be read, or is none. */
+json_t *conflist_load_alone(const char *path);
+/* The same, with what else runs for the network among its "plugins": those of its folder (CNI 1.3),
+ * and Multus' delegates. */
 json_t *conflist_load(const char *path);
+
+/* Returns the path of the folder with more plugins of the list, which need not be there: malloc'ed;
+ * NULL: the list wants none. */
+char *conflist_folder(const json_t *list, const char *path);
 
 /* Selects, for scandir(), the files of a directory that runtimes read. containerd, CRI-O and
  * kubelet take the first of them by the bytes of its name. */

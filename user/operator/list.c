@@ -44,6 +44,8 @@ static const char *remark_on(const struct view *view, const struct row *row)
 		return "ADD or DEL of its container did not finish";
 	if (!*row->interface)
 		return "its container's interface is gone: `bpf-portmap repair` tidies up";
+	if (row->mapping->is_replaced)
+		return "replaced: its connections go on until it is deleted";
 	if (cni_address_is_loopback(address))
 		return "hostIP is reached only from this host";
 	if (!cni_address_is_any(address) && !local_address_exists(view->socket, address))
@@ -121,9 +123,10 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 
 	if (view_open(&view, err))
 		return -1;
-	if (!view.is_empty && (mappings_read(&mappings, &view, err) ||
-			       mappings_add_masqueraded(&mappings, &view, err) ||
-			       mappings_count_flows(&mappings, &view, err)))
+	if (!view.is_empty &&
+	    (mappings_read(&mappings, &view, err) || mappings_add_replaced(&mappings, &view, err) ||
+	     mappings_add_masqueraded(&mappings, &view, err) ||
+	     mappings_count_flows(&mappings, &view, err)))
 		return -1;
 	/* Programs get each port, and so does who asks for one. */
 	if (!options->json && !options->port.port)

@@ -67,6 +67,7 @@ static int collect_abandoned(struct repair *repair, struct cni_error *err)
 
 	view_of_host(&repair->view, &repair->host);
 	if (mappings_read(&mappings, &repair->view, err) ||
+	    mappings_add_replaced(&mappings, &repair->view, err) ||
 	    attachment_list(&repair->host.datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++)

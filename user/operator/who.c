@@ -86,7 +86,8 @@ static int read_mappings(struct who *who, struct cni_error *err)
 	if (!datapath_is_usable(datapath))
 		return 0;
 	view_of_host(&who->view, &who->host);
-	if (mappings_read(&who->mappings, &who->view, err))
+	if (mappings_read(&who->mappings, &who->view, err) ||
+	    mappings_add_replaced(&who->mappings, &who->view, err))
 		return -1;
 	for (size_t i = 0; i < who->mappings.count; i++) {
 		const struct mapping *mapping = &who->mappings.list[i];
@@ -221,7 +222,7 @@ static bool mapping_claims(const struct contestant *contestant, const struct arr
 	const struct portmap_key *key = &contestant->mapping->key, *to = &arrival->to;
 	const struct policy *policy = contestant->policy;
 
-	if (!contestant->alive || key->protocol != to->protocol ||
+	if (!contestant->alive || contestant->mapping->is_replaced || key->protocol != to->protocol ||
 	    (!arrival->is_mapped && cni_address_is_any(key->host_address)) ||
 	    key->host_port != to->host_port ||
 	    (arrival->origin == ORIGIN_HOST && !contestant->serves_host) ||

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
 #include "host/foreign_nat.h"
 #include "lib/text.h"
 #include "net/processes.h"
@@ -151,8 +153,34 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 	       foreign_nat_takes_all(&who->host, contestant->rule);
 }
 
+/* An engine's container in which no process runs: it is being made or removed, or was forgotten. */
+static bool write_forgotten(struct who *who, const struct contestant *contestant,
+			    char text[REMARK_SIZE])
+{
+	const struct objects *objects = &who->host.datapath.objects;
+	char command[LAST_RESORT_SIZE];
+	struct attachment record;
+	struct owner owner;
+	struct slot slot;
+
+	if (contestant->kind != CONTESTANT_MAPPING)
+		return false;
+	owner = contestant->mapping->portmap.owner;
+	if (!owner_read(objects, owner, &slot) ||
+	    !slot_read_record(objects, owner.slot, &slot, &record) ||
+	    !slot_is_engines(&slot, &record))
+		return false;
+	describe_last_resort(&slot, command);
+	if (*command)
+		snprintf(text, REMARK_SIZE,
+			 "! no process runs in it: %s frees the port where its engine has"
+			 " forgotten it",
+			 command);
+	return *command;
+}
+
 /* Where it gets less than it claims. A mark for people comes first. */
-static void write_remark(const struct who *who, const struct contestant *contestant,
+static void write_remark(struct who *who, const struct contestant *contestant,
 			 char text[REMARK_SIZE])
 {
 	const struct contest_score *outside = &contestant->scores[ORIGIN_OUTSIDE];
@@ -162,6 +190,11 @@ static void write_remark(const struct who *who, const struct contestant *contest
 	if (!who_counts(contestant))
 		snprintf(text, REMARK_SIZE,
 			 "! its container is gone: `bpf-portmap repair` tidies up");
+	else if (contestant->kind == CONTESTANT_MAPPING && contestant->mapping->is_replaced)
+		snprintf(text, REMARK_SIZE,
+			 "<- replaced: its connections go on until it is deleted");
+	else if (write_forgotten(who, contestant, text))
+		return;
 	else if (!outside->claimed && !host->claimed)
 		snprintf(text, REMARK_SIZE, "! it is at no address of this host");
 	else if (waits_for_repair(who, contestant))

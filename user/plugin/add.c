@@ -15,6 +15,8 @@
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/describe.h"
+#include "datapath/records/replacements.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
@@ -22,6 +24,7 @@
 #include "host/own_hooks.h"
 #include "host/prerequisites.h"
 #include "net/bridge_entry.h"
+#include "net/processes.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -89,45 +92,76 @@ static int see_to_ports_of_others(const struct add *add, struct cni_error *err)
 	return foreign_nat_check(&add->host, &add->container, err);
 }
 
-/*
- * The scheduler gives no two pods of a node the same port, so that a pod that has it is nearly
- * always one that goes: a StatefulSet's that was deleted by force, with the new one's name, or a
- * Deployment's, with another. Its sandbox is being stopped, and nothing tells it from others until
- * its DEL comes. After an error kubelet tries again only after 12 seconds.
- */
-#define WAIT_MILLISECONDS 5000
-#define LOOK_EVERY_MILLISECONDS 20
+/* How long the DEL of another container is waited for that has a port, in milliseconds, and what a
+ * true conflict costs. After an error kubelet tries again only after 12 seconds, and Nomad in vain;
+ * Nomad's tasks have 5 seconds to end (kill_timeout). */
+#define WAIT_FOR_POD 5000
+#define WAIT_FOR_ALLOCATION 10000
+#define WAIT_FOR_STOPPED 5000
+#define LOOK_EVERY 20
 
-/* Whether another pod has one of the ports, and is there. */
-static bool pod_has_a_port(const struct host *host, const struct container *container)
+/* Returns whether another container has one of the ports, and is there. */
+static bool find_in_the_way(const struct host *host, const struct container *container,
+			    struct slot *slot, struct attachment *record)
 {
 	const struct objects *objects = &host->datapath.objects;
 	const struct attachment_claims *claims = &container->claims;
-	struct attachment record;
 	struct portmap portmap;
-	struct slot slot;
 
 	for (size_t i = 0; i < claims->port_count; i++)
 		/* Not this container on another network. */
 		if (portmap_read(objects, &claims->ports[i].key, &portmap) &&
-		    owner_read(objects, portmap.owner, &slot) &&
-		    slot.container != claims->container &&
-		    slot_read_record(objects, portmap.owner.slot, &slot, &record) &&
-		    record.workload.kind == WORKLOAD_POD && attachment_has_veth(objects, &record))
+		    owner_read(objects, portmap.owner, slot) &&
+		    slot->container != claims->container &&
+		    slot_read_record(objects, portmap.owner.slot, slot, record) &&
+		    !workload_is_same(&record->workload, &container->conf.workload) &&
+		    attachment_has_veth(objects, record))
 			return true;
 	return false;
 }
 
-/* Waits for the DEL of that one, without the lock. Whether it came. */
-static bool pod_goes(const struct host *host, const struct container *container)
+/* Before 1.9 Nomad says nothing but the allocation's ID. */
+static bool is_allocation(const struct workload *workload, const struct attachment_key *key)
 {
-	const struct timespec pause = {.tv_nsec = LOOK_EVERY_MILLISECONDS * 1000000L};
+	return workload->kind == WORKLOAD_NOMAD ||
+	       (workload->kind == WORKLOAD_NONE && attachment_has_uuid(key->name));
+}
 
-	if (container->conf.workload.kind != WORKLOAD_POD || !pod_has_a_port(host, container))
-		return false;
-	for (int i = 0; i < WAIT_MILLISECONDS / LOOK_EVERY_MILLISECONDS; i++) {
+/*
+ * Schedulers give no two pods, or no two allocations, of a node the same port, so that one that has
+ * it is nearly always one that goes: it was deleted by force, or is a Deployment's, whose pods have
+ * names of their own. It is being stopped, and nothing tells it from others until its DEL comes. Of
+ * other engines' containers, one without processes is being stopped, or is forgotten. 0: it stays.
+ */
+static int milliseconds_to_wait(const struct container *container, const struct slot *slot,
+				const struct attachment *record)
+{
+	const struct workload *own = &container->conf.workload, *its = &record->workload;
+	struct attachment_key key;
+
+	slot_get_key(slot, &key);
+	if (own->kind == WORKLOAD_POD && its->kind == WORKLOAD_POD)
+		return WAIT_FOR_POD;
+	if (is_allocation(own, &container->claims.key) && is_allocation(its, &key))
+		return WAIT_FOR_ALLOCATION;
+	return slot_is_engines(slot, record) && !processes_are_in_netns(slot->netns_id)
+		       ? WAIT_FOR_STOPPED
+		       : 0;
+}
+
+/* Waits for its DEL, without the lock. Returns whether it came. */
+static bool other_goes(const struct host *host, const struct container *container)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_EVERY * 1000000L};
+	struct attachment record;
+	struct slot slot;
+	int left;
+
+	if (!find_in_the_way(host, container, &slot, &record))
+		return true;
+	for (left = milliseconds_to_wait(container, &slot, &record); left > 0; left -= LOOK_EVERY) {
 		nanosleep(&pause, NULL);
-		if (!pod_has_a_port(host, container))
+		if (!find_in_the_way(host, container, &slot, &record))
 			return true;
 	}
 	return false;
@@ -141,7 +175,7 @@ static int claim_all(struct add *add, struct cni_error *err)
 
 	if (!attachment_add(&host->datapath.objects, claims, err))
 		return 0;
-	if (err->code != CNI_ERROR_PORT_TAKEN || !pod_goes(host, &add->container))
+	if (err->code != CNI_ERROR_PORT_TAKEN || !other_goes(host, &add->container))
 		return -1;
 	cni_error_release(err);
 	return attachment_add(&host->datapath.objects, claims, err);

@@ -22,15 +22,19 @@ static int set_difference(const char *what, bool found, const char *map, struct 
 			     found ? "not as it should be" : "missing", map);
 }
 
-/* A port may be that of the same container on another network, which this attachment waits for. */
+/* A port may be that of the same container on another network, which this attachment waits for, or
+ * of the container that replaces this one. */
 static int verify_port(const struct objects *objects, const struct port_claim *claim,
 		       struct owner owner, uint64_t container, struct cni_error *err)
 {
 	struct portmap wanted = claim->portmap, found = {0};
-	bool is_there = portmap_read(objects, &claim->key, &found);
+	struct portmap_pair entry;
+	bool is_there = portmap_pair_read(objects, &claim->key, &entry);
 	char port[DESCRIBED_PORT_SIZE];
 	struct slot other;
 
+	if (is_there)
+		found = owner_is(entry.before.owner, owner) ? entry.before : entry.now;
 	if (is_there && !owner_is(found.owner, owner) && owner_read(objects, found.owner, &other))
 		return other.container == container
 			       ? 0
@@ -152,8 +156,12 @@ static int verify_attachment(const struct objects *objects, const struct attachm
 	for (size_t i = 0; i < claims->port_count; i++)
 		if (verify_port(objects, &claims->ports[i], record->owner, slot.container, err))
 			return -1;
-	while (map_next(&walk, err))
-		count += owner_is(((const struct portmap *)walk.value)->owner, record->owner);
+	while (map_next(&walk, err)) {
+		const struct portmap_pair *entry = walk.value;
+
+		count += owner_is(entry->now.owner, record->owner) ||
+			 owner_is(entry->before.owner, record->owner);
+	}
 	if (walk.failed)
 		return -1;
 	if (count == record->host_ports)

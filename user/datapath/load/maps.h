@@ -78,13 +78,30 @@ int map_set_bits(const struct objects *objects, enum map_number map, uint32_t nu
 		return map_write(objects, map, &number, value, err); \
 	}
 
-MAP_BY_KEY(portmap, MAP_PORTMAPS)
 MAP_BY_KEY(endpoint, MAP_ENDPOINTS)
 MAP_BY_KEY(network, MAP_NETWORKS)
 MAP_BY_KEY(connection, MAP_CONNECTIONS)
 MAP_BY_KEY(attachment, MAP_ATTACHMENTS)
 MAP_BY_NUMBER(slot, MAP_SLOTS)
 MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
+
+/* Reads the whole entry of a port; portmap_read() reads who has it now. */
+static inline bool portmap_pair_read(const struct objects *objects, const struct portmap_key *key,
+				     struct portmap_pair *entry)
+{
+	return map_read(objects, MAP_PORTMAPS, key, entry);
+}
+
+static inline bool portmap_read(const struct objects *objects, const struct portmap_key *key,
+				struct portmap *portmap)
+{
+	struct portmap_pair entry;
+	bool found = portmap_pair_read(objects, key, &entry);
+
+	if (found)
+		*portmap = entry.now;
+	return found;
+}
 
 /* Read maps that have one entry. */
 bool usage_read(const struct objects *objects, struct usage *usage);

@@ -18,6 +18,7 @@
 #include "net/link.h"
 #include "net/port_ranges.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/replacements.h"
 #include "datapath/records/attachment_remove.h"
 
 /* What ADD works with while it has the lock. */
@@ -86,10 +87,11 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 static int wait_for_port(struct adding *adding, const struct portmap_key *key,
 			 const struct portmap *portmap, struct cni_error *err)
 {
+	const struct portmap_pair entry = {.now = *portmap};
 	struct portmap_key waiting = *key;
 
 	waiting.waiter = (__u16)adding->record.owner.slot;
-	if (map_write(adding->release.objects, MAP_PORTMAPS, &waiting, portmap, err))
+	if (map_write(adding->release.objects, MAP_PORTMAPS, &waiting, &entry, err))
 		return -1;
 	adding->record.host_ports++;
 	return 0;
@@ -109,6 +111,13 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 		if (owner_is_live_with_veth(objects, old.owner, &owner)) {
 			if (owner.container == adding->slot.container)
 				return wait_for_port(adding, key, portmap, err);
+			/* Its port is taken over once this container's slot lives. */
+			if (workload_has_slot(objects, &adding->record.workload, old.owner.slot,
+					      &owner)) {
+				adding->record.replaces = true;
+				adding->record.host_ports++;
+				return 0;
+			}
 			adding->taken = key;
 			adding->taken_by = owner;
 			return -1;
@@ -128,7 +137,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	/* What the dead one had may have been handed over to the same container's other network. */
 	if (portmap_read(objects, key, &old) && owner_is_live_with_veth(objects, old.owner, &owner))
 		return take_over_port(adding, key, portmap, err);
-	if (map_write(objects, MAP_PORTMAPS, key, portmap, err))
+	if (map_write(objects, MAP_PORTMAPS, key, &(struct portmap_pair){.now = *portmap}, err))
 		return -1;
 	adding->record.host_ports++;
 	return 0;
@@ -137,13 +146,12 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct portmap portmap = claim->portmap;
+	struct portmap_pair entry = {.now = claim->portmap};
 
-	portmap.owner = adding->record.owner;
-	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &portmap,
-				BPF_NOEXIST)) {
+	entry.now.owner = adding->record.owner;
+	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &entry, BPF_NOEXIST)) {
 		if (errno == EEXIST)
-			return take_over_port(adding, &claim->key, &portmap, err);
+			return take_over_port(adding, &claim->key, &entry.now, err);
 		return map_refuse_write(objects, MAP_PORTMAPS, err);
 	}
 	adding->record.host_ports++;
@@ -175,14 +183,14 @@ static int write_batch(struct adding *adding, const struct port_claim *claims, u
 {
 	const struct objects *objects = adding->release.objects;
 	struct portmap_key keys[PORT_BATCH];
-	struct portmap portmaps[PORT_BATCH];
+	struct portmap_pair entries[PORT_BATCH];
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		portmaps[i] = claims[i].portmap;
-		portmaps[i].owner = adding->record.owner;
+		entries[i] = (struct portmap_pair){.now = claims[i].portmap};
+		entries[i].now.owner = adding->record.owner;
 	}
-	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, portmaps, &count, NULL))
+	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, entries, &count, NULL))
 		return map_refuse_write(objects, MAP_PORTMAPS, err);
 	adding->record.host_ports += count;
 	return 0;
@@ -268,6 +276,7 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 		.fast_path = claims->fast_path,
 		.has_policy = !policy_says_nothing(claims->policy),
 		.container = claims->container,
+		.netns_id = claims->netns_id,
 	};
 
 	if (attachment_name_split(claims->key.name, &name))
@@ -276,6 +285,38 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	return slot;
+}
+
+/* Takes the ports over of those that this container replaces. It is not live earlier, and in
+ * between they would lead nowhere. What was taken before a failure is given back by the removal. */
+static int replace_others(struct adding *adding, struct cni_error *err)
+{
+	const struct attachment_claims *claims = adding->claims;
+	const struct objects *objects = adding->release.objects;
+	char who[DESCRIBED_ATTACHMENT_SIZE];
+	struct owner lost, told = {0};
+	struct portmap portmap;
+	struct slot other;
+
+	for (size_t i = 0; i < claims->port_count; i++) {
+		if (!portmap_read(objects, &claims->ports[i].key, &portmap) ||
+		    owner_is(portmap.owner, adding->record.owner) ||
+		    !owner_read(objects, portmap.owner, &other) ||
+		    other.container == adding->slot.container)
+			continue;
+		portmap = claims->ports[i].portmap;
+		portmap.owner = adding->record.owner;
+		if (replacement_take(objects, &claims->ports[i].key, &portmap, &lost, err))
+			return -1;
+		if (!lost.slot || owner_is(lost, told) || !owner_read(objects, lost, &other))
+			continue;
+		told = lost;
+		describe_attachment(objects, other.attachment, who);
+		warning("connections of %s end, which was replaced twice and has not been"
+			" deleted yet",
+			who);
+	}
+	return 0;
 }
 
 static int add_locked(struct adding *adding, struct cni_error *err)
@@ -304,6 +345,10 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 		return -1;
 	slot->live = true;
 	if (slot_write(objects, owner->slot, slot, err))
+		return -1;
+	/* The record says so first: a removal gives back what a killed ADD has taken over. */
+	if (record->replaces &&
+	    (attachment_write(objects, &claims->key, record, err) || replace_others(adding, err)))
 		return -1;
 	record->state = ATTACHMENT_READY;
 	return attachment_write(objects, &claims->key, record, err);

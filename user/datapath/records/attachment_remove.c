@@ -12,6 +12,7 @@
 #include "datapath/records/containers.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
+#include "datapath/records/replacements.h"
 #include "lib/warning.h"
 
 /* More ports than that are found as fast by walking through all. */
@@ -45,12 +46,24 @@ static int delete_ports(struct search *search, struct cni_error *err)
 	return 0;
 }
 
+/* The port stays with the container that has replaced it. */
+static int release_replaced(struct search *search, const void *key,
+			    const struct portmap_pair *entry, struct cni_error *err)
+{
+	const struct portmap_pair alone = {.now = entry->now};
+
+	search->left--;
+	return map_write(search->release->objects, MAP_PORTMAPS, key, &alone, err);
+}
+
 static int release_port(struct search *search, const void *key, const void *value,
 			struct cni_error *err)
 {
-	const struct portmap *portmap = value;
+	const struct portmap_pair *entry = value;
 
-	if (!owner_is(portmap->owner, search->owner))
+	if (owner_is(entry->before.owner, search->owner))
+		return release_replaced(search, key, entry, err);
+	if (!owner_is(entry->now.owner, search->owner))
 		return 0;
 	memcpy(&search->ports[search->port_count++], key, sizeof(search->ports[0]));
 	search->left--;
@@ -77,7 +90,7 @@ static int search_map(struct search *search, const void *likely, size_t count, s
 					     .map = search->map};
 	const char *key = likely;
 	union {
-		struct portmap portmap;
+		struct portmap_pair portmap;
 		struct endpoint endpoint;
 	} value;
 
@@ -140,13 +153,14 @@ static int release_interface(const struct objects *objects, const struct slot *s
 	return map_delete(objects, MAP_INTERFACES, &slot->ifindex, err);
 }
 
-/* Makes the slot dead first, then deletes the rest. */
+/* Gives its ports to whom they belong now, makes the slot dead, then deletes the rest. */
 static int release_owned(struct release *release, const struct attachment *record,
 			 struct slot *slot, struct cni_error *err)
 {
 	const struct objects *objects = release->objects;
 
-	if (container_leave(objects, slot, record->owner, err))
+	if (container_leave(objects, slot, record->owner, err) ||
+	    (record->replaces && replacements_give_back(objects, record->owner, err)))
 		return -1;
 	slot->live = false;
 	if (slot_write(objects, record->owner.slot, slot, err) ||

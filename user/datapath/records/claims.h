@@ -22,6 +22,7 @@ struct attachment_claims {
 	uint64_t container; /* as slots have it */
 	struct attachment record;
 	enum fast_path fast_path;
+	int netns_id;                   /* as slots have it */
 	struct interface interface;     /* the veth's entry; the owner is filled in */
 	const struct port_claim *ports; /* sorted by key, each key once */
 	size_t port_count;

@@ -97,17 +97,20 @@ static int hand_over_ports(const struct objects *objects, const struct slot *slo
 	while (map_next(&walk, err)) {
 		const struct portmap *waiting = walk.value;
 		struct portmap_key port = *(const struct portmap_key *)walk.key;
-		struct portmap portmap;
+		struct portmap_pair entry;
 
 		if (!is_heirs(objects, &port, waiting, leaving, slot->container))
 			continue;
 		port.waiter = 0;
-		if (!portmap_read(objects, &port, &portmap))
+		if (!portmap_pair_read(objects, &port, &entry))
 			continue;
-		if (owner_is(portmap.owner, leaving)) {
-			if (portmap_write(objects, &port, waiting, err))
+		if (owner_is(entry.now.owner, leaving) || owner_is(entry.before.owner, leaving)) {
+			*(owner_is(entry.now.owner, leaving) ? &entry.now : &entry.before) =
+				*waiting;
+			if (map_write(objects, MAP_PORTMAPS, &port, &entry, err))
 				return -1;
-		} else if (!owner_is(portmap.owner, waiting->owner)) {
+		} else if (!owner_is(entry.now.owner, waiting->owner) &&
+			   !owner_is(entry.before.owner, waiting->owner)) {
 			continue;
 		}
 		if (map_delete(objects, MAP_PORTMAPS, walk.key, err))

@@ -90,6 +90,29 @@ static bool is_engines_id(const char *container_id)
 	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
 }
 
+bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE])
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	struct attachment_name name;
+	size_t i;
+
+	if (!attachment_name_split(key, &name) || strlen(name.container_id) != strlen(form))
+		return false;
+	for (i = 0; form[i]; i++)
+		if (form[i] == '-' ? name.container_id[i] != '-'
+				   : !strchr("0123456789abcdef", name.container_id[i]))
+			return false;
+	return true;
+}
+
+bool slot_is_engines(const struct slot *slot, const struct attachment *record)
+{
+	struct attachment_name name;
+
+	return record->workload.kind != WORKLOAD_NONE || attachment_has_uuid(slot->attachment) ||
+	       (attachment_name_split(slot->attachment, &name) && is_engines_id(name.container_id));
+}
+
 /* Whether it may stand in a command that people copy: a pod's name is one in DNS. */
 static bool is_plain(const char *name)
 {
@@ -124,15 +147,26 @@ static void advise_engine(const struct workload *workload, const char *container
 	}
 }
 
+void describe_last_resort(const struct slot *owner, char text[LAST_RESORT_SIZE])
+{
+	struct attachment_name name;
+	char veth[IF_NAMESIZE];
+
+	*text = '\0';
+	if (attachment_name_split(owner->attachment, &name) &&
+	    !processes_are_in_container(name.container_id) &&
+	    !processes_are_in_netns(owner->netns_id) && if_indextoname(owner->ifindex, veth))
+		snprintf(text, LAST_RESORT_SIZE, "`ip link delete %s`", veth);
+}
+
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err)
 {
 	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE],
 		since[32] = "an unknown time";
-	char engine[ADVICE_SIZE] = "remove that container", last_resort[96] = "";
+	char engine[ADVICE_SIZE] = "remove that container", last_resort[LAST_RESORT_SIZE];
 	struct attachment record = {0};
 	struct attachment_name name;
-	char veth[IF_NAMESIZE];
 	struct tm parts;
 	time_t time;
 
@@ -143,15 +177,12 @@ int refuse_taken_port(const struct objects *objects, const struct portmap_key *k
 	}
 	describe_port(key, port);
 	describe_attachment(objects, owner->attachment, who);
-	name.container_id = "";
 	if (attachment_name_split(owner->attachment, &name))
 		advise_engine(&record.workload, name.container_id, engine);
-	if (!processes_are_in_container(name.container_id) && if_indextoname(owner->ifindex, veth))
-		snprintf(last_resort, sizeof(last_resort),
-			 "; as a last resort, where no engine knows it any more: `ip link delete"
-			 " %s`",
-			 veth);
+	describe_last_resort(owner, last_resort);
 	cni_error_set(err, CNI_ERROR_PORT_TAKEN, "%s is taken by %s, since %s", port, who, since);
-	return cni_error_set_details(err, "choose another host port or hostIP, or %s%s", engine,
-				     last_resort);
+	return cni_error_set_details(
+		err, "choose another host port or hostIP, or %s%s%s", engine,
+		*last_resort ? "; as a last resort, where no engine knows it any more: " : "",
+		last_resort);
 }

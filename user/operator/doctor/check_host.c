@@ -14,7 +14,7 @@
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 
-#define LOCK_LOOKS 10 /* an ADD holds it for a few milliseconds */
+#define LOCK_LOOKS 150 /* an ADD holds it for a few milliseconds, the first one for a second */
 #define LOCK_PAUSE_US 20000
 
 void check_bpffs(struct doctor *doctor)

@@ -31,6 +31,7 @@ static int fail(const struct directory *directory, const char *name, const char 
 int directory_open(struct directory *directory, const char *path, struct cni_error *err)
 {
 	directory_close(directory);
+	directory->of_network = false;
 	snprintf(directory->path, sizeof(directory->path), "%s", path);
 	directory->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory->fd >= 0)

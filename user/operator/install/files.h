@@ -23,6 +23,7 @@
 struct directory {
 	int fd;
 	char path[PATH_MAX]; /* for messages */
+	bool of_network;     /* the folder of one network, each file of which is one plugin */
 };
 
 #define DIRECTORY_CLOSED \

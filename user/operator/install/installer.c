@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/json.h"
 #include "cni/network_config.h"
@@ -45,6 +46,7 @@ int installer_open(struct installer *installer, const struct options *options,
 		.self = FILE_NONE,
 		.bin = DIRECTORY_CLOSED,
 		.conf = DIRECTORY_CLOSED,
+		.folder = DIRECTORY_CLOSED,
 	};
 	choose_list(installer, options);
 	installer->self.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -62,6 +64,7 @@ void installer_close(struct installer *installer)
 	file_release(&installer->self);
 	directory_close(&installer->bin);
 	directory_close(&installer->conf);
+	directory_close(&installer->folder);
 	free(installer->list);
 }
 
@@ -81,20 +84,34 @@ static json_t *parse(const char *text)
 	return list ? list : json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
 }
 
-/* Of "cniVersions" runtimes take the newest that they know. */
+/* Of "cniVersions" runtimes take the newest that they know, so that one is enough. */
 static int check_versions(const json_t *list, struct cni_error *err)
 {
-	const json_t *version = json_object_get(list, "cniVersion");
+	const json_t *version = cni_json_get(list, "cniVersion");
+	const json_t *versions = cni_json_get(list, "cniVersions");
 	size_t i;
 
+	if (!json_string_length(version) && !json_array_size(versions))
+		return 0;
 	if (json_string_length(version) &&
-	    cni_version_check(CNI_ADD, json_string_value(version), err))
-		return -1;
-	json_array_foreach (json_object_get(list, "cniVersions"), i, version)
+	    !cni_version_check(CNI_ADD, json_string_value(version), err))
+		return 0;
+	json_array_foreach (versions, i, version) {
+		cni_error_release(err);
 		if (json_is_string(version) &&
-		    cni_version_check(CNI_ADD, json_string_value(version), err))
-			return -1;
-	return 0;
+		    !cni_version_check(CNI_ADD, json_string_value(version), err))
+			return 0;
+	}
+	return -1;
+}
+
+/* A plugin of a network's folder needs none. */
+static int check_name(const json_t *list, struct cni_error *err)
+{
+	if (!json_object_get(list, "plugins") || json_string_length(cni_json_get(list, "name")))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+			     "the list has no \"name\", so that no runtime takes it: give it one");
 }
 
 /* What ADD and STATUS say. Where only containers suffer that are there, the next ADD mends that. */
@@ -103,7 +120,8 @@ static int probe(const char *text, struct cni_error *err)
 	cleanup_json json_t *list = parse(text);
 	/* Of the plugin whose place ours takes, so that options which ours refuses are seen before
 	 * the first container needs it. */
-	json_t *entry = conflist_plugin(list, REFERENCE_TYPE);
+	json_t *plugin = conflist_plugin(list, REFERENCE_TYPE);
+	json_t *entry = plugin || strcmp(plugin_type(list), REFERENCE_TYPE) ? plugin : list;
 	cleanup_json json_t *none = json_object();
 	const struct cni_network_config config = {.root = entry ? entry : none};
 	cleanup_error struct cni_error failure = {0};
@@ -111,7 +129,7 @@ static int probe(const char *text, struct cni_error *err)
 	/* As the first ADD does, which only that can do for a container that installs. */
 	if (bpffs_is_mounted() ? bpffs_verify(err) : !bpffs_is_of_host() && bpffs_mount(err))
 		return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
-	if (!check_versions(list, &failure) &&
+	if (!check_name(list, &failure) && !check_versions(list, &failure) &&
 	    (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED))
 		return 0;
 	*err = failure;
@@ -130,7 +148,7 @@ static int check(const struct installer *installer, const char *name, const stru
 		return -1;
 	if (!list->text)
 		return 0;
-	directory_path(&installer->conf, name, path);
+	directory_path(installer->where, name, path);
 	text = list_text_change(list->text, REFERENCE_TYPE, OUR_TYPE, path, err);
 	return text ? 0 : -1;
 }
@@ -140,6 +158,27 @@ static void say(struct installer *installer, const struct directory *directory, 
 {
 	directory_say(directory, name, "%s", what);
 	installer->changes++;
+}
+
+/* Debian's containerd searches /usr/lib/cni first, for example. */
+static void warn_of_others(const struct installer *installer)
+{
+	static const char *const directories[] = {"/opt/cni/bin", "/usr/lib/cni",
+						  "/usr/libexec/cni"};
+	char ours[PATH_MAX], other[PATH_MAX], own[PATH_MAX];
+
+	if (!realpath(installer->bin_path, own))
+		return;
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		snprintf(other, sizeof(other), "%s/" ALIAS, directories[i]);
+		if (access(other, X_OK) || !realpath(directories[i], ours) || !strcmp(ours, own))
+			continue;
+		fprintf(stderr,
+			"bpf-portmap: %s is there as well: a runtime that searches %s first "
+			"(bin_dirs,"
+			" cni_path) never runs the alias; then install with --bin-dir %s\n",
+			other, directories[i], directories[i]);
+	}
 }
 
 static int put_binary(struct installer *installer, struct cni_error *err)
@@ -152,9 +191,27 @@ static int put_binary(struct installer *installer, struct cni_error *err)
 		return put < 0 ? -1 : 0;
 	put = alias_put(&installer->bin, &installer->self, err);
 	if (put > 0)
+		warn_of_others(installer);
+	if (put > 0)
 		say(installer, &installer->bin, ALIAS,
 		    "is " OUR_BINARY " now; the reference plugin is " KEPT_REFERENCE);
 	return put < 0 ? -1 : 0;
+}
+
+/* In the network's folder, where the list itself has neither. Returns whether there is one. */
+static bool look_in_folder(struct installer *installer, char **name, struct file *list,
+			   enum list_verdict *verdict)
+{
+	char *found = lists_open_folder(&installer->conf, *name, &installer->folder)
+			      ? lists_find_in_folder(&installer->folder, list, verdict)
+			      : NULL;
+
+	if (!found)
+		return false;
+	free(*name);
+	*name = found;
+	installer->where = &installer->folder;
+	return true;
 }
 
 /* What runtimes take by now. *name: malloc'ed, NULL where there is no list yet, which the alias
@@ -164,6 +221,7 @@ static int look(struct installer *installer, char **name, struct file *list,
 {
 	*name = installer->list ? or_exit(strdup(installer->list)) : lists_first(&installer->conf);
 	*verdict = LIST_HAS_REFERENCE;
+	installer->where = &installer->conf;
 	if (!*name && installer->alias)
 		return 0;
 	if (!*name)
@@ -171,6 +229,8 @@ static int look(struct installer *installer, char **name, struct file *list,
 				     "%s has no conflist yet: the node's network is not set up",
 				     installer->conf.path);
 	*verdict = list_look(&installer->conf, *name, list, err);
+	if (*verdict == LIST_HAS_NEITHER && look_in_folder(installer, name, list, verdict))
+		cni_error_release(err);
 	return *verdict == LIST_HAS_REFERENCE || *verdict == LIST_HAS_OURS ? 0 : -1;
 }
 
@@ -196,9 +256,14 @@ static int change(struct installer *installer, struct cni_error *err)
 		return -1;
 	if (verdict == LIST_HAS_OURS || installer->alias)
 		return 0;
-	if (list_change(&installer->conf, name, &list, true, err))
+	if (list_change(installer->where, name, &list, true, err))
 		return -1;
-	say(installer, &installer->conf, name,
+	if (!list_text_has_ports(list.text))
+		fprintf(stderr,
+			"bpf-portmap: %s/%s: " REFERENCE_TYPE " has no \"capabilities\":"
+			" {\"portMappings\": true}, so runtimes tell it no ports: put that in\n",
+			installer->where->path, name);
+	say(installer, installer->where, name,
 	    "has " OUR_TYPE " in the place of " REFERENCE_TYPE "; what it was is in the file "
 	    "that ends with " KEPT_END);
 	return 0;

@@ -22,8 +22,10 @@ struct installer {
 	char *list;       /* NULL: the one that runtimes take */
 	struct file self; /* this program */
 	struct directory bin, conf;
-	bool had_lock;  /* and has removed what killed runs left */
-	size_t changes; /* to files, since the beginning */
+	struct directory folder;       /* of the network's plugins, where `portmap` is one */
+	const struct directory *where; /* our plugin is put: conf, or folder */
+	bool had_lock;                 /* and has removed what killed runs left */
+	size_t changes;                /* to files, since the beginning */
 };
 
 /* Opens it by the options. Close it also after a failure. CNI_ERROR_IO. */

@@ -3,7 +3,6 @@
 #include "operator/install/list_text.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "lib/json.h"
@@ -26,6 +25,15 @@ static size_t count_type(const json_t *plugins, const char *type)
 	json_array_foreach (plugins, i, plugin)
 		count += !strcmp(plugin_type(plugin), type);
 	return count;
+}
+
+/* Cilium maps host ports itself, unless it only follows the plugins of others. */
+static bool is_ciliums(const json_t *plugins)
+{
+	const json_t *first = json_array_get(plugins, 0);
+	const char *mode = json_string_value(cni_json_get(first, "chaining-mode"));
+
+	return !strcmp(plugin_type(first), "cilium-cni") && (!mode || !strcmp(mode, "none"));
 }
 
 static enum list_verdict refuse(struct cni_error *err, const char *path, const char *why)
@@ -61,7 +69,7 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 			      " needs a .conflist, in which it follows another plugin");
 	if (!json_array_size(plugins))
 		return refuse(err, path, "is no conflist: it has no \"plugins\"");
-	if (!strcmp(plugin_type(json_array_get(plugins, 0)), "cilium-cni"))
+	if (is_ciliums(plugins))
 		return refuse(err, path, "is Cilium's, which maps host ports itself");
 	if (ours && theirs)
 		return refuse(err, path,
@@ -78,6 +86,48 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 	return LIST_HAS_NEITHER;
 }
 
+enum list_verdict list_text_judge_plugin(const char *text, size_t length, const char *path,
+					 struct cni_error *err)
+{
+	json_error_t error;
+	cleanup_json json_t *plugin = parse(text, length, &error);
+
+	if (!plugin) {
+		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
+			      path, error.line, error.column, error.text);
+		return LIST_IS_NO_JSON;
+	}
+	if (!strcmp(plugin_type(plugin), OUR_TYPE))
+		return LIST_HAS_OURS;
+	if (!strcmp(plugin_type(plugin), REFERENCE_TYPE))
+		return LIST_HAS_REFERENCE;
+	refuse(err, path, "is another plugin");
+	return LIST_HAS_NEITHER;
+}
+
+bool list_text_has_ports(const char *text)
+{
+	json_error_t error;
+	cleanup_json json_t *list = parse(text, strlen(text), &error);
+	const json_t *plugin = conflist_plugin(list, REFERENCE_TYPE);
+
+	plugin = plugin ? plugin : list;
+	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), "portMappings"));
+}
+
+/* A file of the network's folder has one plugin alone. */
+static void set_type(json_t *list, const char *from, const char *to)
+{
+	json_t *plugins = json_object_get(list, "plugins"), *plugin;
+	size_t i;
+
+	json_array_foreach (plugins, i, plugin)
+		if (!strcmp(plugin_type(plugin), from))
+			json_object_set_new(plugin, "type", json_string(to));
+	if (!plugins && !strcmp(plugin_type(list), from))
+		json_object_set_new(list, "type", json_string(to));
+}
+
 /* What was meant, and nothing else. */
 static bool is_same_but_type(const char *text, const char *changed, const char *from,
 			     const char *to)
@@ -85,12 +135,8 @@ static bool is_same_but_type(const char *text, const char *changed, const char *
 	json_error_t error;
 	cleanup_json json_t *before = parse(text, strlen(text), &error);
 	cleanup_json json_t *after = parse(changed, strlen(changed), &error);
-	json_t *plugin;
-	size_t i;
 
-	json_array_foreach (json_object_get(before, "plugins"), i, plugin)
-		if (!strcmp(plugin_type(plugin), from))
-			json_object_set_new(plugin, "type", json_string(to));
+	set_type(before, from, to);
 	return before && after && json_equal(before, after);
 }
 

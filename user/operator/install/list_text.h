@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/error.h"
@@ -25,6 +26,13 @@ enum list_verdict {
  * CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. */
 enum list_verdict list_text_judge(const char *text, size_t length, const char *path,
 				  struct cni_error *err);
+
+/* Judges a file of a network's folder, which is one plugin. The same codes. */
+enum list_verdict list_text_judge_plugin(const char *text, size_t length, const char *path,
+					 struct cni_error *err);
+
+/* Returns whether runtimes tell `portmap` the ports, as its capabilities want. */
+bool list_text_has_ports(const char *text);
 
 /* Returns the malloc'ed text in which the plugin of type `from` is of type `to`, with a NUL behind
  * it. The text was judged to have one. NULL and CNI_ERROR_INVALID_CONFIGURATION where the word is

@@ -34,9 +34,56 @@ enum list_verdict list_look(const struct directory *directory, const char *name,
 	if (file_read(directory, name, file, err))
 		return LIST_IS_REFUSED;
 	if (file->fd >= 0)
-		return list_text_judge(file->text, file->length, path, err);
+		return (directory->of_network ? list_text_judge_plugin : list_text_judge)(
+			file->text, file->length, path, err);
 	cni_error_set(err, CNI_ERROR_IO, "%s does not exist", path);
 	return LIST_HAS_NEITHER;
+}
+
+bool lists_open_folder(const struct directory *directory, const char *name,
+		       struct directory *folder)
+{
+	cleanup_free char *list_path = cni_format("%s/%s", directory->path, name);
+	cleanup_json json_t *list = conflist_load_alone(list_path);
+	cleanup_free char *path = conflist_folder(list, list_path);
+
+	if (!path || directory_open(folder, path, NULL))
+		return false;
+	folder->of_network = true;
+	return true;
+}
+
+/* The plugins of a network's folder. */
+static int is_plugin(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return entry->d_type != DT_DIR && dot && !strcmp(dot, ".conf");
+}
+
+char *lists_find_in_folder(const struct directory *folder, struct file *file,
+			   enum list_verdict *verdict)
+{
+	struct dirent **entries = NULL;
+	int count = scandirat(folder->fd, ".", &entries, is_plugin, alphasort);
+	char *found = NULL;
+
+	for (int i = 0; i < count; i++) {
+		cleanup_error struct cni_error other = {0};
+		cleanup_file struct file read = FILE_NONE;
+		enum list_verdict its = list_look(folder, entries[i]->d_name, &read, &other);
+
+		if (!found && (its == LIST_HAS_REFERENCE || its == LIST_HAS_OURS)) {
+			found = or_exit(strdup(entries[i]->d_name));
+			*verdict = its;
+			file_release(file);
+			*file = read;
+			read = (struct file)FILE_NONE;
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return found;
 }
 
 static char *kept_name(const char *name)
@@ -75,28 +122,54 @@ int list_forget(const struct directory *directory, const char *name, struct cni_
 	return file_remove(directory, kept, err);
 }
 
-/* Where the name of what was kept of a conflist ends as the list's does. */
+static bool ends_with(const char *name, const char *end)
+{
+	size_t length = strlen(name), wanted = strlen(end);
+
+	return length > wanted && !strcmp(name + length - wanted, end);
+}
+
+/* Where the name of what was kept of a conflist, or of a folder's plugin, ends as that one's does.
+ */
 static char *end_of_kept(const char *name)
 {
-	size_t length = strlen(name), end = strlen(".conflist" KEPT_END);
-
-	return length > end && !strcmp(name + length - end, ".conflist" KEPT_END)
-		       ? (char *)name + length - strlen(KEPT_END)
+	return ends_with(name, ".conflist" KEPT_END) || ends_with(name, ".conf" KEPT_END)
+		       ? (char *)name + strlen(name) - strlen(KEPT_END)
 		       : NULL;
 }
 
 static int is_list_or_kept(const struct dirent *entry)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	return ends_with(entry->d_name, ".conflist") ||
+	       ends_with(entry->d_name, ".conflist" KEPT_END);
+}
 
-	return (dot && !strcmp(dot, ".conflist")) || end_of_kept(entry->d_name);
+static int is_plugin_or_kept(const struct dirent *entry)
+{
+	return is_plugin(entry) || ends_with(entry->d_name, ".conf" KEPT_END);
+}
+
+/* The plugins of a list's folder are visited after the list. */
+static int visit_folder(const struct directory *directory, const char *name, list_visit *visit,
+			void *context, struct cni_error *err)
+{
+	struct directory folder = DIRECTORY_CLOSED;
+	int result = 0;
+
+	if (!directory->of_network && lists_open_folder(directory, name, &folder))
+		result = lists_visit(&folder, visit, context, err);
+	directory_close(&folder);
+	return result;
 }
 
 int lists_visit(const struct directory *directory, list_visit *visit, void *context,
 		struct cni_error *err)
 {
 	struct dirent **entries = NULL;
-	int result = 0, count = scandirat(directory->fd, ".", &entries, is_list_or_kept, alphasort);
+	int result = 0,
+	    count = scandirat(directory->fd, ".", &entries,
+			      directory->of_network ? is_plugin_or_kept : is_list_or_kept,
+			      alphasort);
 
 	for (int i = 0; i < count; i++) {
 		char *name = entries[i]->d_name, *end = end_of_kept(name);
@@ -105,7 +178,10 @@ int lists_visit(const struct directory *directory, list_visit *visit, void *cont
 			*end = '\0';
 		/* Of a list that is there, its own name is another entry. */
 		if (!result && !(end && !faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW)))
-			result = visit(directory, name, context, err);
+			result = visit(directory, name, context, err) ||
+						 visit_folder(directory, name, visit, context, err)
+					 ? -1
+					 : 0;
 		free(entries[i]);
 	}
 	free(entries);

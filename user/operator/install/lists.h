@@ -22,6 +22,14 @@ char *lists_first(const struct directory *directory);
 enum list_verdict list_look(const struct directory *directory, const char *name, struct file *file,
 			    struct cni_error *err);
 
+/* Opens the folder with more plugins of this list (CNI 1.3). Returns false where it has none. */
+bool lists_open_folder(const struct directory *directory, const char *name,
+		       struct directory *folder);
+/* Reads the first plugin of the folder that is `portmap` or ours. Returns its file's name,
+ * malloc'ed; NULL: there is none, and *file and *verdict stay as they were. */
+char *lists_find_in_folder(const struct directory *folder, struct file *file,
+			   enum list_verdict *verdict);
+
 /* Writes the list that was read with our type, and keeps what it was; or with the reference's type
  * again, so that it is what it was, or what an agent has made of it since. CNI_ERROR_IO,
  * CNI_ERROR_INVALID_CONFIGURATION; CNI_ERROR_TRY_AGAIN where somebody has changed it meanwhile. */

@@ -136,6 +136,18 @@ static bool has_reference(const struct installer *installer)
 
 /* --- containers -------------------------------------------------------------------------- */
 
+/* Engines' IDs have 64 digits, of which people need the first. */
+static void shorten_id(char *text)
+{
+	for (char *digits = text; *(digits += strcspn(digits, "0123456789abcdef"));) {
+		size_t length = strspn(digits, "0123456789abcdef");
+
+		if (length == 64)
+			memmove(digits + 12, digits + length, strlen(digits + length) + 1);
+		digits += length == 64 ? 12 : length;
+	}
+}
+
 /* Prints those that live, and have ports or are masqueraded, a line for each. */
 static int print_containers(const struct host *host, struct view *view, size_t *living,
 			    struct cni_error *err)
@@ -145,7 +157,8 @@ static int print_containers(const struct host *host, struct view *view, size_t *
 	char who[DESCRIBED_ATTACHMENT_SIZE], ports[PORTS_TEXT_SIZE];
 	size_t count;
 
-	if (mappings_read(&mappings, view, err) || mappings_add_masqueraded(&mappings, view, err) ||
+	if (mappings_read(&mappings, view, err) || mappings_add_replaced(&mappings, view, err) ||
+	    mappings_add_masqueraded(&mappings, view, err) ||
 	    attachment_list(&host->datapath, &entries, &count, err))
 		return -1;
 	for (size_t i = 0; i < count; i++) {
@@ -153,6 +166,7 @@ static int print_containers(const struct host *host, struct view *view, size_t *
 		    !attachment_has_veth(&host->datapath.objects, &entries[i].attachment))
 			continue;
 		view_describe(view, &entries[i], who);
+		shorten_id(who);
 		printf("%s: %s\n", who, ports);
 		(*living)++;
 	}
@@ -176,8 +190,10 @@ static int refuse_containers(const struct installer *installer, const struct hos
 		      living == 1 ? " still has" : "s still have");
 	return cni_error_set_details(
 		err,
-		"new containers %s from now on; stop these, or create them anew, and then run"
-		" uninstall again; with --drop-ports it goes on, and their ports are lost at once",
+		"new containers %s from now on; stop these, or create them anew (a static Pod by"
+		" moving its manifest away and back, one without an owner by creating it again),"
+		" and then run uninstall again; with --drop-ports it goes on, and their ports are "
+		"lost at once",
 		has_reference(installer) ? "get their ports from " REFERENCE_TYPE
 					 : "get no host ports");
 }

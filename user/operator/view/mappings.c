@@ -23,9 +23,8 @@ static void add_mapping(struct mappings *mappings, const struct portmap_key *key
 }
 
 /* Without a port last; IPv4 before IPv6. */
-static int compare(const void *one, const void *other)
+static int compare_keys(const struct portmap_key *a, const struct portmap_key *b)
 {
-	const struct portmap_key *a = one, *b = other;
 	bool ipv4 = cni_address_is_ipv4(a->host_address);
 
 	if (!a->host_port != !b->host_port)
@@ -37,6 +36,14 @@ static int compare(const void *one, const void *other)
 	if (ipv4 != cni_address_is_ipv4(b->host_address))
 		return ipv4 ? -1 : 1;
 	return memcmp(a->host_address, b->host_address, sizeof(a->host_address));
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct mapping *a = one, *b = other;
+	int order = compare_keys(&a->key, &b->key);
+
+	return order ? order : a->is_replaced - b->is_replaced;
 }
 
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err)
@@ -51,15 +58,37 @@ int mappings_read(struct mappings *mappings, const struct view *view, struct cni
 	return walk.failed ? -1 : 0;
 }
 
+int mappings_add_replaced(struct mappings *mappings, const struct view *view, struct cni_error *err)
+{
+	const struct objects *objects = &view->datapath.objects;
+	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
+	struct slot slot;
+
+	while (map_next(&walk, err)) {
+		const struct portmap *before = &((const struct portmap_pair *)walk.value)->before;
+		size_t count = mappings->count;
+
+		if (before->owner.slot && owner_read(objects, before->owner, &slot) && slot.live)
+			add_mapping(mappings, walk.key, before);
+		if (mappings->count > count)
+			mappings->list[count].is_replaced = true;
+	}
+	if (mappings->count)
+		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
+	return walk.failed ? -1 : 0;
+}
+
 /* Those of one range follow one another. */
 static int compare_ranges(const void *one, const void *other)
 {
-	const struct portmap_key *a = one, *b = other;
-	int order = memcmp(a->host_address, b->host_address, sizeof(a->host_address));
+	const struct mapping *a = one, *b = other;
+	int order = memcmp(a->key.host_address, b->key.host_address, CNI_ADDRESS_SIZE);
 
-	if (!order && a->protocol != b->protocol)
-		order = a->protocol < b->protocol ? -1 : 1;
-	return order ? order : compare(one, other);
+	if (!order)
+		order = a->is_replaced - b->is_replaced;
+	if (!order && a->key.protocol != b->key.protocol)
+		order = a->key.protocol < b->key.protocol ? -1 : 1;
+	return order ? order : compare_keys(&a->key, &b->key);
 }
 
 static bool continues(const struct mapping *range, const struct mapping *next)
@@ -185,28 +214,43 @@ void mappings_release(struct mappings *mappings)
 	*mappings = (struct mappings){0};
 }
 
+/* Finds the owner's mapping with this key, or NULL. */
+static struct mapping *find_of(const struct mappings *mappings, struct mapping *wanted,
+			       struct owner owner)
+{
+	struct mapping *found;
+
+	for (int replaced = 0; replaced < 2; replaced++) {
+		wanted->is_replaced = replaced;
+		found = bsearch(wanted, mappings->list, mappings->count, sizeof(*found), compare);
+		if (found && owner_is(found->portmap.owner, owner))
+			return found;
+	}
+	return NULL;
+}
+
 /* As the programs look a port up: that of the very address, else that of any address. */
 static struct mapping *find(const struct mappings *mappings, const struct connection_key *key,
 			    const struct connection *connection)
 {
-	struct portmap_key wanted = {.protocol = key->protocol,
-				     .host_port = connection->external_port};
+	struct mapping wanted = {
+		.key = {.protocol = key->protocol, .host_port = connection->external_port}};
 	const uint8_t *address = connection->external_address;
 	struct mapping *found;
 
 	if (connection->kind == FLOW_MASQUERADE) {
-		wanted.protocol = (enum protocol)0;
-		wanted.host_port = 0;
+		wanted.key.protocol = (enum protocol)0;
+		wanted.key.host_port = 0;
 		address = key->inside;
 	}
-	memcpy(wanted.host_address, address, CNI_ADDRESS_SIZE);
-	found = bsearch(&wanted, mappings->list, mappings->count, sizeof(*found), compare);
+	memcpy(wanted.key.host_address, address, CNI_ADDRESS_SIZE);
+	found = find_of(mappings, &wanted, connection->owner);
 	if (found || connection->kind == FLOW_MASQUERADE)
 		return found;
-	memcpy(wanted.host_address,
+	memcpy(wanted.key.host_address,
 	       cni_address_is_ipv4(address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
 	       CNI_ADDRESS_SIZE);
-	return bsearch(&wanted, mappings->list, mappings->count, sizeof(*found), compare);
+	return find_of(mappings, &wanted, connection->owner);
 }
 
 static bool flow_is_closed(const struct connection_key *key, const struct connection *connection)
@@ -224,7 +268,7 @@ static void count_flow(const struct mappings *mappings, struct view *view,
 	    flow_is_closed(key, connection) || !view_is_alive(view, key, connection))
 		return;
 	mapping = find(mappings, key, connection);
-	if (!mapping || !owner_is(mapping->portmap.owner, connection->owner))
+	if (!mapping)
 		return;
 	mapping->flows++;
 	mapping->half_open += !(connection->state & STATE_ASSURED);

@@ -13,6 +13,7 @@
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
+	bool is_replaced;   /* another container of the workload has the port now */
 	uint16_t last_port; /* of a range; else key.host_port */
 	uint32_t flows;     /* connections that are not closed */
 	uint32_t half_open; /* of these, those that are not assured */
@@ -26,6 +27,9 @@ struct mappings {
 
 /* Reads all mapped ports. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err);
+/* Adds those that have been replaced, and whose containers live. Codes as above. */
+int mappings_add_replaced(struct mappings *mappings, const struct view *view,
+			  struct cni_error *err);
 /* Adds the containers that are masqueraded and have none of these. Codes as above. */
 int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err);

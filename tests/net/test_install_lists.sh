@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# test_install_lists.sh - `install`, `doctor` and going back, with lists whose plugins stand elsewhere:
+# in the network's folder (CNI 1.3), in Multus' delegates; and lists that are odd.
+#
+# nothing is loaded before these tests
+
+bin=/run/node/bin conf=/run/node/conf
+
+node_make() {
+	mkdir -p "$bin" "$conf"
+	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
+}
+at_node() {
+	local code=$1 verb=$2
+	shift 2
+	by_hand "$code" "$verb" --bin-dir "$bin" --conf-dir "$conf" "$@"
+}
+
+# list FILTER: a list of a node, through a jq filter
+list() {
+	jq "$1" <<-'JSON'
+	{"cniVersion": "1.0.0", "name": "net1", "plugins": [
+	 {"type": "bridge", "bridge": "cni7", "isGateway": true,
+	  "ipam": {"type": "host-local", "subnet": "10.77.0.0/24"}},
+	 {"type": "portmap", "capabilities": {"portMappings": true}}]}
+	JSON
+}
+
+# portmap in the folder of the network: install changes its file there, to one word, and uninstall
+# gives it back; a file that only looks like it is none
+test_install_lists_folder() {
+	node_make
+	mkdir "$conf/net1"
+	list '.cniVersion = "1.1.0" | .plugins |= .[:1]' >"$conf/10-a.conflist"
+	echo '{"type": "tuning"}' >"$conf/net1/10-tuning.conf"
+	echo '{ "type" : "portmap" ,"capabilities": {"portMappings": true}}' >"$conf/net1/50-ports.conf"
+	echo '{"type": "portmap"}' >"$conf/net1/60-ports.conf.old"
+	cp -r "$conf" /run/before
+	at_node 0 install
+	expect_contains "$(cat /run/out)" "$conf/net1/50-ports.conf: has bpf-portmap in the place of portmap"
+	expect_equal '{ "type" : "bpf-portmap" ,"capabilities": {"portMappings": true}}' \
+		"$(cat "$conf/net1/50-ports.conf")"
+	cmp /run/before/10-a.conflist "$conf/10-a.conflist" || fail "the list"
+	at_node 0 install
+	expect_equal 'nothing to change' "$(cat /run/out)"
+	at_node 0 uninstall
+	diff -r /run/before "$conf" >/run/diff || fail "not as it was: $(cat /run/diff)"
+	list '.loadOnlyInlinedPlugins = true | .plugins |= .[:1]' >"$conf/10-a.conflist"
+	at_node 1 install
+	expect_contains "$(cat /run/err)" 'has no plugin portmap'
+}
+
+# a list without a name is refused, one of Cilium's chaining mode is not; unknown versions beside a
+# known one are no reason to refuse, alone they are; portmap without its capability is said
+test_install_lists_odd() {
+	local filter
+	node_make
+	list 'del(.name)' >"$conf/10-a.conflist"
+	at_node 1 install
+	expect_contains "$(cat /run/err)" 'the list has no "name"'
+	list '.cniVersion = "1.2.0"' >"$conf/10-a.conflist"
+	at_node 1 install
+	expect_contains "$(cat /run/err)" '1.2.0'
+	for filter in '.cniVersions = ["1.0.0", "1.1.0", "1.2.0"]' '.cniVersion = "1.2.0" | .cniVersions = ["1.1.0"]' \
+		'.plugins = [{"type": "cilium-cni", "chaining-mode": "portmap"}, .plugins[1]]' \
+		'del(.plugins[1].capabilities)'; do
+		list "$filter" >"$conf/10-a.conflist"
+		at_node 0 install
+		expect_contains "$(cat /run/out)" '10-a.conflist: has bpf-portmap in the place of portmap'
+		case $filter in
+		*capabilities*) expect_contains "$(cat /run/err)" 'runtimes tell it no ports' ;;
+		*) expect_equal '' "$(cat /run/err)" "$filter" ;;
+		esac
+		at_node 0 uninstall
+	done
+}
+
+# doctor without a port: Multus first, whose delegate has portmap, while a later list has ours, warns;
+# where the delegate has ours nothing is wrong; portmap in the folder beside ours maps twice
+test_install_lists_doctor() {
+	own_directory /etc/cni
+	mkdir -p /etc/cni/net.d/net1
+	list '.plugins[1].type = "bpf-portmap"' >/etc/cni/net.d/10-a.conflist
+	container_add_plain web
+	serve_in web 80
+	plugin_config web | plugin_run ADD web >/run/out || fail "$(cat /run/out)"
+	list '{cniVersion: "1.0.0", name: "multus", type: "multus", delegates: [.]}' >/etc/cni/net.d/00-multus.conf
+	by_hand 1 doctor
+	expect_contains "$(cat /run/out)" 'runtimes take /etc/cni/net.d/00-multus.conf, the first one'
+	list '.plugins[1].type = "bpf-portmap" | {cniVersion: "1.0.0", name: "multus", type: "multus",
+		delegates: [.]}' >/etc/cni/net.d/00-multus.conf
+	by_hand 0 doctor
+	! grep 'runtimes take' /run/out || fail "the delegate has ours"
+	rm /etc/cni/net.d/00-multus.conf
+	echo '{"type": "portmap", "capabilities": {"portMappings": true}}' >/etc/cni/net.d/net1/50-ports.conf
+	by_hand 2 doctor
+	expect_contains "$(cat /run/out)" '10-a.conflist has portmap as well: both map the same ports'
+}
+
+# an alias that a runtime may never run, as another directory of plugins has portmap too: install says so
+test_install_lists_alias_elsewhere() {
+	node_make
+	own_directory /opt/cni/bin
+	list . >"$conf/10-a.conflist"
+	at_node 0 install --alias
+	! grep /opt/cni/bin /run/err || fail "there is none"
+	at_node 0 uninstall
+	cp -L "$reference_plugins/portmap" /opt/cni/bin/
+	at_node 0 install --alias
+	expect_contains "$(cat /run/err)" '/opt/cni/bin/portmap is there as well: a runtime that searches /opt/cni/bin first'
+	at_node 0 uninstall
+}
+
+# going back: uninstall names containers by the first digits of their IDs, and says what a static Pod needs
+test_install_lists_back() {
+	local id=106d2c0b339c$(printf '%052d' 7)
+	node_make
+	list . >"$conf/10-a.conflist"
+	at_node 0 install
+	container_add_plain web
+	plugin_config web | CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=kube-system;K8S_POD_NAME=web-node1' \
+		NETNS=/run/netns/web plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"
+	at_node 1 uninstall
+	expect_contains "$(cat /run/out)" 'pod kube-system/web-node1 (sandbox 106d2c0b339c), interface eth0'
+	expect_contains "$(cat /run/err)" 'a static Pod by moving its manifest away and back'
+	at_node 0 uninstall --drop-ports
+}

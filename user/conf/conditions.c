@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* conditions.c - portmap's conditions, words of iptables, as our options. */
+#include "conf/conditions.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/text.h"
+
+#define ALL_IPV4 "0.0.0.0/0"
+#define ALL_IPV6 "::/0"
+
+enum { MATCH_SOURCE, MATCH_DESTINATION, MATCH_INTERFACE, MATCH_COUNT };
+
+static const struct match {
+	const char *brief, *word;
+	/* The key for what shall match, and the one for what shall not */
+	const char *key, *negated;
+} matches[MATCH_COUNT] = {
+	[MATCH_SOURCE] = {"-s", "--source", "sourceRanges", "sourceRanges"},
+	[MATCH_DESTINATION] = {"-d", "--destination", "excludeCIDRs", "excludeCIDRs"},
+	[MATCH_INTERFACE] = {"-i", "--in-interface", "uplinks", "excludeInterfaces"},
+};
+
+/* Of the words at hand: "!" perhaps, a match, its value. */
+struct condition {
+	int match;
+	bool negated;
+	const char *value;
+};
+
+static const char *word_at(const json_t *conditions, size_t *next)
+{
+	const char *word = json_string_value(json_array_get(conditions, *next));
+
+	*next += word != NULL;
+	return word ? word : "";
+}
+
+static bool read_condition(const json_t *conditions, size_t *next, struct condition *condition)
+{
+	const char *word = word_at(conditions, next);
+
+	condition->negated = !strcmp(word, "!");
+	if (condition->negated)
+		word = word_at(conditions, next);
+	for (condition->match = 0; condition->match < MATCH_COUNT; condition->match++)
+		if (!strcmp(word, matches[condition->match].brief) ||
+		    !strcmp(word, matches[condition->match].word))
+			break;
+	condition->value = word_at(conditions, next);
+	return condition->match < MATCH_COUNT && *condition->value;
+}
+
+/* "10.0.0.0/8,192.0.2.1" */
+static json_t *split(const char *value)
+{
+	json_t *list = json_array();
+
+	for (size_t length; *value; value += length + (value[length] == ',')) {
+		length = strcspn(value, ",");
+		json_array_append_new(list, json_stringn(value, length));
+	}
+	return list;
+}
+
+/* All but these: an exception for each, of all addresses of the family. */
+static json_t *invert(json_t *list, const char *all)
+{
+	json_t *inverted = json_pack("[s]", all);
+	const json_t *element;
+	size_t i;
+
+	json_array_foreach (list, i, element)
+		json_array_append_new(inverted, json_sprintf("!%s", json_string_value(element)));
+	json_decref(list);
+	return inverted;
+}
+
+/* Adds one family's. Returns false where no key of ours does the same: two of one kind must both
+ * hold, which one list cannot say. */
+static bool translate(json_t *keys, const json_t *conditions, const char *all, bool *has_source)
+{
+	bool seen[MATCH_COUNT] = {false};
+	struct condition condition;
+	const char *key;
+	json_t *list;
+
+	for (size_t next = 0; next < json_array_size(conditions);) {
+		if (!read_condition(conditions, &next, &condition) || seen[condition.match])
+			return false;
+		seen[condition.match] = true;
+		key = condition.negated ? matches[condition.match].negated
+					: matches[condition.match].key;
+		list = split(condition.value);
+		/* Clients are named that may, addresses that may not. */
+		if ((condition.match == MATCH_SOURCE && condition.negated) ||
+		    (condition.match == MATCH_DESTINATION && !condition.negated))
+			list = invert(list, all);
+		if (!json_object_get(keys, key))
+			json_object_set_new(keys, key, json_array());
+		if (condition.match != MATCH_INTERFACE ||
+		    !json_equal(json_object_get(keys, key), list))
+			json_array_extend(json_object_get(keys, key), list);
+		json_decref(list);
+	}
+	*has_source = seen[MATCH_SOURCE];
+	return true;
+}
+
+char *conditions_translate(const json_t *ipv4, const json_t *ipv6)
+{
+	json_t *keys = json_object();
+	char *text, *stripped = NULL;
+	bool source4, source6;
+
+	if (translate(keys, ipv4, ALL_IPV4, &source4) &&
+	    translate(keys, ipv6, ALL_IPV6, &source6)) {
+		/* A list with ranges of one family lets in nobody of the other one. */
+		if (source4 != source6)
+			json_array_append_new(json_object_get(keys, "sourceRanges"),
+					      json_string(source4 ? ALL_IPV6 : ALL_IPV4));
+		text = json_dumps(keys, 0);
+		/* Without its braces. */
+		stripped = cni_format("%.*s", (int)strlen(text) - 2, text + 1);
+		free(text);
+	}
+	json_decref(keys);
+	return stripped;
+}
