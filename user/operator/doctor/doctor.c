@@ -92,6 +92,11 @@ static bool is_quick(const struct check *check)
 	return check->group == GROUP_HOST || check->run == check_uplinks;
 }
 
+static bool sends(const struct check *check)
+{
+	return check->run == check_probe || check->run == check_outwards;
+}
+
 /* Mappings of one container, one after another, would say the same again. */
 static bool is_same_endpoint(const struct doctor *doctor, size_t i)
 {
@@ -131,10 +136,13 @@ static void run_checks(struct doctor *doctor)
 		doctor->check = &checks[i];
 		if ((doctor->options->quick && !is_quick(&checks[i])) ||
 		    (checks[i].needs != NEEDS_NOTHING && doctor->blind) ||
-		    (checks[i].needs == NEEDS_MAPS && !datapath_is_usable(&doctor->host.datapath)))
+		    (checks[i].needs == NEEDS_MAPS &&
+		     !datapath_is_usable(&doctor->host.datapath)) ||
+		    (doctor->options->no_probe && sends(&checks[i])))
 			continue;
+		doctor->has_looked = true;
 		run_check(doctor, &checks[i]);
-		if (doctor->finding_count == before)
+		if (doctor->finding_count == before && doctor->has_looked)
 			doctor_found(doctor, VERDICT_OK, NULL, "%s", checks[i].looked_at);
 	}
 }

@@ -12,6 +12,7 @@
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/bpf_error.h"
+#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/memory.h"
@@ -26,9 +27,11 @@
 #define ANSWER_MS 600 /* a container of this host answers within that, also one that was asleep */
 #define POLL_MS 20
 #define LOCK_SECONDS 5
+#define LIMIT_PAUSE_US 1100000
 #define PORT_FIRST 49152 /* of the ports for a client's own use (RFC 6335) */
 #define PORT_COUNT 16384
 #define TCP_RESET 0x04
+#define ROUNDS 16
 #define LOOPBACK 1 /* its ifindex in every network namespace */
 
 const uint8_t *probe_far_address(bool ipv4)
@@ -101,6 +104,9 @@ void probe_end(struct doctor *doctor)
 		close(prober->drops);
 	tracing_close(&prober->tracing);
 	kernel_names_release(&prober->names);
+	for (int ipv4 = 0; ipv4 < 2; ipv4++)
+		for (int udp = 0; udp < 2; udp++)
+			free(prober->seen.clients[ipv4][udp]);
 	if (prober->locked >= 0)
 		close(prober->locked);
 	free(prober->why_not);
@@ -166,6 +172,8 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 			journey->way->is_outwards &&
 			memcmp(event->before.source, journey->way->packet.source,
 			       CNI_ADDRESS_SIZE) != 0;
+		result->keeps_source =
+			!memcmp(event->after.source, journey->way->packet.source, CNI_ADDRESS_SIZE);
 	} else if (is_answer) {
 		result->has_left = true;
 	} else {
@@ -345,16 +353,58 @@ int probe_send(struct doctor *doctor, const struct subject *subject, const struc
 	return failed;
 }
 
-bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way)
+void probe_finding_release(struct probe_finding *finding)
+{
+	free(finding->cause);
+	free(finding->place);
+	free(finding->remedy);
+	*finding = (struct probe_finding){0};
+}
+
+/* A port that this client has no connection from, which the probe would end. */
+static uint16_t free_port(const struct doctor *doctor, const struct subject *subject,
+			  const struct probe_way *way)
+{
+	const struct objects *objects = &doctor->host.datapath.objects;
+	struct connection_key key = {.protocol = way->packet.protocol};
+	struct connection connection;
+
+	if (way->is_outwards)
+		return probe_random_port();
+	memcpy(key.inside, subject->mapping->portmap.container_address, CNI_ADDRESS_SIZE);
+	key.inside_port = subject->mapping->portmap.container_port;
+	memcpy(key.outside, way->packet.source, CNI_ADDRESS_SIZE);
+	for (int round = 0; round < ROUNDS; round++) {
+		key.outside_port = probe_random_port();
+		if (!connection_read(objects, &key, &connection))
+			break;
+	}
+	return key.outside_port;
+}
+
+static enum verdict probe_once(struct doctor *doctor, const struct subject *subject,
+			       struct probe_way *way, struct probe_finding *finding)
 {
 	cleanup_error struct cni_error err = {0};
 	struct probe_result result;
 
-	if (probe_send(doctor, subject, way, &result, &err)) {
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s: %s", subject->port,
-			     cni_error_message(&err));
-		return false;
-	}
-	probe_report(doctor, subject, way, &result);
-	return true;
+	probe_finding_release(finding);
+	way->packet.source_port = free_port(doctor, subject, way);
+	if (!probe_send(doctor, subject, way, &result, &err))
+		return probe_judge(doctor, subject, way, &result, finding);
+	finding->cause = cni_format("%s", cni_error_message(&err));
+	finding->place = cni_format("%s", subject->port);
+	return VERDICT_COULD_NOT_LOOK;
+}
+
+/* Of a firewall that lets a few packets a second in ours may have been one too many. */
+enum verdict probe(struct doctor *doctor, const struct subject *subject, struct probe_way *way,
+		   struct probe_finding *finding)
+{
+	enum verdict verdict = probe_once(doctor, subject, way, finding);
+
+	if (!finding->has_limits || verdict == VERDICT_OK)
+		return verdict;
+	usleep(LIMIT_PAUSE_US);
+	return probe_once(doctor, subject, way, finding);
 }
