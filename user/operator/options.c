@@ -152,6 +152,14 @@ static const struct command_option table[] = {
 	       "with --prometheus: adds the result of each check of `bpf-portmap doctor`", checks),
 	READ_OPTION(OPTIONS_DOCTOR, "from", "ADDRESS", "sends as a client with this address",
 		    set_from),
+	OPTION(OPTIONS_DOCTOR, "in", "INTERFACE",
+	       "sends by this uplink; otherwise by the one that leads to the client, or by each",
+	       in),
+	NUMBER_OPTION(
+		OPTIONS_DOCTOR, "count", "N",
+		"sends so many packets to the port, half of them as large as the uplink takes,"
+		" and says how many are answered, for a few seconds at most",
+		limit, 1000, 0),
 	OPTION(OPTIONS_DOCTOR, "all", NULL, "shows the checks that passed, too", all),
 	OPTION(OPTIONS_DOCTOR, "quick", NULL,
 	       "checks only whether the programs are where they should be, for a probe that runs"

@@ -30,20 +30,21 @@ static bool is_new(struct outwards *outwards, const struct subject *subject)
 	return true;
 }
 
-/* A server to which containers are connected, or else somebody who is made up. */
+/* To a server to which containers are connected; where there is none, or not `seen`, to somebody
+ * who is made up. */
 static struct probe_way way_of(struct doctor *doctor, const struct subject *subject,
-			       const uint8_t *source)
+			       const uint8_t *source, bool seen)
 {
-	struct probe_way way = {.is_outwards = true,
-				.client = CLIENT_INVENTED,
-				.entry = &subject->veth->link,
-				.packet = {.protocol = PROTOCOL_TCP,
-					   .destination_port = PORT_OF_SERVERS}};
+	struct probe_way way = {
+		.is_outwards = true,
+		.client = CLIENT_INVENTED,
+		.entry = &subject->veth->link,
+		.packet = {.protocol = PROTOCOL_TCP, .destination_port = PORT_OF_SERVERS}};
 	const struct seen_peer *server = &probe_seen(doctor)->server[subject->ipv4];
 
 	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, probe_far_address(subject->ipv4), CNI_ADDRESS_SIZE);
-	if (server->last_seen) {
+	if (seen && server->last_seen) {
 		way.client = CLIENT_SEEN;
 		way.packet.destination_port = server->port;
 		memcpy(way.packet.destination, server->address, CNI_ADDRESS_SIZE);
@@ -80,15 +81,20 @@ static void send_outwards(struct outwards *outwards, const struct subject *subje
 
 	if (!is_new(outwards, subject) || probe_begin(doctor))
 		return;
-	way = way_of(doctor, subject, source);
+	way = way_of(doctor, subject, source, true);
 	why = why_not(doctor, &doctor_inside(doctor, subject)->link, way.packet.destination);
 	if (why) {
-		doctor_found(doctor, VERDICT_NOTE, NULL,
-			     "no packet is sent out of %s by IPv%c: %s",
+		doctor_found(doctor, VERDICT_NOTE, NULL, "no packet is sent out of %s by IPv%c: %s",
 			     subject->container->text, subject->ipv4 ? '4' : '6', why);
 		return;
 	}
 	verdict = probe(doctor, subject, &way, &finding);
+	/* What a firewall has against that server says little of others. */
+	if (finding.is_firewall && way.client == CLIENT_SEEN) {
+		way = way_of(doctor, subject, source, false);
+		if (!why_not(doctor, &doctor_inside(doctor, subject)->link, way.packet.destination))
+			verdict = probe(doctor, subject, &way, &finding);
+	}
 	outwards->sent += verdict != VERDICT_COULD_NOT_LOOK;
 	if (verdict != VERDICT_OK)
 		doctor_found_at(doctor, verdict, &finding.remedy, finding.cause, finding.place);

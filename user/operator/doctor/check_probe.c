@@ -10,11 +10,13 @@
 #include "lib/text.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/probe_client.h"
+#include "operator/doctor/series.h"
 #include "operator/print/format.h"
 
 #define PROBES_AT_LEAST 32
+#define COUNT_DEFAULT 6    /* half of them small */
 #define ALL_MS 1000        /* until ports of containers that were probed already are left out */
-#define CONTAINERS_MS 8000 /* until all are */
+#define CONTAINERS_MS 4000 /* ... and containers that were not */
 
 struct probing {
 	struct doctor *doctor;
@@ -81,17 +83,32 @@ static struct probe_way way_of(const struct probing *probing, const struct inter
 	return way;
 }
 
+/* To the port that is asked about, unless it is one of many. */
+static void send_more(struct probing *probing, struct probe_way *way)
+{
+	const struct options *options = probing->doctor->options;
+	bool is_tcp = way->packet.protocol == PROTOCOL_TCP;
+
+	if (options->port.port && (options->limit || is_tcp))
+		series_probe(probing->doctor, probing->subject, way,
+			     options->limit ? options->limit : COUNT_DEFAULT, options->limit);
+}
+
 static void send_probe(struct probing *probing, const struct interface_look *uplink,
 		       const uint8_t *address, const uint8_t *destination)
 {
 	struct candidate client = {.client = CLIENT_NAMED};
 	struct probe_finding finding = {0};
 	struct probe_way way;
+	enum verdict verdict;
 
 	memcpy(client.address, address, CNI_ADDRESS_SIZE);
 	way = way_of(probing, uplink, &client, destination);
-	report(probing, probe(probing->doctor, probing->subject, &way, &finding), &finding);
+	verdict = probe(probing->doctor, probing->subject, &way, &finding);
+	report(probing, verdict, &finding);
 	probe_finding_release(&finding);
+	if (verdict == VERDICT_OK || probing->doctor->options->limit)
+		send_more(probing, &way);
 }
 
 /* One who gets through is enough: a firewall may know the others for what they are. Else the worst
@@ -107,6 +124,8 @@ static void send_as_any(struct probing *probing, const struct interface_look *up
 		struct probe_finding finding = {0};
 		enum verdict now = probe(probing->doctor, probing->subject, &way, &finding);
 
+		if (now == VERDICT_OK)
+			send_more(probing, &way);
 		if (now < verdict || now == VERDICT_OK) {
 			probe_finding_release(&worst);
 			worst = finding;
@@ -359,7 +378,11 @@ void check_probe(struct doctor *doctor)
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		count += !why_not(doctor, &doctor->mappings.list[i]);
-	if (count) {
+	if (doctor->options->in && !doctor->in)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "%s is no uplink that bpf-portmap's programs know: nothing is sent",
+			     doctor->options->in);
+	else if (count) {
 		fprintf(stderr,
 			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
 			" swallows the answer (--no-probe: only looks)\n",

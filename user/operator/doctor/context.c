@@ -86,6 +86,18 @@ static bool has_capabilities(void)
 	       (effective & NEEDED_CAPABILITIES) == NEEDED_CAPABILITIES;
 }
 
+static const struct interface_look *uplink_by_name(const struct doctor *doctor, const char *name)
+{
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *interface = &doctor->look.found.interfaces[i];
+
+		if (interface_has_role(interface, ROLE_UPLINK) &&
+		    !strcmp(interface->link.name, name))
+			return interface;
+	}
+	return NULL;
+}
+
 void doctor_read(struct doctor *doctor)
 {
 	cleanup_error struct cni_error err = {0};
@@ -105,6 +117,7 @@ void doctor_read(struct doctor *doctor)
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	find_default_uplinks(doctor);
+	doctor->in = doctor->options->in ? uplink_by_name(doctor, doctor->options->in) : NULL;
 }
 
 void doctor_release(struct doctor *doctor)

@@ -35,6 +35,7 @@ struct probe_result {
 	bool is_masqueraded_before; /* another NAT has changed its source, on its way out */
 	bool keeps_source;          /* nobody has */
 	enum probe_answer answer;
+	uint64_t seen_ns, took_ns; /* by the clock of events: when it was seen, until the answer */
 	uint8_t sender[CNI_ADDRESS_SIZE]; /* of the ICMP error */
 	bool program_dropped;
 	struct trace_event program_drop;
@@ -85,6 +86,8 @@ enum probe_client {
 struct probe_way {
 	bool is_outwards;
 	enum probe_client client;
+	bool with_rules;          /* has nftables trace it */
+	bool is_one_of_many;      /* a loss is no reason to wait for long */
 	const struct link *entry; /* the uplink, or the container's veth */
 	struct probe_packet packet;
 };
@@ -100,6 +103,7 @@ bool probe_has_programs(const struct interface_look *uplink);
 struct probe_finding {
 	char *cause, *place, *remedy;
 	bool is_firewall; /* which may let others in */
+	bool is_final;    /* to trace rules would tell no more */
 	bool has_limits;  /* of the table in which it was dropped: it may pass in a moment */
 };
 
@@ -117,3 +121,7 @@ int probe_send(struct doctor *doctor, const struct subject *subject, const struc
  * packets. VERDICT_COULD_NOT_LOOK: it could not be sent. */
 enum verdict probe(struct doctor *doctor, const struct subject *subject, struct probe_way *way,
 		   struct probe_finding *finding);
+
+/* Returns a port that this client has no connection from, which the probe would end. */
+uint16_t probe_free_port(const struct doctor *doctor, const struct subject *subject,
+			 const struct probe_way *way);

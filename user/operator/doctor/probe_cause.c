@@ -311,17 +311,27 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 					     cause->uplink);
 }
 
-/* A firewall that looks at who comes has not said what it does with a real one. */
+/* Whether the rule looks at the peer: who comes, or to whom it goes. */
+static bool is_by_peer(const struct cause *cause)
+{
+	return rule_is_by_source(cause->rule) ||
+	       (cause->way->is_outwards && strstr(cause->rule, "daddr"));
+}
+
+/* A firewall that looks at who comes has not said what it does with a real one. Of a mark nobody
+ * knows who sets it. */
 static bool tells_of_clients(const struct cause *cause)
 {
 	const struct probe_result *result = cause->result;
 
 	if (cause->way->client == CLIENT_NAMED)
 		return true;
-	if (cause->reason && strstr(cause->reason, "RPFILTER"))
+	if (strstr(cause->reason, "RPFILTER"))
 		return false;
-	return !result->rule_dropped ||
-	       (!cause->lets_in && (!cause->rule || !rule_is_by_source(cause->rule)));
+	if (!result->rule_dropped)
+		return true;
+	return !(cause->lets_in && !strstr(cause->lets_in, "mark ")) &&
+	       !(cause->rule && is_by_peer(cause));
 }
 
 static enum verdict verdict_of(const struct cause *cause)
@@ -371,12 +381,13 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	if (diagnosis.text) {
 		verdict = verdict_of(&cause);
-		*finding = (struct probe_finding){.cause = TAKE(diagnosis.text),
-						  .place = place_of(&cause),
-						  .remedy = TAKE(diagnosis.remedy),
-						  .is_firewall = result->rule_dropped ||
-								 cause.is_netfilter,
-						  .has_limits = ruleset_has_limits(&cause.ruleset)};
+		*finding = (struct probe_finding){
+			.cause = TAKE(diagnosis.text),
+			.place = place_of(&cause),
+			.remedy = TAKE(diagnosis.remedy),
+			.is_final = result->xdp_dropped || result->program_dropped,
+			.is_firewall = result->rule_dropped || cause.is_netfilter,
+			.has_limits = ruleset_has_limits(&cause.ruleset)};
 	}
 	ruleset_release(&cause.ruleset);
 	free(cause.rule);

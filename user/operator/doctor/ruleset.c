@@ -25,9 +25,9 @@ static int run(void *context, struct cni_error *err)
 void ruleset_read(struct ruleset *ruleset, const struct nft_drop *drop,
 		  const struct namespace *inside)
 {
-	const char *const arguments[] = {
-		"nft",       "-a", "-t", "list", "table", nft_family_word(drop->family),
-		drop->table, NULL};
+	const char *const arguments[] = {"nft",       "-a",    "-t",
+					 "list",      "table", nft_family_word(drop->family),
+					 drop->table, NULL};
 	cleanup_command struct command_run command = {.arguments = arguments,
 						      .seconds = COMMAND_SECONDS};
 	cleanup_error struct cni_error ignored = {0};
@@ -210,7 +210,8 @@ static bool is_name(const char *element, const void *wanted)
 /* "!=" with exactly this one. */
 static bool excludes(const char *operand, is_element *is, const void *wanted)
 {
-	return !strncmp(operand, "!= ", 3) && operand[3] != '@' && may_hold(operand + 3, is, wanted);
+	return !strncmp(operand, "!= ", 3) && operand[3] != '@' &&
+	       may_hold(operand + 3, is, wanted);
 }
 
 /* Whether what the operand of these words says may be true of the packet. Without it, it is. */
@@ -264,8 +265,8 @@ static bool is_of_another_family(const char *rule, const uint8_t *container)
 {
 	const char *const *words;
 	static const char *const ipv4[] = {"ip saddr", "ip daddr", "meta nfproto ipv4", "icmp"},
-				  *const ipv6[] = {"ip6 saddr", "ip6 daddr", "meta nfproto ipv6",
-						   "icmpv6"};
+				 *const ipv6[] = {"ip6 saddr", "ip6 daddr", "meta nfproto ipv6",
+						  "icmpv6"};
 
 	words = cni_address_is_ipv4(container) ? ipv6 : ipv4;
 	for (size_t i = 0; i < sizeof(ipv4) / sizeof(ipv4[0]); i++)
@@ -354,8 +355,9 @@ bool ruleset_accepts_answers(const struct ruleset *ruleset, const char *chain)
 		strip_counter(rules.rule);
 		if (!strncmp(rules.rule, "ct state ", strlen("ct state ")) &&
 		    strstr(rules.rule, ESTABLISHED) &&
-		    (has_end(rules.rule, "accept") ? !strchr(rules.rule, '"')
-						   : strstr(rules.rule, ESTABLISHED " : accept") != NULL))
+		    (has_end(rules.rule, "accept")
+			     ? !strchr(rules.rule, '"')
+			     : strstr(rules.rule, ESTABLISHED " : accept") != NULL))
 			return true;
 	}
 	return false;
@@ -371,19 +373,29 @@ static bool has_any(const char *text, const char *const words[], size_t count)
 
 bool ruleset_has_limits(const struct ruleset *ruleset)
 {
-	static const char *const words[] = {"limit rate", "ct count", "\tupdate @", " update @",
-					    " add @", "xt match hashlimit", "xt match \"hashlimit",
-					    "xt match limit", "xt match \"limit", "xt match recent",
-					    "xt match \"recent", "connlimit"};
+	static const char *const words[] = {
+		"limit rate",       "ct count",           "\tupdate @",           " update @",
+		" add @",           "xt match hashlimit", "xt match \"hashlimit", "xt match limit",
+		"xt match \"limit", "xt match recent",    "xt match \"recent",    "connlimit"};
 
 	return has_any(ruleset->text, words, sizeof(words) / sizeof(words[0]));
 }
 
+bool ruleset_of_host_has_limits(void)
+{
+	static const char *const arguments[] = {"nft", "-t", "list", "ruleset", NULL};
+	cleanup_command struct command_run command = {.arguments = arguments,
+						      .seconds = COMMAND_SECONDS};
+	const struct ruleset all = {command_run(&command) ? command.output : NULL};
+
+	return ruleset_has_limits(&all);
+}
+
 bool rule_is_by_source(const char *rule)
 {
-	static const char *const words[] = {"saddr", "limit", "update @", "add @", "ct count",
-					    "fib", "recent", "geoip", "xt match set", "iprange",
-					    "meta mark", "ct mark", "connlimit"};
+	static const char *const words[] = {
+		"saddr", "limit",        "update @", "add @",     "ct count", "fib",      "recent",
+		"geoip", "xt match set", "iprange",  "meta mark", "ct mark",  "connlimit"};
 
 	return has_any(rule, words, sizeof(words) / sizeof(words[0]));
 }

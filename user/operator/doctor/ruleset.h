@@ -47,5 +47,8 @@ bool ruleset_has_rule(const struct ruleset *ruleset, const char *chain, const ch
 /* Returns whether any rule of the table counts packets in a time, or remembers who has sent. */
 bool ruleset_has_limits(const struct ruleset *ruleset);
 
+/* The same of all tables of the host. */
+bool ruleset_of_host_has_limits(void);
+
 /* Returns whether the rule looks at who sends. */
 bool rule_is_by_source(const char *rule);

@@ -13,7 +13,7 @@
 #include "lib/address.h"
 #include "net/link.h"
 
-#define FRAME_MAX 128
+#define FRAME_MAX 1514
 #define XDP_NAME_SIZE 16
 
 /* Ports in host byte order. */
@@ -24,6 +24,9 @@ struct probe_packet {
 	uint16_t source_port;
 	uint16_t destination_port;
 	bool is_reset; /* TCP: a RST, which ends what the same packet without this has begun */
+	/* Of the IP packet, which is filled up with zeros; 0: as short as can be. Never fragmented.
+	 */
+	uint16_t size;
 };
 
 /* Makes a frame that begins a connection, with SYN or an empty datagram, or that ends it. Returns
