@@ -140,7 +140,7 @@ test_doctor_bridge() {
 	breaks settled 'since the last ADD or repair [cni0' 1 ip link set cni0 address 02:00:00:00:00:77
 	bridge_again "$veth"
 	doctor 2
-	expect_contains "$(jq -r .found /run/doctor)" "$veth came, or has changed"
+	expect_contains "$(jq -r .found /run/doctor)" "; $veth"
 	mend
 	healthy
 }

@@ -201,7 +201,7 @@ test_doctor_probe_excluded() {
 	conflist without bridge "$(with_ours '{excludeCIDRs: ["198.51.100.0/24", "2001:db8:2::/64"]}')"
 	container_start other without -p 9090:80/tcp
 	good 9090
-	good --from "$server4" 9090
+	unsent --from "$server4" 9090
 	expect_contains "$(cat /run/out)" \
 		"no packet is sent as from $server4, which comes by eth1: at no address of that is the port mapped"
 	ip address add 203.0.113.1/24 dev eth1
@@ -283,14 +283,14 @@ test_doctor_probe_range() {
 # not answered, somebody who is bound is enough
 test_doctor_probe_udp() {
 	healthy_host
-	good 5353/udp
+	unsent 5353/udp
 	expect_contains "$(cat /run/out)" 'no packet is sent to *:5353/udp: a datagram would reach'
 	good --send 5353/udp
 	! grep 'no packet' /run/out || fail "it was sent: $(cat /run/out)"
 	processes_end web
 	in_namespace web "$build/tests/hold" udp 0.0.0.0 80 --background
 	good --from "$client4" --send 5353/udp
-	good --from "$client4" 5353/udp
+	unsent --from "$client4" 5353/udp
 	processes_end web
 	in_namespace web "$peer" serve udp 127.0.0.1 80 --name web --background
 	says 'refused: shop/web-0 listens at udp port 127.0.0.1:80 only' --send --from "$client4" 5353/udp
@@ -302,9 +302,9 @@ test_doctor_probe_udp() {
 test_doctor_probe_not() {
 	healthy_host
 	container_start local bridge -p 127.0.0.1:81:80/tcp -p 3868:3868/sctp
-	good 3868/sctp
+	unsent 3868/sctp
 	expect_contains "$(cat /run/out)" 'no packet is sent to *:3868/sctp: what is sent is TCP or UDP'
-	good 81
+	unsent 81
 	expect_contains "$(cat /run/out)" 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
 	processes_end local
 	begins 'refused: nobody listens at tcp port 10.88.0.3:80 in local' 81

@@ -13,7 +13,6 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/probe.h"
-#include "operator/doctor/remedy_word.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
@@ -115,10 +114,7 @@ void check_foreign_behind(struct doctor *doctor)
 			check_behind_egress(doctor, interface);
 		if (interface_has_role(interface, ROLE_UPLINK) &&
 		    interface->entry.without_fast_path)
-			doctor_found(doctor, VERDICT_WARN,
-				     cni_format("tc filter show dev %s ingress; bpftool net show"
-						" dev %s",
-						remedy_word(name).text, remedy_word(name).text),
+			doctor_found(doctor, VERDICT_WARN, NULL,
 				     "%s: a tc program of others follows ours, so that no flow"
 				     " skips the IP stack",
 				     name);

@@ -66,8 +66,7 @@ void check_owner(struct doctor *doctor)
 				     subject.port);
 	if (port->port && !doctor->mappings.count && knows_all_ports(doctor))
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("bpf-portmap list\n# add the container again with the"
-					" port"),
+			     cni_format("# add the container again with the port"),
 			     "no container has port %u%s%s%s", port->port,
 			     port->protocol ? "/" : "",
 			     port->protocol ? protocol_word(port->protocol, word) : "",

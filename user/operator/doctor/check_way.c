@@ -74,8 +74,8 @@ void check_conntrack(struct doctor *doctor)
 void check_ipsec(struct doctor *doctor)
 {
 	if (forwarding_has_ipsec_policies())
-		doctor_found(doctor, VERDICT_WARN, cni_format("ip xfrm policy"),
-			     "the host has IPsec policies: what is masqueraded meets only those for"
+		doctor_found(doctor, VERDICT_WARN, NULL,
+			     "the host has IPsec policies (ip xfrm policy): what is masqueraded meets only those for"
 			     " containers' own addresses");
 }
 

@@ -80,6 +80,9 @@ const struct check checks[] = {
 	 "one plugin of a conflist masquerades", .of_conflist = check_conflist_masquerade},
 };
 
+#define STATUS_NOT_PROBED 4
+#define INDENT 25 /* of what belongs to a finding */
+
 const size_t check_count = sizeof(checks) / sizeof(checks[0]);
 
 static const char *const group_words[GROUP_COUNT] = {
@@ -155,6 +158,12 @@ static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_CO
 		counts[doctor->findings[i].verdict]++;
 }
 
+/* A packet should have shown that ports are answered, and none was sent. */
+static bool is_unproven(const struct doctor *doctor)
+{
+	return doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
+}
+
 static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
 	if (doctor->options->quick)
@@ -163,6 +172,7 @@ static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_
 	       : doctor->blind                  ? 3
 	       : counts[VERDICT_WARN]           ? 1
 	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
+	       : is_unproven(doctor)            ? STATUS_NOT_PROBED
 						: 0;
 }
 
@@ -181,6 +191,37 @@ static void print_remedy(const char *remedy)
 	}
 }
 
+/* Breaks lines between words where a terminal would break them anywhere. */
+static void print_text(const char *text)
+{
+	size_t width = terminal_width(), room = width > 2 * INDENT ? width - INDENT : 0;
+
+	while (room && strlen(text) > room) {
+		size_t length = room;
+
+		while (length && text[length] != ' ')
+			length--;
+		length = length ? length : room;
+		printf("%.*s\n%*s", (int)length, text, INDENT, "");
+		text += length + (text[length] == ' ');
+	}
+	puts(text);
+}
+
+/* The same remedy once. */
+static bool is_above(const struct doctor *doctor, const struct finding *finding)
+{
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		const struct finding *other = &doctor->findings[i];
+
+		if (other != finding && other->remedy && !strcmp(other->remedy, finding->remedy) &&
+		    (other->verdict < finding->verdict ||
+		     (other->verdict == finding->verdict && other < finding)))
+			return true;
+	}
+	return false;
+}
+
 static const struct {
 	const char *word, *color;
 	const char *json, *count; /* the latter: its key in the summary */
@@ -194,14 +235,15 @@ static const struct {
 	[VERDICT_OK] = {"ok", "", "ok", "ok", "ok", ""},
 };
 
-static void print_finding(const struct finding *finding, bool colors)
+static void print_finding(const struct doctor *doctor, const struct finding *finding, bool colors)
 {
 	const char *color = colors ? verdicts[finding->verdict].color : "";
 
-	printf("%s%-5s%s %-18s %s\n", color, verdicts[finding->verdict].word,
-	       *color ? "\033[0m" : "", finding->check->name, finding->text);
+	printf("%s%-5s%s %-18s ", color, verdicts[finding->verdict].word,
+	       *color ? "\033[0m" : "", finding->check->name);
+	print_text(finding->text);
 	if (finding->remedy)
-		print_remedy(finding->remedy);
+		print_remedy(is_above(doctor, finding) ? "(the one above)" : finding->remedy);
 	if (finding->more)
 		printf("%-5s %-18s ... and %zu more   (--all shows them)\n", "",
 		       finding->check->name, finding->more);
@@ -217,7 +259,7 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 		for (size_t i = 0; i < doctor->finding_count; i++)
 			if ((int)doctor->findings[i].verdict == verdict &&
 			    (options->all || verdict != VERDICT_OK))
-				print_finding(&doctor->findings[i], colors);
+				print_finding(doctor, &doctor->findings[i], colors);
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++) {
 		if (!counts[verdict])
 			continue;
@@ -225,7 +267,8 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 		       counts[verdict] > 1 ? verdicts[verdict].plural : "");
 		separator = ", ";
 	}
-	puts(options->all ? "" : "   (--all shows them)");
+	printf("%s%s\n", is_unproven(doctor) ? "; not probed: no packet was sent" : "",
+	       options->all ? "" : "   (--all shows them)");
 	return exit_status(doctor, counts);
 }
 
@@ -256,6 +299,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
 		json_object_set_new(summary, verdicts[verdict].count,
 				    json_integer((json_int_t)counts[verdict]));
+	json_object_set_new(summary, "probed", json_integer((json_int_t)doctor->sent));
 	return output_end(&output, summary, err) ? -1 : exit_status(doctor, counts);
 }
 
