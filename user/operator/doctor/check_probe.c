@@ -384,8 +384,7 @@ void check_probe(struct doctor *doctor)
 			     doctor->options->in);
 	else if (count) {
 		fprintf(stderr,
-			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
-			" swallows the answer (--no-probe: only looks)\n",
+			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the answer\n",
 			count, count > 1 ? "s" : "");
 		if (begins(doctor))
 			probe_mappings(doctor);
