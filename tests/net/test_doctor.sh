@@ -277,3 +277,19 @@ test_doctor_many() {
 	doctor 2 --all
 	expect_equal '100 0' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
 }
+
+# each code of a finding is explained, and docs/findings.md says the same; other words are refused
+test_doctor_explain() {
+	local code
+	healthy_host
+	by_hand 0 doctor --all --json
+	for code in $(jq -r '.items[].code' /run/out | sort -u) $(sed -n 's/^## //p' "$project/docs/findings.md"); do
+		by_hand 0 doctor --explain "$code"
+		expect_equal "docs/findings.md#$code" "$(tail -n 1 /run/out)"
+		expect_equal "$(sed -n "/^## $code\$/,/^## /p" "$project/docs/findings.md" | grep -v '^##' | grep . | xargs -d '\n')" \
+			"$(sed '$d' /run/out | xargs -d '\n')"
+	done
+	expect_equal '' "$(grep -o '"probe-[a-z]*"' "$project"/user/operator/doctor/*.c | sed 's/.*"\(.*\)"/\1/' | sort -u |
+		while read -r code; do grep -q "^## $code$" "$project/docs/findings.md" || echo "$code"; done)"
+	by_hand_warns 64 'no finding has the code "nonsense"' doctor --explain nonsense
+}

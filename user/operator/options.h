@@ -88,6 +88,7 @@ struct options {
 	bool drop_ports;
 	bool quick;
 	bool no_probe;
+	const char *explain; /* a code; NULL: none */
 	const char *in; /* an uplink; NULL: any */
 	bool send;
 	bool load;

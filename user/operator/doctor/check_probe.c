@@ -64,9 +64,11 @@ static void report(struct probing *probing, enum verdict verdict, struct probe_f
 	probing->doctor->sent += verdict != VERDICT_COULD_NOT_LOOK;
 	probing->is_known |= verdict <= VERDICT_WARN || verdict == VERDICT_OK;
 	probing->is_told |= verdict != VERDICT_OK;
+	probing->doctor->code = finding->code;
 	if (verdict != VERDICT_OK)
 		doctor_found_at(probing->doctor, verdict, &finding->remedy, finding->cause,
 				finding->place);
+	probing->doctor->code = NULL;
 }
 
 static struct probe_way way_of(const struct probing *probing, const struct interface_look *uplink,

@@ -9,6 +9,7 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "operator/doctor/explain.h"
 #include "operator/print/output.h"
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
@@ -240,7 +241,7 @@ static void print_finding(const struct doctor *doctor, const struct finding *fin
 	const char *color = colors ? verdicts[finding->verdict].color : "";
 
 	printf("%s%-5s%s %-18s ", color, verdicts[finding->verdict].word,
-	       *color ? "\033[0m" : "", finding->check->name);
+	       *color ? "\033[0m" : "", finding->code);
 	print_text(finding->text);
 	if (finding->remedy)
 		print_remedy(is_above(doctor, finding) ? "(the one above)" : finding->remedy);
@@ -273,7 +274,7 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 }
 
 static const struct table_column item_columns[] = {
-	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
+	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "code"}, {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
 	{"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"}, {"", TABLE_HIDDEN, "remedy"},
 	{"", TABLE_HIDDEN, "more"},
 };
@@ -289,6 +290,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 		const struct finding *finding = &doctor->findings[i];
 
 		output_text(&output, finding->check->name);
+		output_text(&output, finding->code);
 		output_text(&output, group_words[finding->check->group]);
 		output_text(&output, verdicts[finding->verdict].json);
 		output_text(&output, finding->check->looked_at);
@@ -344,6 +346,11 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 	cleanup_doctor struct doctor doctor = {.options = &options};
 	size_t counts[VERDICT_COUNT];
 
+	if (options.explain)
+		return explain_print(options.explain)
+			       ? 0
+			       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+					       "no finding has the code \"%.60s\"", options.explain);
 	if (read_operand(&options, *operands, err))
 		return -1;
 	doctor_read(&doctor);

@@ -67,6 +67,7 @@ extern const size_t check_count;
 
 struct finding {
 	const struct check *check;
+	const char *code; /* of --explain: the check's name, or more exactly what it has found */
 	enum verdict verdict;
 	char *text;   /* printable; of VERDICT_OK what was looked at */
 	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
@@ -111,6 +112,7 @@ struct doctor {
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
 
 	const struct check *check; /* that runs now */
+	const char *code;          /* of its next findings; NULL: its name */
 	bool has_looked;           /* it has; else there is nothing that it could find in order */
 	struct finding *findings;
 	size_t finding_count;

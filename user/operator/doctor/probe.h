@@ -102,6 +102,7 @@ bool probe_has_programs(const struct interface_look *uplink);
 /* What is said of a probe that was not answered as it should be. Begins as {0}. */
 struct probe_finding {
 	char *cause, *place, *remedy;
+	const char *code; /* of --explain */
 	bool is_firewall; /* which may let others in */
 	bool is_final;    /* to trace rules would tell no more */
 	bool has_limits;  /* of the table in which it was dropped: it may pass in a moment */

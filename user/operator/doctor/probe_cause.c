@@ -266,6 +266,7 @@ static void look(const struct cause *cause, struct diagnosis *diagnosis)
 	    (is_silent ? result->was_delivered || result->has_left : result->answer != ANSWER_NONE))
 		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
 	forget_what_was_not_looked_at(diagnosis);
+	diagnosis->by_look = diagnosis->text;
 	if (!diagnosis->text)
 		diagnosis->text = unnamed_cause(cause);
 }
@@ -360,6 +361,26 @@ static char *place_of(const struct cause *cause)
 					     words[way->client], way->entry->name);
 }
 
+/* A look knows more than what became of the packet. */
+static const char *code_of(const struct cause *cause, bool by_look)
+{
+	const struct probe_result *result = cause->result;
+
+	if (result->xdp_dropped)
+		return "probe-xdp";
+	if (result->rule_dropped)
+		return result->rule_drop.handle ? "probe-rule" : "probe-policy";
+	if (result->program_dropped)
+		return "probe-own";
+	if (cause->is_netfilter)
+		return "probe-netfilter";
+	if (result->answer == ANSWER_RESET && result->has_left)
+		return "probe-refused";
+	if (by_look)
+		return "probe-way";
+	return result->kernel_dropped ? "probe-kernel" : "probe-silent";
+}
+
 enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 			 const struct probe_way *way, const struct probe_result *result,
 			 struct probe_finding *finding)
@@ -385,6 +406,7 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 			.cause = TAKE(diagnosis.text),
 			.place = place_of(&cause),
 			.remedy = TAKE(diagnosis.remedy),
+			.code = code_of(&cause, diagnosis.by_look),
 			.is_final = result->xdp_dropped || result->program_dropped,
 			.is_firewall = result->rule_dropped || cause.is_netfilter,
 			.has_limits = ruleset_has_limits(&cause.ruleset)};

@@ -125,8 +125,10 @@ static void report_losses(const struct series *series, const struct size *size)
 		verdict = VERDICT_NOTE;
 	else
 		verdict = size->errors == failed ? VERDICT_WARN : VERDICT_FAIL;
+	series->doctor->code = size->answered || !series->small.answered ? "probe-lost" : "probe-size";
 	doctor_found_at(series->doctor, verdict, &finding.remedy, text,
 			finding.place ? finding.place : series->subject->port);
+	series->doctor->code = NULL;
 	probe_finding_release(&finding);
 }
 
