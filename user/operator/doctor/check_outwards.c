@@ -52,9 +52,8 @@ static struct probe_way way_of(struct doctor *doctor, const struct subject *subj
 	return way;
 }
 
-/* By an uplink whose program swallows it. NULL: it can be sent. */
-static const char *why_not(const struct doctor *doctor, const struct link *sender,
-			   const uint8_t *server)
+const char *outwards_why_not(const struct doctor *doctor, const struct link *sender,
+			     const uint8_t *server)
 {
 	struct route route = route_to(doctor->host.socket, server);
 	const struct interface_look *uplink = doctor_interface(doctor, route.ifindex);
@@ -82,7 +81,8 @@ static void send_outwards(struct outwards *outwards, const struct subject *subje
 	if (!is_new(outwards, subject) || probe_begin(doctor))
 		return;
 	way = way_of(doctor, subject, source, true);
-	why = why_not(doctor, &doctor_inside(doctor, subject)->link, way.packet.destination);
+	why = outwards_why_not(doctor, &doctor_inside(doctor, subject)->link,
+			       way.packet.destination);
 	if (why) {
 		doctor_found(doctor, VERDICT_NOTE, NULL, "no packet is sent out of %s by IPv%c: %s",
 			     subject->container->text, subject->ipv4 ? '4' : '6', why);
@@ -92,7 +92,8 @@ static void send_outwards(struct outwards *outwards, const struct subject *subje
 	/* What a firewall has against that server says little of others. */
 	if (finding.is_firewall && way.client == CLIENT_SEEN) {
 		way = way_of(doctor, subject, source, false);
-		if (!why_not(doctor, &doctor_inside(doctor, subject)->link, way.packet.destination))
+		if (!outwards_why_not(doctor, &doctor_inside(doctor, subject)->link,
+				      way.packet.destination))
 			verdict = probe(doctor, subject, &way, &finding);
 	}
 	outwards->sent += verdict != VERDICT_COULD_NOT_LOOK;
@@ -120,7 +121,8 @@ void check_outwards(struct doctor *doctor)
 					     .map = MAP_ENDPOINTS};
 	struct outwards outwards = {.doctor = doctor};
 
-	while (!doctor->options->port.port && map_next(&walk, NULL)) {
+	while (!doctor->options->port.port && !doctor->options->to.is_set &&
+	       map_next(&walk, NULL)) {
 		const struct endpoint_key *address = walk.key;
 		const struct endpoint *endpoint = walk.value;
 		struct subject subject = {.container =

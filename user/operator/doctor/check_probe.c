@@ -378,6 +378,9 @@ void check_probe(struct doctor *doctor)
 {
 	size_t count = 0;
 
+	doctor->has_looked = false;
+	if (doctor->options->from_name || doctor->options->to.is_set)
+		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		count += !why_not(doctor, &doctor->mappings.list[i]);
 	if (doctor->options->in && !doctor->in)
@@ -386,7 +389,8 @@ void check_probe(struct doctor *doctor)
 			     doctor->options->in);
 	else if (count) {
 		fprintf(stderr,
-			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the answer\n",
+			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the "
+			"answer\n",
 			count, count > 1 ? "s" : "");
 		if (begins(doctor))
 			probe_mappings(doctor);

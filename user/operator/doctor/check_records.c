@@ -120,5 +120,6 @@ void check_tables(struct doctor *doctor)
 				   " restart",
 				   2ULL * most),
 			"the table of connections has %u of %u; `bpf-portmap flows --top 10` shows"
-			" whose", usage.assured, most);
+			" whose",
+			usage.assured, most);
 }

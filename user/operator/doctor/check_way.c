@@ -75,7 +75,8 @@ void check_ipsec(struct doctor *doctor)
 {
 	if (forwarding_has_ipsec_policies())
 		doctor_found(doctor, VERDICT_WARN, NULL,
-			     "the host has IPsec policies (ip xfrm policy): what is masqueraded meets only those for"
+			     "the host has IPsec policies (ip xfrm policy): what is masqueraded "
+			     "meets only those for"
 			     " containers' own addresses");
 }
 

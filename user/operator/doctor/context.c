@@ -181,9 +181,13 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	*finding = (struct finding){
-		doctor->check, doctor->code ? doctor->code : doctor->check->name, verdict, text,
-		remedy, 0, 0};
+	*finding = (struct finding){doctor->check,
+				    doctor->code ? doctor->code : doctor->check->name,
+				    verdict,
+				    text,
+				    remedy,
+				    0,
+				    0};
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
 }

@@ -16,6 +16,8 @@
 
 const struct check checks[] = {
 	{"probe", GROUP_PORT, NEEDS_MAPS, "what a client sends is answered", .run = check_probe},
+	{"connect", GROUP_PORT, NEEDS_MAPS, "who is named by --from, or in a container, connects",
+	 .run = check_connect},
 	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS,
 	 "what a masqueraded container sends leaves the host", .run = check_outwards},
 	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING,
@@ -99,7 +101,8 @@ static bool is_quick(const struct check *check)
 
 static bool sends(const struct check *check)
 {
-	return check->run == check_probe || check->run == check_outwards;
+	return check->run == check_probe || check->run == check_outwards ||
+	       check->run == check_connect;
 }
 
 /* Mappings of one container, one after another, would say the same again. */
@@ -240,8 +243,8 @@ static void print_finding(const struct doctor *doctor, const struct finding *fin
 {
 	const char *color = colors ? verdicts[finding->verdict].color : "";
 
-	printf("%s%-5s%s %-18s ", color, verdicts[finding->verdict].word,
-	       *color ? "\033[0m" : "", finding->code);
+	printf("%s%-5s%s %-18s ", color, verdicts[finding->verdict].word, *color ? "\033[0m" : "",
+	       finding->code);
 	print_text(finding->text);
 	if (finding->remedy)
 		print_remedy(is_above(doctor, finding) ? "(the one above)" : finding->remedy);
@@ -274,9 +277,9 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 }
 
 static const struct table_column item_columns[] = {
-	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "code"}, {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
-	{"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"}, {"", TABLE_HIDDEN, "remedy"},
-	{"", TABLE_HIDDEN, "more"},
+	{"", TABLE_HIDDEN, "check"},   {"", TABLE_HIDDEN, "code"},      {"", TABLE_HIDDEN, "group"},
+	{"", TABLE_HIDDEN, "verdict"}, {"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"},
+	{"", TABLE_HIDDEN, "remedy"},  {"", TABLE_HIDDEN, "more"},
 };
 
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
@@ -350,7 +353,8 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 		return explain_print(options.explain)
 			       ? 0
 			       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-					       "no finding has the code \"%.60s\"", options.explain);
+					       "no finding has the code \"%.60s\"",
+					       options.explain);
 	if (read_operand(&options, *operands, err))
 		return -1;
 	doctor_read(&doctor);

@@ -181,6 +181,8 @@ struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subjec
 
 /* check_probe.c */
 check_run check_probe;
+/* check_connect.c */
+check_run check_connect;
 /* check_outwards.c */
 check_run check_outwards;
 /* check_host.c */

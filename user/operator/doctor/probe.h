@@ -126,3 +126,8 @@ enum verdict probe(struct doctor *doctor, const struct subject *subject, struct 
 /* Returns a port that this client has no connection from, which the probe would end. */
 uint16_t probe_free_port(const struct doctor *doctor, const struct subject *subject,
 			 const struct probe_way *way);
+
+/* check_outwards.c: returns why no packet can be sent out of a container to this server; NULL: it
+ * can, and an uplink's program will swallow it. */
+const char *outwards_why_not(const struct doctor *doctor, const struct link *sender,
+			     const uint8_t *server);

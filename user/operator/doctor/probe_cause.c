@@ -296,6 +296,9 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 		if (result->is_masqueraded_before)
 			diagnosis->text = cni_format("masqueraded by a rule of others before"
 						     " bpf-portmap's programs see it");
+		else if (result->keeps_source && cause->way->client == CLIENT_NAMED)
+			diagnosis->text = cni_format("it leaves with the container's own address:"
+						     " nobody masquerades it (ipMasq)");
 		return;
 	}
 	diagnosis->text = named_cause(cause);

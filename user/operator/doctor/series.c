@@ -111,8 +111,8 @@ static void report_losses(const struct series *series, const struct size *size)
 
 	if (!failed)
 		return;
-	verdict = probe_judge(series->doctor, series->subject, series->way, &size->failed,
-			      &finding);
+	verdict =
+		probe_judge(series->doctor, series->subject, series->way, &size->failed, &finding);
 	text = cni_format("%u of %u packets of %u bytes are not answered (%u lost, %u refused, %u"
 			  " ICMP errors)%s%s",
 			  failed, size->sent, size->bytes, lost, size->resets, size->errors,
@@ -125,7 +125,8 @@ static void report_losses(const struct series *series, const struct size *size)
 		verdict = VERDICT_NOTE;
 	else
 		verdict = size->errors == failed ? VERDICT_WARN : VERDICT_FAIL;
-	series->doctor->code = size->answered || !series->small.answered ? "probe-lost" : "probe-size";
+	series->doctor->code =
+		size->answered || !series->small.answered ? "probe-lost" : "probe-size";
 	doctor_found_at(series->doctor, verdict, &finding.remedy, text,
 			finding.place ? finding.place : series->subject->port);
 	series->doctor->code = NULL;
