@@ -7,32 +7,32 @@
 #include "offload_send.h"
 #include "parse.h"
 
-/* Lets the packet enter its bridge once more. br_netfilter has shown it to conntrack before it was
- * translated, at a bridge's port without a program of ours; conntrack would take the replies for
- * invalid. The kernel forgets that on the way (skb_scrub_packet). */
+/* Lets the packet enter its bridge, or lo, once more. br_netfilter has shown it to conntrack before
+ * it was translated, at a bridge's port without a program of ours; conntrack would take the replies
+ * for invalid. The kernel forgets that on the way (skb_scrub_packet). At lo: loopback.h. */
 INLINE int enter_again(struct __sk_buff *skb)
 {
 	tc_index_set(skb, TC_INDEX_ENTERED_AGAIN);
 	return bpf_redirect(skb->ifindex, BPF_F_INGRESS);
 }
 
-/* Sends a reply to a process of this host by way of lo (loopback.h). */
+/* Sends a reply, or an ICMP error, to a process of this host by way of lo (loopback.h). done: its
+ * destination is a loopback address by now. */
 GLOBAL_FUNCTION int send_to_loopback(struct __sk_buff *skb, const struct packet *packet, bool done)
 {
-	struct translation translation;
+	struct address stand_in;
 
 	if (!packet)
 		return TC_ACT_SHOT;
 	skb->priority = 0;
 	if (packet->ipv4 && !done) {
 		skb->priority = address_to_ipv4(packet->tuple.destination);
-		translation_to(&translation, packet->tuple.destination,
-			       packet->tuple.destination_port, packet->tuple.source_port);
-		address_from_ipv4(translation.address, bpf_htonl(0x7f000001));
-		if (rewrite_packet(skb, packet, &translation))
+		address_from_ipv4(stand_in.bytes, bpf_htonl(0x7f000001));
+		if (rewrite_destination(skb, packet, &stand_in))
 			return shot(rewrite_failed);
 	}
 	rewrite_for_container(skb);
+	tc_index_set(skb, TC_INDEX_REPLY);
 	return bpf_redirect_neigh(LOOPBACK_IFINDEX, NULL, 0, 0);
 }
 
@@ -52,7 +52,10 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 		return offload_send(skb, packet, translation);
 	if (packet->error) {
 		count_here(rewritten_error);
-		return TC_ACT_UNSPEC;
+		return packet->tuple.direction == DIRECTION_IN &&
+				       address_is_loopback(translation->address)
+			       ? send_to_loopback(skb, packet, true)
+			       : TC_ACT_UNSPEC;
 	}
 	if (translation->report)
 		tc_index_set(skb, TC_INDEX_CONFIRM);
@@ -103,13 +106,18 @@ INLINE int apply_outwards(const struct flow_context *flow, enum verdict verdict)
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }
 
-/* Sends a frame into the IP stack that the bridge would switch past to_container. */
+/* Sends a frame into the IP stack that the bridge would switch past to_container. One that is
+ * addressed to the bridge already enters the stack behind br_netfilter, which would undo another
+ * NAT's translation and switch the frame, too. */
 GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 {
-	if (!port || rewrite_destination_mac(skb, port->bridge_mac))
-		return shot(rewrite_failed);
+	if (!port)
+		return TC_ACT_SHOT;
 	count(lifted_reply);
-	return TC_ACT_UNSPEC;
+	if (packet_is_for_mac(skb, port->bridge_mac))
+		return bpf_redirect(port->bridge_ifindex, BPF_F_INGRESS);
+	return rewrite_destination_mac(skb, port->bridge_mac) ? shot(rewrite_failed)
+							      : TC_ACT_UNSPEC;
 }
 
 /* Does to a later fragment what was done to the first. If that has not come yet, a fragment that
@@ -151,6 +159,8 @@ INLINE int apply_later_fragment(const struct flow_context *flow, const struct in
 		return TC_ACT_SHOT;
 	case FRAGMENT_LIFTED:
 		return lift(flow->skb, port);
+	case FRAGMENT_REPLY:
+		return send_to_loopback(flow->skb, packet, false);
 	default:
 		return TC_ACT_UNSPEC;
 	}

@@ -17,10 +17,6 @@
 #define PROTOCOL_AUTHENTICATION 51 /* IPv6: firewalls look for ports behind it */
 #define JUDGED_BYTES 6             /* of a transport header: ports, or type and identifier */
 
-/* The loader puts bpf_cast_to_kern_ctx() in the place of this call (device_layout.cast): without an
- * `extern`, for which libbpf wants a kernel with BTF. */
-static void *(*const kernel_skb)(void *skb) = (void *)CAST_CALL;
-
 /* start: where the bytes begin that the checksum covers, counted from the IP header; offset: of its
  * field from there. */
 INLINE bool checksum_is_own(const struct packet *packet, __u16 start, __u16 offset)
@@ -52,11 +48,6 @@ INLINE bool checksum_is_misplaced(const struct packet *packet, enum packet_kind 
 	return !checksum_may_be_inner(packet, kind) || (__s16)start < (__s32)transport ||
 	       start + offset < transport + JUDGED_BYTES;
 }
-
-/* A member of the kernel's skb. Where the program can read it itself, no helper is needed. */
-#define MEMBER(type, skb, member) \
-	(device_layout.cast ? *(const type *)(kernel_skb(skb) + device_layout.member) \
-			    : (type)device_read((__u64)(skb), device_layout.member))
 
 /* Returns whether the kernel would write the packet's checksum where it must not. */
 INLINE bool checksum_refuses(struct __sk_buff *skb, const struct packet *packet,

@@ -32,6 +32,13 @@ INLINE __u64 device_read(__u64 address, __u32 offset)
 	return value;
 }
 
+static void *(*const kernel_skb)(void *skb) = (void *)KERNEL_FUNCTION_CALL(cast);
+
+/* A member of the kernel's skb. Where the program can read it itself, no helper is needed. */
+#define MEMBER(type, skb, member) \
+	(device_layout.cast ? *(const type *)(kernel_skb(skb) + device_layout.member) \
+			    : (type)device_read((__u64)(skb), device_layout.member))
+
 /* Returns the address of the device with this ifindex in the packet's namespace, or 0. */
 GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 {
@@ -125,13 +132,6 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 	return device_layout.xfrm &&
 	       device_read(net + device_layout.net_xfrm,
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
-}
-
-/* Returns whether conntrack has looked at the packet already. At a bridge's ingress only
- * br_netfilter has it do so. */
-INLINE bool device_conntrack_has_seen(struct __sk_buff *skb)
-{
-	return device_layout.conntrack && device_read((__u64)skb, device_layout.skb_conntrack) != 0;
 }
 
 /* Returns whether the packet's sender is an IPv6 address that the host has at this device.

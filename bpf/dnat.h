@@ -188,7 +188,7 @@ GLOBAL_FUNCTION enum verdict dnat_begin(struct __sk_buff *skb, const struct pack
 	struct draft *draft;
 
 	if (!packet || !mapping || !translation || !dnat_may_begin(packet) ||
-	    dnat_belongs_to_host(skb, packet))
+	    dnat_belongs_to_host(skb, packet) || conntrack_translates(skb, packet))
 		return VERDICT_PASS;
 	if (skb->ifindex != LOOPBACK_IFINDEX && !policy_admits(&mapping->owner, packet->sender))
 		return drop(source_range);

@@ -165,7 +165,8 @@ INLINE enum verdict leave_new(const struct flow_context *flow)
 			       : VERDICT_PASS;
 	if (flow->skb->ingress_ifindex == 0 && direct_is_refused(packet))
 		return VERDICT_PASS;
-	if (!hairpin && translated_on_return(&packet->tuple))
+	if ((!hairpin && translated_on_return(&packet->tuple)) ||
+	    conntrack_has_translated_back(flow->skb))
 		return VERDICT_PASS;
 	return snat_begin(flow->skb, packet, &sender->owner, !hairpin, flow->translation);
 }
@@ -198,7 +199,7 @@ INLINE enum verdict error_decide_outwards(struct flow_context *flow)
 	const struct connection *connection = connection_confirmed(&packet->tuple, OUTWARDS);
 
 	if (!connection && flow->sender && masquerade_wanted(packet, flow->sender) &&
-	    !translated_on_return(&packet->tuple))
+	    !translated_on_return(&packet->tuple) && !conntrack_has_translated_back(flow->skb))
 		return drop(untranslatable);
 	if (!connection)
 		return VERDICT_PASS;
@@ -312,7 +313,13 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(&packet);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	if (!flow.sender && uplink && flow.kind == PACKET_TRANSLATABLE &&
+	/* It came by this bridge, from no container: another NAT has changed a sibling's address.
+	 */
+	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
+	    flow.kind == PACKET_TRANSLATABLE)
+		noticed_mark(hidden_siblings, 0);
+	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
+	    !conntrack_tells_of(packet.tuple.protocol) &&
 	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
 		host_remember_foreign(skb, &packet);
 		return TC_ACT_UNSPEC;

@@ -53,17 +53,9 @@ GLOBAL_FUNCTION bool strict_refuses_other(struct __sk_buff *skb, const struct pa
 {
 	const struct endpoint *endpoint;
 	struct address destination;
-	__be32 ipv4;
 
-	if (!packet)
+	if (!packet || !packet_load_destination(skb, packet->l3_offset, packet->ipv4, &destination))
 		return false;
-	if (packet->ipv4) {
-		if (!packet_load(skb, packet->l3_offset + 16, &ipv4, sizeof(ipv4)))
-			return false;
-		address_from_ipv4(destination.bytes, ipv4);
-	} else if (!packet_load(skb, packet->l3_offset + 24, &destination, 16)) {
-		return false;
-	}
 	endpoint = endpoint_find(destination.bytes);
 	return endpoint && strict_refuses(endpoint, skb->ifindex);
 }

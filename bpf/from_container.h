@@ -110,6 +110,25 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 	return lift(flow->skb, port);
 }
 
+/* Returns whether the packet answers a sibling whose address another NAT has changed on its way to
+ * this container. br_netfilter would undo that and switch the answer, which must be translated, to
+ * the sibling. */
+INLINE bool answers_hidden_sibling(const struct flow_context *flow,
+				   const struct interface *interface)
+{
+	return noticed_has(hidden_siblings, 0) && interface->role == ROLE_PORT &&
+	       flow->arrival.routed && flow->kind >= PACKET_TRANSLATABLE &&
+	       !flow->found.connection && conntrack_hides_client(flow->skb, flow->packet);
+}
+
+/* Sends a packet to the process of this host that has asked by way of lo (loopback.h). */
+INLINE int answer_process(const struct flow_context *flow)
+{
+	if (apply_to_held(flow, FRAGMENT_REPLY))
+		return TC_ACT_SHOT;
+	return send_to_loopback(flow->skb, flow->packet, false);
+}
+
 /* Sends a packet past the stack if its connection has a path. VERDICT_PASS: it goes through the
  * stack, and is counted where it leaves. But a connection that is not assured yet counts it here:
  * it must be assured before its path is decided. */
@@ -179,13 +198,10 @@ INLINE int handle_containers_packet(struct flow_context *flow, const struct inte
 	bool translated = connection && connection_is_translated(connection), changed;
 
 	barrier_var(translated);
+	if (connection && connection->in_ifindex == LOOPBACK_IFINDEX)
+		return answer_process(flow);
 	if (connection && !flow->arrival.routed && connection->kind != FLOW_MASQUERADE)
 		return handle_switched(flow, interface);
-	if (connection && connection->in_ifindex == LOOPBACK_IFINDEX &&
-	    packet->tuple.protocol == PROTOCOL_SCTP && !packet->error) {
-		packet->tuple.direction = DIRECTION_IN;
-		return send_to_loopback(flow->skb, packet, false);
-	}
 	if (connection) {
 		packet->from_endpoint = true;
 		if (flow->arrival.routed &&
@@ -278,6 +294,12 @@ INLINE int handle_container(struct flow_context *flow)
 	arrival->may_offload = arrival->routed;
 	if (arrival->routed)
 		arrival->owner = interface->owner;
+	if (answers_hidden_sibling(flow, interface)) {
+		if (!flow->packet->error && apply_to_held(flow, FRAGMENT_LIFTED))
+			return TC_ACT_SHOT;
+		seal_set(skb, flow->packet, NULL, true);
+		return lift(skb, interface);
+	}
 	if (flow->kind == PACKET_FRAGMENT)
 		action = apply_later_fragment(flow, interface);
 	return action == TC_ACT_UNSPEC ? handle_containers_packet(flow, interface) : action;

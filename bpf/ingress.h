@@ -264,7 +264,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 	if (verdict == VERDICT_PASS)
 		pass_stranger(skb, packet);
 	else if (!may_offload && verdict == VERDICT_TRANSLATE)
-		flow->translation->enters_again = device_conntrack_has_seen(skb);
+		flow->translation->enters_again = conntrack_seen(skb) != 0;
 	return apply_inwards(flow, verdict);
 }
 

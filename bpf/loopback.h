@@ -1,122 +1,294 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * loopback.h - SCTP from processes of this host to a mapped port. No program is called when an SCTP
- * socket connects (bpf/socket.bpf.c), so its packets are translated, at the ingress of lo.
+ * loopback.h - what comes to the ingress of lo for a mapped port: packets of this host's processes
+ * that no program at sockets has sent to the container (bpf/socket.bpf.c). Those are packets of
+ * sockets that are bound to a loopback address; of connected UDP sockets, which stay what they are
+ * when a container comes, is replaced and goes; to an address that the host got since the last ADD;
+ * of SCTP, MPTCP and raw sockets; and all of them where those programs cannot be attached.
  *
- *   process --> lo -(from_loopback: to the container)-> veth --> container
- *   process <-- lo <-(from_loopback)- lo <-(from_container)---- container
+ *   process --> lo -(from_loopback)-> lo again -(from_loopback)-> eth0 in the container
+ *   process <-- lo <-(from_loopback)- lo <-(from_container)- veth <-- container
  *
- * A request goes straight into the container, since the socket knows lo's MTU only. A reply would
- * have the host's own address as its source, a martian unless the packet already has its route: so
- * from_container sends it to lo by bpf_redirect_neigh(), which looks one up. For IPv4 it finds
- * 127.0.0.1 only, so that stands for the client's address, which is in skb->priority meanwhile. A
- * client at a loopback address is masqueraded, in a second record.
+ * A request goes straight into the container, since the socket knows lo's MTU only. Before that it
+ * enters lo again, where the kernel takes away the host's route and conntrack's entry: until 6.15
+ * bpf_redirect_peer() leaves both with the packet, TCP would look for a socket of the host, and
+ * netfilter in the container would take the entry for its own.
+ *
+ * A reply would have the host's own address as its source, a martian unless the packet already has
+ * its route: so from_container sends it to lo by bpf_redirect_neigh(), which looks one up. For IPv4
+ * it finds 127.0.0.1 only, so that stands for the client's address, which is in skb->priority
+ * meanwhile. A client at a loopback address is masqueraded, in a second record: no other packet
+ * leaves lo.
+ *
+ * Whatever is at lo was sent by this host. The packets of a process that has bound a mapped port,
+ * to another process, begin a connection of the host (host.h), whose answers are not taken. With
+ * TCP the socket says that.
  */
 #pragma once
 
 #include "from_container.h"
 
-/* Returns whether it is a whole SCTP packet. Loopback addresses are not parse_packet()'s. */
-GLOBAL_FUNCTION bool loopback_parse(struct __sk_buff *skb, struct packet *packet)
+/* Returns whether one of the ports was ever mapped; true for ICMP, which may quote such a packet.
+ * This is all that packets at lo cost which do not concern us. */
+INLINE bool loopback_may_concern(struct __sk_buff *skb)
+{
+	__u32 offset = ETH_HLEN + sizeof(struct ipv6hdr);
+	struct ipv6hdr ipv6 __attribute__((aligned(8)));
+	struct iphdr ipv4;
+	__be16 ports[2];
+	__u8 protocol;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		if (!packet_load_header(skb, ETH_HLEN, &ipv4, sizeof(ipv4)))
+			return false;
+		offset = ETH_HLEN + ipv4.ihl * 4;
+		protocol = ipv4.protocol;
+	} else {
+		if (!packet_load_header(skb, ETH_HLEN, &ipv6, sizeof(ipv6)))
+			return false;
+		protocol = ipv6.nexthdr;
+	}
+	if (packet_protocol_is_icmp(protocol))
+		return true;
+	return packet_load_header(skb, offset, ports, sizeof(ports)) &&
+	       (portmap_is_published(bpf_ntohs(ports[1])) ||
+		portmap_is_published(bpf_ntohs(ports[0])));
+}
+
+/* Returns PACKET_IGNORED also for what is no unicast address of the host. Loopback addresses are
+ * not parse_packet()'s. */
+GLOBAL_FUNCTION enum packet_kind loopback_parse(struct __sk_buff *skb, struct packet *packet)
 {
 	struct ip_payload payload = {.protocol = -1};
+	enum packet_kind kind = PACKET_TRANSLATABLE;
+	const struct tuple *tuple;
 
 	if (!packet)
-		return false;
+		return PACKET_IGNORED;
+	tuple = &packet->tuple;
 	if (skb->protocol == bpf_htons(ETH_P_IP))
 		parse_ipv4(skb, packet, &payload);
 	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
 		parse_ipv6(skb, packet, &payload);
-	if (payload.protocol != PROTOCOL_SCTP || payload.fragment ||
-	    address_is_group(packet->tuple.destination))
-		return false;
-	packet->tuple.protocol = PROTOCOL_SCTP;
+	if (packet->end > skb->len)
+		return PACKET_IGNORED;
+	/* Of a packet with a loopback address it has read no header behind the first. */
+	if (!packet->ipv4 && payload.offset == ETH_HLEN + sizeof(struct ipv6hdr) &&
+	    parse_is_skipped(payload.protocol))
+		payload.protocol = parse_extension_headers(skb, &payload, payload.protocol);
+	if (payload.protocol < 0 || address_is_group(tuple->destination) ||
+	    address_is_ipv6_link_local(tuple->source) ||
+	    address_is_ipv6_link_local(tuple->destination) ||
+	    address_is_ipv4(tuple->source) != packet->ipv4 ||
+	    address_is_ipv4(tuple->destination) != packet->ipv4)
+		return PACKET_IGNORED;
 	packet->l4_offset = payload.offset;
-	address_copy(packet->sender, packet->tuple.source);
-	return parse_sctp(skb, packet) == PACKET_TRANSLATABLE;
+	address_copy(packet->sender, tuple->source);
+	if (payload.fragment)
+		kind = parse_fragment(packet, &payload);
+	return kind == PACKET_TRANSLATABLE ? parse_transport(skb, packet, payload.protocol) : kind;
 }
 
-/* Applies a packet to its connection, and translates it. */
-INLINE int loopback_apply(struct flow_context *flow)
+/* Carries out a translation of which nothing but success is good. */
+INLINE bool loopback_translates(const struct flow_context *flow, enum verdict verdict)
 {
-	enum verdict verdict = connection_use(&flow->found, flow->packet, flow->skb->len);
-
-	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
+	return verdict == VERDICT_TRANSLATE &&
+	       apply_verdict(flow->skb, flow->packet, flow->translation, verdict) == TC_ACT_UNSPEC;
 }
 
-/* A container's reply gets the address that its client has asked. */
+/* An error counts for nothing. VERDICT_PASS: the connection has ended. */
+INLINE enum verdict loopback_use(struct flow_context *flow)
+{
+	return flow->packet->error ? VERDICT_TRANSLATE
+				   : connection_use(&flow->found, flow->packet, flow->skb->len);
+}
+
+/* Gives a reply the client's address again. Until then an ICMP error does not go to whom it quotes.
+ */
+INLINE bool loopback_restore_client(struct flow_context *flow)
+{
+	struct __sk_buff *skb = flow->skb;
+	struct packet *packet = flow->packet;
+	struct address client;
+
+	if (!packet->ipv4 || !skb->priority)
+		return true;
+	address_from_ipv4(client.bytes, skb->priority);
+	skb->priority = 0;
+	if (rewrite_destination(skb, packet, &client))
+		return false;
+	address_copy(packet->tuple.destination, client.bytes);
+	if (flow->kind == PACKET_OPAQUE)
+		flow->kind = loopback_parse(skb, packet);
+	return true;
+}
+
+/* Gives a container's reply the address that its client has asked. */
 INLINE int loopback_reply(struct flow_context *flow)
 {
 	struct translation *translation = flow->translation;
 	struct packet *packet = flow->packet;
 	struct tuple *tuple = &packet->tuple;
-	__be32 client = flow->skb->priority;
+	enum verdict verdict = VERDICT_TRANSLATE;
 
-	if (packet->ipv4 && client) {
-		address_from_ipv4(translation->address, client);
-		translation->port = tuple->destination_port;
-		translation->peer_port = tuple->source_port;
-		if (rewrite_packet(flow->skb, packet, translation))
-			return shot(rewrite_failed);
-		address_copy(tuple->destination, translation->address);
-		flow->skb->priority = 0;
-	}
-	tuple->direction = DIRECTION_OUT;
-	if (!found_outwards(&flow->found, tuple) ||
-	    flow->found.connection->in_ifindex != LOOPBACK_IFINDEX)
+	if (!loopback_restore_client(flow))
+		return shot(rewrite_failed);
+	if (flow->kind < PACKET_FRAGMENT)
 		return TC_ACT_SHOT;
-	translation_outwards(flow->found.connection, translation);
-	return loopback_apply(flow);
+	tuple->direction = DIRECTION_OUT;
+	packet->from_endpoint = true;
+	if (packet->fragment == LATER_FRAGMENT) {
+		if (fragment_follow(flow->skb, packet, translation) != FRAGMENT_LEFT)
+			return TC_ACT_SHOT;
+	} else {
+		if (!found_outwards(&flow->found, tuple) ||
+		    flow->found.connection->in_ifindex != LOOPBACK_IFINDEX)
+			return TC_ACT_SHOT;
+		translation_outwards(flow->found.connection, translation);
+		verdict = fragment_verdict(packet, translation, loopback_use(flow));
+	}
+	if (packet->fragment == FIRST_FRAGMENT && verdict == VERDICT_TRANSLATE)
+		fragment_remember(flow->skb, packet, translation, FRAGMENT_LEFT);
+	return loopback_translates(flow, verdict) ? TC_ACT_UNSPEC : TC_ACT_SHOT;
 }
 
-/* The container, whose address the packet has got, could not answer a loopback address. */
-INLINE int loopback_masquerade(struct flow_context *flow, const struct owner *owner)
+/* Gives the packet, which has the container's address by now, the host's address towards the
+ * container: that could not answer a loopback address. */
+INLINE bool loopback_masquerade(struct flow_context *flow, const struct owner *owner)
 {
 	struct translation *translation = flow->translation;
-	struct tuple *tuple = &flow->packet->tuple;
-	enum verdict verdict;
+	struct packet *packet = flow->packet;
+	struct tuple *tuple = &packet->tuple;
+	enum verdict verdict = VERDICT_PASS;
 
 	address_copy(tuple->destination, translation->address);
 	tuple->destination_port = translation->port;
 	tuple->source_port = translation->peer_port;
 	tuple->direction = DIRECTION_OUT;
+	packet->from_endpoint = true;
 	if (found_outwards(&flow->found, tuple)) {
 		translation_outwards(flow->found.connection, translation);
-		return loopback_apply(flow);
+		verdict = loopback_use(flow);
 	}
-	verdict = snat_begin(flow->skb, flow->packet, owner, false, translation);
-	return apply_verdict(flow->skb, flow->packet, translation, verdict);
+	if (verdict == VERDICT_PASS && !packet->error)
+		verdict = snat_begin(flow->skb, packet, owner, false, translation);
+	return !address_is_loopback(translation->address) && loopback_translates(flow, verdict);
 }
 
-INLINE int loopback_request(struct flow_context *flow)
+/* Sends the packet to the container whose address it has got. */
+INLINE int loopback_send(struct flow_context *flow)
+{
+	const struct packet *packet = flow->packet;
+	const struct endpoint *endpoint = endpoint_find(flow->translation->address);
+
+	if (!endpoint)
+		return TC_ACT_SHOT;
+	if ((address_is_loopback(packet->sender) || address_is_loopback(packet->tuple.source)) &&
+	    !loopback_masquerade(flow, &endpoint->owner))
+		return TC_ACT_SHOT;
+	return enter_again(flow->skb);
+}
+
+/* It enters for the second time. */
+INLINE int loopback_deliver(struct __sk_buff *skb)
+{
+	const struct slot *slot = NULL;
+	struct address container;
+
+	if (packet_load_destination(skb, ETH_HLEN, skb->protocol == bpf_htons(ETH_P_IP),
+				    &container))
+		slot = endpoint_slot(container.bytes);
+	if (!slot)
+		return TC_ACT_SHOT;
+	rewrite_for_container(skb);
+	return bpf_redirect_peer(slot->ifindex, 0);
+}
+
+/* Returns whether the destination is the host's own. Policy routing may send anything to lo, as for
+ * a transparent proxy; routing is asked without the mark that does so. ifindex: an interface that
+ * forwards. */
+INLINE bool loopback_is_to_host(const struct flow_context *flow, __u32 ifindex)
+{
+	__u32 out = 0;
+	enum route route;
+
+	if (address_is_loopback(flow->packet->tuple.destination))
+		return true;
+	route = route_of(flow->skb, flow->packet, ifindex, &out);
+	return route == ROUTE_LOCAL || route == ROUTE_DISABLED;
+}
+
+INLINE enum verdict loopback_begin(struct flow_context *flow)
 {
 	const struct tuple *tuple = &flow->packet->tuple;
-	struct translation *translation = flow->translation;
-	struct found *found = &flow->found;
-	const struct endpoint *endpoint;
-	const struct slot *slot;
-	struct portmap *mapping;
+	struct portmap *mapping =
+		portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
 	enum verdict verdict;
-	int action;
 
-	mapping = inwards_find(tuple, found);
-	if (found->connection && found->connection->in_ifindex == LOOPBACK_IFINDEX) {
-		translation_inwards(found->key, translation);
-		action = loopback_apply(flow);
-	} else if (mapping && mapping->localhost && slot_has_veth(mapping->owner.slot) &&
-		   !portmap_is_excluded(&mapping->owner, tuple->destination)) {
-		verdict = dnat_begin(flow->skb, flow->packet, mapping, translation);
-		action = apply_verdict(flow->skb, flow->packet, translation, verdict);
-	} else {
-		return TC_ACT_UNSPEC;
+	if (!mapping || !mapping->localhost ||
+	    portmap_is_excluded(&mapping->owner, tuple->destination) ||
+	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))
+		return VERDICT_PASS;
+	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);
+	if (verdict == VERDICT_TRANSLATE)
+		count(local_by_loopback);
+	return verdict;
+}
+
+/* Decides about a packet of a connection. Only this host sends from its own addresses: what else
+ * has made a record of the same tuple has forged it. */
+INLINE enum verdict loopback_continue(struct flow_context *flow)
+{
+	struct found *found = &flow->found;
+
+	translation_inwards(found->key, flow->translation);
+	if (found->connection->in_ifindex != LOOPBACK_IFINDEX) {
+		connection_stay_in_stack(found->connection);
+		found->connection->in_ifindex = LOOPBACK_IFINDEX;
 	}
-	endpoint = endpoint_find(translation->address);
-	if (action != TC_ACT_UNSPEC || !endpoint)
-		return action;
-	if (address_is_loopback(tuple->source))
-		action = loopback_masquerade(flow, &endpoint->owner);
-	slot = owner_slot(&endpoint->owner);
-	return action == TC_ACT_UNSPEC && slot ? bpf_redirect_peer(slot->ifindex, 0) : TC_ACT_SHOT;
+	return loopback_use(flow);
+}
+
+INLINE enum verdict loopback_decide(struct flow_context *flow)
+{
+	struct packet *packet = flow->packet;
+	struct found *found = &flow->found;
+	enum verdict verdict;
+
+	packet->tuple.direction = DIRECTION_IN;
+	if (packet->error) {
+		found_prepare(found, INWARDS);
+		if (!inwards_find_key(&packet->tuple) || !found_look_up(found) ||
+		    found->connection->in_ifindex != LOOPBACK_IFINDEX)
+			return VERDICT_PASS;
+		translation_inwards(found->key, flow->translation);
+		return VERDICT_TRANSLATE;
+	}
+	inwards_find(&packet->tuple, found);
+	if (found->connection && !connection_has_owner(found->connection)) {
+		if (!host_has_finished(flow->skb, packet, found->key, found->connection->kind)) {
+			connection_use(found, packet, flow->skb->len);
+			return VERDICT_PASS; /* an answer to a process of the host */
+		}
+		connection_end(found->key, found->id);
+		found->connection = NULL;
+	}
+	if (found->connection && found->connection->kind != FLOW_MAPPING)
+		return VERDICT_PASS;
+	verdict = found->connection ? loopback_continue(flow) : VERDICT_PASS;
+	return verdict != VERDICT_PASS ? verdict : loopback_begin(flow);
+}
+
+/* Remembers what a process sends whose own port is a mapped one. */
+INLINE void loopback_remember(struct flow_context *flow)
+{
+	struct tuple *tuple = &flow->packet->tuple;
+
+	if (flow->packet->error || tuple->protocol == PROTOCOL_TCP ||
+	    !portmap_find(tuple->source, tuple->source_port, tuple->protocol))
+		return;
+	tuple->direction = DIRECTION_OUT;
+	host_remember(flow);
 }
 
 INLINE int handle_loopback(struct __sk_buff *skb)
@@ -124,11 +296,27 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 	struct packet packet = {.tuple.direction = DIRECTION_IN, .l3_offset = ETH_HLEN};
 	struct flow_context flow = {
 		.skb = skb, .packet = &packet, .translation = &scratch_get()->translation};
+	__u16 told = skb->tc_index;
+	enum verdict verdict = VERDICT_PASS;
 
-	if (!loopback_parse(skb, &packet))
+	if (told)
+		skb->tc_index = 0;
+	if (tc_index_has(told, TC_INDEX_ENTERED_AGAIN))
+		return loopback_deliver(skb);
+	if (!tc_index_has(told, TC_INDEX_REPLY) && !loopback_may_concern(skb))
 		return TC_ACT_UNSPEC;
-	if (endpoint_find(packet.sender))
-		return loopback_reply(&flow);
-	return portmap_is_published(packet.tuple.destination_port) ? loopback_request(&flow)
-								   : TC_ACT_UNSPEC;
+	flow.kind = loopback_parse(skb, &packet);
+	if (tc_index_has(told, TC_INDEX_REPLY))
+		return flow.kind == PACKET_IGNORED ? TC_ACT_SHOT : loopback_reply(&flow);
+	if (flow.kind < PACKET_TRANSLATABLE || packet.fragment ||
+	    !packet_protocol_has_ports(packet.tuple.protocol))
+		return TC_ACT_UNSPEC;
+	if (portmap_is_published(packet.tuple.destination_port))
+		verdict = loopback_decide(&flow);
+	if (verdict == VERDICT_DROP)
+		return TC_ACT_SHOT;
+	if (verdict == VERDICT_TRANSLATE)
+		return loopback_translates(&flow, verdict) ? loopback_send(&flow) : TC_ACT_SHOT;
+	loopback_remember(&flow);
+	return TC_ACT_UNSPEC;
 }

@@ -110,6 +110,20 @@ INLINE bool packet_load_header(struct __sk_buff *skb, __u32 offset, void *to, __
 	return true;
 }
 
+/* Reads the packet's own destination, which of an ICMP error is not in the tuple. */
+INLINE bool packet_load_destination(struct __sk_buff *skb, __u32 l3_offset, bool ipv4,
+				    struct address *destination)
+{
+	__be32 word;
+
+	if (!ipv4)
+		return packet_load_header(skb, l3_offset + 24, destination, sizeof(*destination));
+	if (!packet_load_header(skb, l3_offset + 16, &word, sizeof(word)))
+		return false;
+	address_from_ipv4(destination->bytes, word);
+	return true;
+}
+
 INLINE bool packet_protocol_has_ports(enum protocol protocol)
 {
 	return protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP || protocol == PROTOCOL_SCTP ||

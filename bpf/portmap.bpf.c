@@ -29,7 +29,7 @@
  *   from_bridge     bridges, ingress: for containers without from_container
  *   to_container    bridges and routed veths, egress                     egress.h
  *   from_container  containers' veths, ingress                           from_container.h
- *   from_loopback   lo, ingress: SCTP of the host's own processes        loopback.h
+ *   from_loopback   lo, ingress: the host's own processes                loopback.h
  *
  * Inwards (ingress.h). A packet is passed at once if its port is neither published nor used by an
  * alias and its address is no container's. Otherwise its connection is looked up by alias, by

@@ -226,6 +226,26 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 	return error ? -1 : 0;
 }
 
+/* Replaces only the packet's own destination, also of an ICMP error. */
+GLOBAL_FUNCTION int rewrite_destination(struct __sk_buff *skb, const struct packet *packet,
+					const struct address *destination)
+{
+	struct rewrite to = {.skb = skb, .packet = packet};
+	enum protocol protocol;
+
+	if (!packet || !destination)
+		return -1;
+	protocol = packet->tuple.protocol;
+	if (packet->error)
+		protocol = packet->ipv4 ? PROTOCOL_ICMP : PROTOCOL_ICMPV6;
+	to.checksum = packet->l4_offset + rewrite_checksum_field(protocol);
+	to.pseudo_header = rewrite_checksum_covers_addresses(protocol) &&
+			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
+	if (packet_protocol_is_udp(protocol))
+		to.flags = BPF_F_MARK_MANGLED_0;
+	return rewrite_address(&to, packet->tuple.destination, false, destination->bytes) ? -1 : 0;
+}
+
 /* In its 16-bit word the time to live is the high byte, the hop limit the low one. */
 INLINE long rewrite_hop_limit(struct __sk_buff *skb, const struct packet *packet)
 {

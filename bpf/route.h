@@ -246,28 +246,34 @@ enum socket_found {
 	SOCKET_CONNECTED,   /* to the packet's sender */
 };
 
+/* Returns the size of the query. */
+INLINE __u32 socket_query(const struct tuple *tuple, struct bpf_sock_tuple *query)
+{
+	if (address_is_ipv4(tuple->source)) {
+		query->ipv4.saddr = address_to_ipv4(tuple->source);
+		query->ipv4.daddr = address_to_ipv4(tuple->destination);
+		query->ipv4.sport = bpf_htons(tuple->source_port);
+		query->ipv4.dport = bpf_htons(tuple->destination_port);
+		return sizeof(query->ipv4);
+	}
+	__builtin_memcpy(query->ipv6.saddr, tuple->source, 16);
+	__builtin_memcpy(query->ipv6.daddr, tuple->destination, 16);
+	query->ipv6.sport = bpf_htons(tuple->source_port);
+	query->ipv6.dport = bpf_htons(tuple->destination_port);
+	return sizeof(query->ipv6);
+}
+
 /* Returns which socket of this host would get a packet with this tuple. */
 GLOBAL_FUNCTION enum socket_found socket_find(struct __sk_buff *skb, const struct tuple *tuple)
 {
 	struct bpf_sock_tuple query = {};
 	enum socket_found found;
 	struct bpf_sock *socket;
-	__u32 size = sizeof(query.ipv6);
+	__u32 size;
 
 	if (!tuple)
 		return SOCKET_NONE;
-	if (address_is_ipv4(tuple->source)) {
-		size = sizeof(query.ipv4);
-		query.ipv4.saddr = address_to_ipv4(tuple->source);
-		query.ipv4.daddr = address_to_ipv4(tuple->destination);
-		query.ipv4.sport = bpf_htons(tuple->source_port);
-		query.ipv4.dport = bpf_htons(tuple->destination_port);
-	} else {
-		__builtin_memcpy(query.ipv6.saddr, tuple->source, 16);
-		__builtin_memcpy(query.ipv6.daddr, tuple->destination, 16);
-		query.ipv6.sport = bpf_htons(tuple->source_port);
-		query.ipv6.dport = bpf_htons(tuple->destination_port);
-	}
+	size = socket_query(tuple, &query);
 	/* Two calls: the verifier allows one pointer type at each. */
 	if (tuple->protocol == PROTOCOL_TCP) {
 		socket = bpf_skc_lookup_tcp(skb, &query, size, BPF_F_CURRENT_NETNS, 0);

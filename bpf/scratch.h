@@ -31,6 +31,15 @@ struct draft {
 	struct connection connection;
 };
 
+/* What conntrack says of a connection that another NAT translates */
+struct tracked {
+	__u8 client[16]; /* the first packet's source, IPv4 in the first four bytes */
+	__be16 client_port;
+	__u8 tcp_state;
+	__u8 direction; /* of the tuple that was asked about */
+	__u32 status;
+};
+
 struct scratch {
 	struct draft draft;
 	struct connection_key found; /* of the packet's connection */
@@ -39,6 +48,7 @@ struct scratch {
 	struct connection_key ended_external;
 	struct port_order order; /* of ports for the draft */
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
+	struct tracked tracked;
 	struct bpf_fib_lookup query;
 	struct leave noted;             /* the way of the stack, while a path is looked for */
 	struct translation translation; /* of the packet, where the stack has no room */

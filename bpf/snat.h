@@ -3,16 +3,18 @@
  * snat.h - begins connections whose source is translated at egress: masqueraded containers' and,
  * with hairpin or masqAll, those of a mapping's clients.
  *
- * A port is free if its alias could be inserted with NOEXIST, it is not published, and no socket of
- * the host would get the replies. A protocol without ports has one external tuple for each server,
- * which the host (host_tunnel.h) or one container has. The default set avoids the host's ephemeral
- * ports, because a host socket that chooses a port later does not ask us. Towards one port of one
- * server, the last sixteenth is reserved for containers with few ports: the others may only take
- * ports from connections that are closed, dead or unanswered. After a failure, which is remembered
- * for a second, the next attempt tries other ports.
+ * A port is free if its alias could be inserted with NOEXIST, it is not published, and neither a
+ * socket of the host nor a connection of another NAT would get the replies. A protocol without
+ * ports has one external tuple for each server, which the host (host_tunnel.h) or one container
+ * has. The default set avoids the host's ephemeral ports, because a host socket that chooses a port
+ * later does not ask us. Towards one port of one server, the last sixteenth is reserved for
+ * containers with few ports: the others may only take ports from connections that are closed, dead
+ * or unanswered. After a failure, which is remembered for a second, the next attempt tries other
+ * ports.
  */
 #pragma once
 
+#include "conntrack.h"
 #include "host_tunnel.h"
 #include "offload_decide.h"
 #include "port_choice.h"
@@ -117,8 +119,9 @@ INLINE bool snat_port_is_mapped(const struct tuple *reply, enum take take)
 				 : portmap_exists(reply);
 }
 
-/* Takes the draft's external port, unless replies would go to a mapping or a host socket. Sockets
- * are searched once the port is marked, so that the packets of one not found yet are checked. */
+/* Takes the draft's external port, unless replies would go to a mapping, a host socket or a
+ * connection of another NAT. Sockets are searched once the port is marked, so that the packets of
+ * one not found yet are checked. */
 GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();
@@ -131,7 +134,7 @@ GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 	tuple_inwards(&draft->external, reply);
 	if (snat_port_is_mapped(reply, take) || !draft_take_tuple(take))
 		return false;
-	if (socket_find(skb, reply) == SOCKET_NONE)
+	if (socket_find(skb, reply) == SOCKET_NONE && !conntrack_find(skb, reply))
 		return true;
 	alias_delete(&draft->external, draft->alias.id);
 	return false;

@@ -6,15 +6,19 @@
  * A host process that connects to a mapped port, at a loopback or any other address of the host,
  * gets a socket to the container itself: its packets need no rewriting, no loopback address is seen
  * outside lo (route_localnet stays 0: CVE-2020-8558), and the container sees the address that the
- * host has towards it.
+ * host has towards it. What they leave as it is comes to lo, and is translated there (loopback.h):
+ * that is slower, and takes nothing from what a socket can do.
  *
  *   program          runs at                                        does
- *   connect4, 6      connect(2), before there is a route            asked -> container
+ *   connect4, 6      connect(2) of TCP, before there is a route     asked -> container
  *   sendmsg4, 6      sendto(2), sendmsg(2) of unconnected UDP       asked -> container
  *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
  *   getpeername4, 6  getpeername(2)                                 container -> asked
  *   sock_release     the last close(2)                              forgets what was asked
  *   bind4, 6         bind(2), if ports are reserved                 refuses
+ *
+ * A connected UDP socket keeps the peer that it has asked for: it may outlive any container, and no
+ * program is called when it sends.
  *
  * For an IPv6 socket with an IPv4 peer, connect, receive and getpeername run the IPv6 programs with
  * a v4-mapped address, but sendto runs sendmsg4.
@@ -154,7 +158,8 @@ INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_pe
 		socket_remember(ctx, sender, sender, BPF_NOEXIST);
 }
 
-/* Replaces a mapped port by the container's address and port. False: unchanged. */
+/* Replaces a mapped port by the container's address and port. False: unchanged. The kernel does not
+ * route from loopback addresses to elsewhere. */
 INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 			  bool bound_to_loopback)
 {
@@ -165,13 +170,8 @@ INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 		socket_forget(ctx, asked);
 		return false;
 	}
-	if (socket_flow_of(ctx, asked))
-		return false; /* a reply to a sender */
-	if (bound_to_loopback) {
-		/* The kernel does not route from loopback to elsewhere. */
-		count(local_bound_to_loopback);
-		return false;
-	}
+	if (bound_to_loopback || socket_flow_of(ctx, asked))
+		return false; /* the latter: a reply to a sender */
 	container = socket_container(portmap, asked->protocol);
 	/* Updating an LRU map costs more than a lookup, and most sends repeat the port. */
 	if (!socket_knows(ctx, &container, asked)) {
@@ -311,13 +311,9 @@ INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer peer;
 
-	if (!read_peer(ctx, ipv4, &peer))
+	if (ctx->protocol != PROTOCOL_TCP || !read_peer(ctx, ipv4, &peer))
 		return ALLOW;
 	socket_name_loopback(&peer.address);
-	/* A connected UDP socket keeps its peer when the mapping changes: user space looks for it.
-	 */
-	if (peer.protocol == PROTOCOL_UDP && socket_reaches_host(peer.address.bytes))
-		noticed_mark(local_udp_ports, peer.port);
 	if (socket_choose(ctx, &peer, is_bound_to_loopback(ctx, ipv4))) {
 		count(local_connect);
 		write_peer(ctx, ipv4, &peer);
@@ -325,13 +321,13 @@ INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
 	return ALLOW;
 }
 
-/* send(2) of an IPv6 socket that is connected to an IPv4 address runs sendmsg4 too. */
-INLINE bool is_connected_there4(struct bpf_sock_addr *ctx)
+/* A connected socket sends to its peer, by sendto(2), or by send(2) of an IPv6 socket with an IPv4
+ * peer, which runs sendmsg4: only that one can answer it. */
+INLINE bool is_connected(struct bpf_sock_addr *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 
-	return sk && sk->state == BPF_TCP_ESTABLISHED && sk->dst_ip4 == ctx->user_ip4 &&
-	       sk->dst_port == (__be16)ctx->user_port;
+	return sk && sk->state == BPF_TCP_ESTABLISHED;
 }
 
 INLINE int on_sendmsg(struct bpf_sock_addr *ctx, bool ipv4)
@@ -340,7 +336,7 @@ INLINE int on_sendmsg(struct bpf_sock_addr *ctx, bool ipv4)
 	struct address source;
 
 	READ_ADDRESS(source, ipv4, ctx, msg_src_ip);
-	if ((ipv4 && is_connected_there4(ctx)) || !read_peer(ctx, ipv4, &peer))
+	if (is_connected(ctx) || !read_peer(ctx, ipv4, &peer))
 		return ALLOW;
 	socket_name_loopback(&peer.address);
 	if (socket_choose(ctx, &peer, address_is_loopback(source.bytes))) {
@@ -354,7 +350,7 @@ INLINE int on_recvmsg(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer sender;
 
-	if (!read_peer(ctx, ipv4, &sender))
+	if (is_connected(ctx) || !read_peer(ctx, ipv4, &sender))
 		return ALLOW;
 	if (socket_recall(ctx, &sender))
 		write_peer(ctx, ipv4, &sender);

@@ -111,7 +111,7 @@ enum interface_role {
 	ROLE_PORT = 3,       /* host side of a container's veth, port of a bridge */
 	ROLE_ROUTED = 4,     /* host side of a container's veth that routes (ptp) */
 	ROLE_LEFT_ALONE = 5, /* left alone on purpose: no programs, no masquerade */
-	ROLE_LOOPBACK = 6,   /* lo, once a host's process may reach a mapped SCTP port */
+	ROLE_LOOPBACK = 6,   /* lo, once processes of the host may reach a mapped port */
 } __attribute__((packed));
 
 enum attachment_state {
@@ -490,6 +490,7 @@ enum fragment_fate {
 	FRAGMENT_DROPPED = 3,
 	FRAGMENT_LIFTED = 4, /* sent into the IP stack instead of across the bridge */
 	FRAGMENT_LEFT = 5,   /* translated at ingress, past the IP stack */
+	FRAGMENT_REPLY = 6,  /* sent to lo, to a process of this host */
 } __attribute__((packed));
 
 /* fragments: LRU_HASH of fragmented datagrams, as one hook sees them. Only the first fragment has
@@ -571,6 +572,14 @@ struct attachment {
 	struct workload workload;
 };
 
+/* Whether the programs ask conntrack which packets another NAT of the host translates. */
+enum conntrack_use {
+	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
+	CONNTRACK_ASKED = 1,  /* which keeps its module in the kernel */
+	CONNTRACK_UNREADABLE =
+		2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
+};
+
 /* meta: ARRAY of one. */
 struct meta {
 	__u32 layout;
@@ -579,17 +588,19 @@ struct meta {
 	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
+	__u32 conntrack;    /* enum conntrack_use */
+	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	char program_version[PROGRAM_VERSION_SIZE];
 	/* Ports for masqueraded flows whose policy has none */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
 	__u64 port_seed; /* random, written once; keeps the next port unpredictable */
 	/* CLOCK_MONOTONIC, seconds: packets that left the stack until then do not count */
 	__u32 offload_dropped;
-	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
 	/* 1: the programs have met a mapping or connection of an owner whose veth is gone. User
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
+	__u32 reserved;
 	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
 	 * other object gets them. */
 	__u32 object_ids[META_OBJECTS];
@@ -604,8 +615,8 @@ struct noticed {
 	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
 	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
 	__u64 moved_host;                 /* 1: a connection of the host got another port */
-	/* A bit each: a UDP socket was connected to this port of a local address, mapped or not */
-	__u64 local_udp_ports[PORT_WORDS];
+	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
+	__u64 hidden_siblings;
 	/* A bit each: socket_flows has had an entry with this port */
 	__u64 local_container_ports[PORT_WORDS];
 	/* A bit for each address_hash() modulo their number: keys of aliases have this address */
@@ -654,6 +665,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 16 + 3 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 24 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
-ASSERT_SIZE(struct meta, 56 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);
+ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

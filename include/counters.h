@@ -44,9 +44,8 @@
 	  "such fragments that there was no room for: they went on as they were") \
 	X(local_connect, "sockets of the host that were connected to a mapped port's container") \
 	X(local_send, "datagrams of unconnected sockets of the host to a mapped port") \
-	X(local_bound_to_loopback, \
-	  "sockets of the host, bound to a loopback address, that asked for a mapped port: they" \
-	  " cannot reach a container") \
+	X(local_by_loopback, \
+	  "new flows of the host's processes to a mapped port that were translated at lo") \
 	X(bind_refused, "binds of the host's processes to a port that reserveHostPorts keeps") \
 	X(forwarding_disabled, \
 	  "packets to a mapped port that came in where forwarding is disabled") \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device_members.h - where the running kernel keeps what a network device has: MAC, qdiscs,
- * filters, its master, IPv6 addresses; and the members of a packet that programs cannot see.
+ * filters, its master, IPv6 addresses; the members of a packet that programs cannot see, and those
+ * of a connection that conntrack tracks; and which of the kernel's functions programs may call.
  *
  * These types differ between kernels: the loader looks the members up in the kernel's BTF and
  * passes their offsets to the programs. If a member or the BTF is missing, `known` is 0 and the
@@ -52,6 +53,14 @@
 /* Only on kernels with conntrack */
 #define DEVICE_MEMBERS_CONNTRACK(X) X(skb_conntrack, sk_buff, _nfct)
 
+/* Only while nf_conntrack, which may be a module, is loaded */
+#define DEVICE_MEMBERS_TRACKED(X) \
+	X(tracked_status, nf_conn, status) \
+	X(tracked_tuples, nf_conn, tuplehash) \
+	X(tracked_tuple, nf_conntrack_tuple_hash, tuple) \
+	X(tracked_protocol, nf_conn, proto) \
+	X(tracked_tcp_state, ip_ct_tcp, state)
+
 /* Only on kernels with IPv6 built in */
 #define DEVICE_MEMBERS_IPV6(X) \
 	X(device_inet6, net_device, ip6_ptr) \
@@ -65,8 +74,22 @@
 	X(skb_csum_offset, sk_buff, csum_offset) \
 	X(skb_network_header, sk_buff, network_header)
 
-/* The number of a helper that no kernel has. The loader replaces the call if `cast` is set. */
-#define CAST_CALL 0x6b736b62
+/* Functions of the kernel (kfuncs). A program calls each as a helper of a number that no kernel
+ * has, without an `extern`, for which libbpf wants a kernel with BTF; the loader puts the function
+ * in the place of that call. Without it, a constant has the verifier remove the call. */
+#define KERNEL_FUNCTIONS(X) \
+	X(cast, bpf_cast_to_kern_ctx)          /* since Linux 6.2 */ \
+	X(conntrack_lookup, bpf_skb_ct_lookup) /* since 5.18, of nf_conntrack, as the next one */ \
+	X(conntrack_release, bpf_ct_release)
+
+enum kernel_function {
+#define X(name, function) KERNEL_FUNCTION_##name,
+	KERNEL_FUNCTIONS(X)
+#undef X
+		KERNEL_FUNCTION_COUNT
+};
+
+#define KERNEL_FUNCTION_CALL(name) (0x6b736b00 + KERNEL_FUNCTION_##name)
 
 struct device_layout {
 	__u32 known;     /* 1: the offsets below are right */
@@ -78,7 +101,8 @@ struct device_layout {
 	__u32 checksum;  /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
-	__u32 cast; /* BTF ID of bpf_cast_to_kern_ctx() (since Linux 6.2); 0: there is none */
+	__u32 cast;           /* 1: bpf_cast_to_kern_ctx() can be called */
+	__u32 tracked; /* 1: offsets of DEVICE_MEMBERS_TRACKED are right, conntrack can be asked */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;
 	DEVICE_MEMBERS(X)
@@ -86,6 +110,7 @@ struct device_layout {
 	DEVICE_MEMBERS_UPPER(X)
 	DEVICE_MEMBERS_XFRM(X)
 	DEVICE_MEMBERS_CONNTRACK(X)
+	DEVICE_MEMBERS_TRACKED(X)
 	DEVICE_MEMBERS_IPV6(X)
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X

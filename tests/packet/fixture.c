@@ -40,30 +40,23 @@ static enum fast_path fast_paths[ROUTED + 1];
 static bool policies[ROUTED + 1]; /* whether it has one */
 static uint64_t containers[ROUTED + 1];
 
-/* Not all kernels let programs see which programs are attached to a device. */
-static void set_device_layout(void)
-{
-#ifndef FALLBACKS
-	struct device_layout layout;
-
-	device_layout_find(&layout);
-	skeleton->rodata->device_layout = layout;
-	if (device_layout_apply(skeleton->progs.from_container, &layout))
-		err(1, "preparing from_container");
-#endif
-}
-
 bool fixture_sees_devices(void)
 {
 	return skeleton->rodata->device_layout.known && skeleton->rodata->device_layout.ipv6;
 }
 
+/* Not all kernels let programs see which programs are attached to a device. */
 void fixture_load(void)
 {
+	struct device_layout layout = {0};
+
+#ifndef FALLBACKS
+	device_layout_find(&layout);
+#endif
 	skeleton = portmap_bpf__open();
 	if (!skeleton)
 		err(1, "opening the programs");
-	set_device_layout();
+	skeleton->rodata->device_layout = layout;
 	records_prepare(skeleton);
 	if (portmap_bpf__load(skeleton))
 		err(1, "loading the programs");

@@ -185,12 +185,12 @@ static const struct row foreign_rows[] = {
 	 .holds = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)},
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN | ACK))},
 	{.says = "datagrams to a mapped port do not keep another NAT's record alive",
-	 .holds = {FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000, .idle = 100)},
-	 ARRIVES(UDP(v4_client, 40000, v4_host, 8080)),
+	 .holds = {FOREIGN(NEW, IPPROTO_UDPLITE, v4_host, 8080, v4_client, 40000, .idle = 100)},
+	 ARRIVES(UDP_LITE(v4_client, 40000, v4_host, 8080)),
 	 .afterwards = check_foreign_is_not_kept},
 	{.says = "those that the other NAT translates do",
-	 .holds = {FOREIGN(NEW, IPPROTO_UDP, v4_host, 8080, v4_client, 40000, .idle = 100)},
-	 LEAVES(UDP(v4_host, 8080, v4_client, 40000)),
+	 .holds = {FOREIGN(NEW, IPPROTO_UDPLITE, v4_host, 8080, v4_client, 40000, .idle = 100)},
+	 LEAVES(UDP_LITE(v4_host, 8080, v4_client, 40000)),
 	 .afterwards = check_foreign_is_kept},
 };
 

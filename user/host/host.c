@@ -125,8 +125,8 @@ static void collect_maps(struct host *host)
 }
 
 /* The counters go on where there are any. */
-static int write_meta(const struct datapath *datapath, bool complete, bool sees_devices,
-		      struct cni_error *err)
+static int write_meta(const struct datapath *datapath, bool complete,
+		      const struct loaded_senses *senses, struct cni_error *err)
 {
 	struct meta meta;
 
@@ -134,7 +134,8 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 		memset(&meta, 0, sizeof(meta));
 	meta.layout = LAYOUT;
 	meta.complete = complete;
-	meta.sees_devices = sees_devices;
+	meta.sees_devices = senses->sees_devices;
+	meta.conntrack = senses->conntrack;
 	meta.netns_cookie = datapath->netns_cookie;
 	meta.lo_inode = lock_sysfs_inode();
 	memset(meta.program_version, 0, sizeof(meta.program_version));
@@ -148,9 +149,10 @@ static int write_meta(const struct datapath *datapath, bool complete, bool sees_
 }
 
 /* Pins what is loaded, and replaces the programs that still run. */
-static int pin_and_replace(struct datapath *datapath, bool sees_devices, struct cni_error *err)
+static int pin_and_replace(struct datapath *datapath, const struct loaded_senses *senses,
+			   struct cni_error *err)
 {
-	if (write_meta(datapath, false, sees_devices, err))
+	if (write_meta(datapath, false, senses, err))
 		return -1;
 	/* The pin of the meta before is replaced last. */
 	if (pins_write(datapath->directory, &datapath->objects, err))
@@ -160,7 +162,7 @@ static int pin_and_replace(struct datapath *datapath, bool sees_devices, struct 
 	 * caller finds it by replace_rest(). */
 	hooks_settle_all(datapath, NULL);
 	socket_hooks_refresh(datapath);
-	if (write_meta(datapath, true, sees_devices, err))
+	if (write_meta(datapath, true, senses, err))
 		return -1;
 	datapath->state = DATAPATH_READY;
 	return 0;
@@ -170,14 +172,14 @@ static int pin_and_replace(struct datapath *datapath, bool sees_devices, struct 
 static int load_over_found_maps(struct host *host, uint32_t assured, struct cni_error *err)
 {
 	struct datapath *datapath = &host->datapath;
-	bool sees_devices;
+	struct loaded_senses senses;
 
 	if (datapath->state == DATAPATH_FOREIGN)
 		return datapath_refuse_foreign(datapath, err);
 	collect_maps(host);
-	if (loader_load(&datapath->objects, assured, &sees_devices, err))
+	if (loader_load(&datapath->objects, assured, &senses, err))
 		return -1;
-	return pin_and_replace(datapath, sees_devices, err);
+	return pin_and_replace(datapath, &senses, err);
 }
 
 /* Tries once more what pin_and_replace() could not do: nearly always there is nothing. */

@@ -46,16 +46,7 @@ static bool connects(const struct conf *conf)
 	return conf->localhost && conf->port_count;
 }
 
-static bool reaches_sctp(const struct conf *conf)
-{
-	for (size_t i = 0; connects(conf) && i < conf->port_count; i++)
-		if (conf->ports[i].key.protocol == PROTOCOL_SCTP)
-			return true;
-	return false;
-}
-
-/* The kernel calls no program for an SCTP socket; its packets are translated at lo. The program
- * stays there, like those at sockets. */
+/* What the programs at sockets leave as it is comes to lo. The program stays there, as they do. */
 static int attach_loopback(const struct host *host, struct cni_error *err)
 {
 	const struct link_name lo = {LOOPBACK_IFINDEX, "lo"};
@@ -75,7 +66,7 @@ int host_sockets_attach(struct host *host, const struct conf *conf, struct cni_e
 
 	if (connects(conf) && socket_hooks_attach(&host->datapath, SOCKETS_REACH_PORTS, &why))
 		warn_without_localhost(&why);
-	if (reaches_sctp(conf) && attach_loopback(host, err))
+	if (connects(conf) && attach_loopback(host, err))
 		return -1;
 	if (reserves(conf) && socket_hooks_attach(&host->datapath, SOCKETS_LEAVE_PORTS, err))
 		return explain_reservation(err);

@@ -35,15 +35,11 @@ static void take_socket(struct nlmsghdr *message, void *context)
 	*socket = (struct host_socket){
 		.protocol = reading->protocol,
 		.port = ntohs(said->id.idiag_sport),
-		.peer_port = ntohs(said->id.idiag_dport),
-		.interface = said->id.idiag_if,
 		.inode = said->idiag_inode,
 		.waiting = said->idiag_rqueue,
 		.backlog = said->idiag_wqueue,
-		.cookie = (uint64_t)said->id.idiag_cookie[1] << 32 | said->id.idiag_cookie[0],
 	};
 	cni_address_make(socket->address, said->id.idiag_src, size);
-	cni_address_make(socket->peer, said->id.idiag_dst, size);
 	socket->both_families =
 		!memcmp(socket->address, cni_address_any_ipv6, CNI_ADDRESS_SIZE) && !only_ipv6;
 }
@@ -64,15 +60,13 @@ static int dump_sockets(struct netlink *socket, int family, struct reading *read
 	return 0;
 }
 
-int sockets_find(struct socket_list *list, struct netlink *socket, enum protocol protocol,
-		 enum socket_state state, struct cni_error *err)
+static int find_bound(struct socket_list *list, struct netlink *socket, enum protocol protocol,
+		      struct cni_error *err)
 {
 	struct reading reading = {list, protocol};
 	uint32_t states = 1U << TCP_LISTEN;
 
-	if (state == SOCKET_CONNECTED)
-		states = 1U << TCP_ESTABLISHED;
-	else if (protocol == PROTOCOL_UDP)
+	if (protocol == PROTOCOL_UDP)
 		states = 1U << TCP_CLOSE; /* neither connected nor anything else */
 	else if (protocol == PROTOCOL_TCP)
 		states |= 1U << TCP_BOUND_INACTIVE;
@@ -94,36 +88,9 @@ int sockets_find_bound(struct socket_list *list, struct cni_error *err)
 	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
 
 	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
-		if (!socket || sockets_find(list, socket, protocols[i], SOCKET_BOUND, err))
+		if (!socket || find_bound(list, socket, protocols[i], err))
 			return -1;
 	return 0;
-}
-
-/* Both families' sockets that talk IPv4 are found by their IPv4 addresses. */
-static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	if (cni_address_is_ipv4(address))
-		memcpy(words, address + 12, 4);
-	else
-		memcpy(words, address, CNI_ADDRESS_SIZE);
-}
-
-int sockets_end(struct netlink *socket, const struct host_socket *ended)
-{
-	struct inet_diag_req_v2 header = {
-		.sdiag_family = cni_address_is_ipv4(ended->peer) ? AF_INET : AF_INET6,
-		.sdiag_protocol = ended->protocol,
-		.id = {.idiag_sport = htons(ended->port),
-		       .idiag_dport = htons(ended->peer_port),
-		       .idiag_if = ended->interface,
-		       .idiag_cookie = {(uint32_t)ended->cookie, (uint32_t)(ended->cookie >> 32)}},
-	};
-	cleanup_request struct nl_msg *request = NULL;
-
-	write_address(header.id.idiag_src, ended->address);
-	write_address(header.id.idiag_dst, ended->peer);
-	request = netlink_begin(SOCK_DESTROY, NLM_F_ACK, &header, sizeof(header));
-	return netlink_ask(socket, request, NULL, NULL) && errno != ENOENT ? -1 : 0;
 }
 
 void sockets_release(struct socket_list *list)

@@ -233,6 +233,13 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	if (host_open(&repair->host, DATAPATH_WORK, err) ||
 	    (!repair->options->dry_run && host_recover(&repair->host, err)))
 		return -1;
+	/* The host may have got other NAT since. */
+	if (datapath->is_blind && !repair->options->dry_run) {
+		if (host_make_ready(&repair->host, 0, err))
+			return -1;
+		say_interface("programs", "loaded anew, to ask conntrack, which came since",
+			      repair);
+	}
 	/* What is not found again by the programs that run is loaded by the next ADD. */
 	if (repair->options->dry_run)
 		return view_check(datapath, err);

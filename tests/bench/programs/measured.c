@@ -276,21 +276,15 @@ static void set_size(struct bpf_object *object, const char *name, uint32_t entri
 }
 
 /* As the loader does, for an object of this version; but no device is looked at. */
-static void set_device_layout(struct bpf_object *object)
+static void set_device_layout(struct bpf_object *object, struct device_layout *layout)
 {
-	struct bpf_program *program = bpf_object__find_program_by_name(object, "from_container");
 	int id = btf__find_by_name_kind(bpf_object__btf(object), "device_layout", BTF_KIND_STRUCT);
 	char *variable = find_variable(object, ".rodata", "device_layout");
-	struct device_layout layout;
 
-	if (!program || !variable ||
-	    btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(layout))
+	if (!variable || btf__resolve_size(bpf_object__btf(object), (__u32)id) != sizeof(*layout))
 		return;
-	device_layout_find(&layout);
-	layout.known = 0;
-	memcpy(variable, &layout, sizeof(layout));
-	if (device_layout_apply(program, &layout))
-		err(1, "preparing from_container");
+	layout->known = 0;
+	memcpy(variable, layout, sizeof(*layout));
 }
 
 /* The same */
@@ -312,12 +306,15 @@ static void set_sizes(struct bpf_object *object, uint32_t entries)
 
 struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded)
 {
-	struct bpf_object *object = bpf_object__open_file(path, NULL);
+	struct device_layout layout;
+	struct bpf_object *object;
 
+	device_layout_find(&layout);
+	object = bpf_object__open_file(path, NULL);
 	if (!object)
 		err(1, "opening %s", path);
 	set_sizes(object, table_size(world->flows));
-	set_device_layout(object);
+	set_device_layout(object, &layout);
 	if (bpf_object__load(object))
 		err(1, "loading %s", path);
 	fill_small_maps(object, world);

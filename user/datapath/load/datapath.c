@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "datapath/load/bpffs.h"
+#include "datapath/load/device_layout.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/version.h"
@@ -33,8 +34,11 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 	if (found->count < OBJECT_COUNT || !pins->has_head || !pins->head.complete ||
 	    !found->is_of_last_load)
 		return DATAPATH_DAMAGED;
-	return version_is_older(pins->head.program_version, PROGRAM_VERSION) ? DATAPATH_OUTDATED
-									     : DATAPATH_READY;
+	datapath->is_blind =
+		pins->head.conntrack == CONNTRACK_ABSENT && device_layout_has_conntrack();
+	return datapath->is_blind || version_is_older(pins->head.program_version, PROGRAM_VERSION)
+		       ? DATAPATH_OUTDATED
+		       : DATAPATH_READY;
 }
 
 /* An ADD puts programs at hooks, and so needs each of them; a DEL does not. */

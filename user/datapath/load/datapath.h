@@ -16,7 +16,7 @@ enum datapath_state {
 	DATAPATH_DAMAGED,  /* a pin is missing or older than the last load, or that was not finished
 			    */
 	DATAPATH_FOREIGN,  /* of another layout */
-	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin */
+	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin, or blind */
 	DATAPATH_READY,
 };
 
@@ -41,6 +41,7 @@ struct datapath {
 	uint32_t links;
 	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
+	bool is_blind;                    /* the programs are older than conntrack in the kernel */
 	const char *foreign;              /* the map that has another shape, or NULL */
 };
 

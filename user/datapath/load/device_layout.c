@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* device_layout.c - finds members of the kernel's types in its BTF. */
+/* device_layout.c - finds members of the kernel's types, and its functions, in its BTF. */
 #include "datapath/load/device_layout.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "net/tc.h"
@@ -25,12 +28,28 @@ static const struct member tcx_members[] = {DEVICE_MEMBERS_TCX(X)};
 static const struct member upper_members[] = {DEVICE_MEMBERS_UPPER(X)};
 static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
 static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
+static const struct member tracked_members[] = {DEVICE_MEMBERS_TRACKED(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
 static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
 static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 #undef X
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+#define CONNTRACK_MODULE "nf_conntrack"
+#define CONNTRACK_SETTINGS "/proc/sys/net/netfilter/nf_conntrack_max"
+
+#define X(name, function) #function,
+static const char *const function_names[KERNEL_FUNCTION_COUNT] = {KERNEL_FUNCTIONS(X)};
+#undef X
+
+/* What a call needs to be one of this kernel's function: its BTF ID, 0 if there is none, and for a
+ * module's the place of its BTF among `btf_fds`, where 0 is the kernel's own. */
+static struct {
+	int ids[KERNEL_FUNCTION_COUNT];
+	short places[KERNEL_FUNCTION_COUNT];
+	int btf_fds[2];
+} functions = {.btf_fds = {-1, -1}};
 
 /* In bits; also in the structs and unions without a name inside. -1: there is none. */
 static long find_member(const struct btf *btf, const struct btf_type *type, const char *name)
@@ -86,34 +105,107 @@ static bool find_ip_summed(const struct btf *btf, struct device_layout *layout)
 	return true;
 }
 
-int device_layout_apply(struct bpf_program *program, const struct device_layout *layout)
+/* Called by libbpf for each program, when its instructions are complete. */
+static int put_functions(struct bpf_program *program, struct bpf_prog_load_opts *options,
+			 long cookie __attribute__((unused)))
 {
 	size_t count = bpf_program__insn_cnt(program);
-	cleanup_free struct bpf_insn *instructions = NULL;
+	cleanup_free struct bpf_insn *instructions = malloc(count * sizeof(*instructions));
 
-	if (!layout->cast)
-		return 0;
-	instructions = malloc(count * sizeof(*instructions));
 	if (!instructions)
-		return -1;
+		return -ENOMEM;
 	memcpy(instructions, bpf_program__insns(program), count * sizeof(*instructions));
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_insn *call = &instructions[i];
+		int function = call->imm - KERNEL_FUNCTION_CALL(cast);
 
-		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg || call->imm != CAST_CALL)
+		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg || function < 0 ||
+		    function >= KERNEL_FUNCTION_COUNT || !functions.ids[function])
 			continue;
 		call->src_reg = BPF_PSEUDO_KFUNC_CALL;
-		call->imm = (int)layout->cast;
+		call->imm = functions.ids[function];
+		call->off = functions.places[function];
 	}
+	options->fd_array = functions.btf_fds;
 	return bpf_program__set_insns(program, instructions, count);
+}
+
+static void put_functions_from_now_on(void)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = put_functions);
+	static bool done;
+
+	if (!done)
+		libbpf_register_prog_handler("tc", BPF_PROG_TYPE_SCHED_CLS, (enum bpf_attach_type)0,
+					     &options);
+	done = true;
+}
+
+/* -1: no such module has BTF. */
+static int open_module_btf(const char *module)
+{
+	for (__u32 id = 0; !bpf_btf_get_next_id(id, &id);) {
+		int fd = bpf_btf_get_fd_by_id(id);
+		char name[64] = "";
+		struct bpf_btf_info info = {.name = (__u64)(uintptr_t)name,
+					    .name_len = sizeof(name)};
+		__u32 size = sizeof(info);
+
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size) && info.kernel_btf &&
+		    strcmp(name, module) == 0)
+			return fd;
+		cleanup_close_pointer(&fd);
+	}
+	return -1;
+}
+
+static bool find_function(const struct btf *btf, enum kernel_function function, short place)
+{
+	int id = btf__find_by_name_kind(btf, function_names[function], BTF_KIND_FUNC);
+
+	functions.ids[function] = id < 0 ? 0 : id;
+	functions.places[function] = place;
+	return id > 0;
+}
+
+static bool find_tracked(const struct btf *btf, short place, struct device_layout *layout)
+{
+	return find_function(btf, KERNEL_FUNCTION_conntrack_lookup, place) &&
+	       find_function(btf, KERNEL_FUNCTION_conntrack_release, place) &&
+	       find_all(btf, tracked_members, COUNT(tracked_members), layout);
+}
+
+/* Looks in the kernel itself, and in the module if that is loaded: it is not loaded for this. */
+static bool find_conntrack(struct btf *kernel, struct device_layout *layout)
+{
+	struct btf *module;
+	bool found;
+
+	if (find_tracked(kernel, 0, layout))
+		return true;
+	cleanup_close_pointer(&functions.btf_fds[1]);
+	functions.btf_fds[1] = open_module_btf(CONNTRACK_MODULE);
+	if (functions.btf_fds[1] < 0)
+		return false;
+	module = btf__load_module_btf(CONNTRACK_MODULE, kernel);
+	if (libbpf_get_error(module))
+		return false;
+	found = find_tracked(module, 1, layout);
+	btf__free(module);
+	return found;
+}
+
+bool device_layout_has_conntrack(void)
+{
+	return access(CONNTRACK_SETTINGS, F_OK) == 0;
 }
 
 void device_layout_find(struct device_layout *layout)
 {
 	struct btf *btf;
-	int cast;
 
 	memset(layout, 0, sizeof(*layout));
+	memset(functions.ids, 0, sizeof(functions.ids));
 	btf = btf__load_vmlinux_btf();
 	if (libbpf_get_error(btf))
 		return;
@@ -123,8 +215,9 @@ void device_layout_find(struct device_layout *layout)
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);
-	cast = btf__find_by_name_kind(btf, "bpf_cast_to_kern_ctx", BTF_KIND_FUNC);
-	layout->cast = cast < 0 ? 0 : (uint32_t)cast;
+	layout->cast = find_function(btf, KERNEL_FUNCTION_cast, 0);
+	layout->tracked = layout->conntrack && find_conntrack(btf, layout);
+	put_functions_from_now_on();
 	layout->ipv6 = find_all(btf, ipv6_members, COUNT(ipv6_members), layout);
 	layout->tcx = find_all(btf, tcx_members, COUNT(tcx_members), layout);
 	if (!layout->tcx)

@@ -151,9 +151,7 @@ static int open_and_load(struct portmap_bpf **skeleton, const struct objects *ob
 	if (!*skeleton)
 		return -1;
 	(*skeleton)->rodata->device_layout = *layout;
-	if (!prepare_maps(*skeleton, objects, assured) &&
-	    !device_layout_apply((*skeleton)->progs.from_container, layout) &&
-	    !portmap_bpf__load(*skeleton))
+	if (!prepare_maps(*skeleton, objects, assured) && !portmap_bpf__load(*skeleton))
 		return 0;
 	saved = errno;
 	portmap_bpf__destroy(*skeleton);
@@ -227,7 +225,14 @@ static uint32_t default_room(void)
 	return assured;
 }
 
-int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
+static enum conntrack_use conntrack_use(const struct device_layout *layout)
+{
+	if (layout->tracked)
+		return CONNTRACK_ASKED;
+	return device_layout_has_conntrack() ? CONNTRACK_UNREADABLE : CONNTRACK_ABSENT;
+}
+
+int loader_load(struct objects *objects, uint32_t assured, struct loaded_senses *senses,
 		struct cni_error *err)
 {
 	struct portmap_bpf *skeleton = NULL;
@@ -247,7 +252,7 @@ int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
 		log_tail[0] = '\0';
 		result = load_for_kernel(&skeleton, objects, assured, &layout);
 	}
-	*sees_devices = layout.known;
+	*senses = (struct loaded_senses){layout.known, conntrack_use(&layout)};
 	if (!result) {
 		result = keep_objects(skeleton, &loaded);
 		for (int i = 0; !result && i < PROGRAM_COUNT * MAP_COUNT; i++)

@@ -13,12 +13,18 @@
 struct bpf_object;
 struct bpf_program;
 
+/* What the programs were loaded with, as in struct meta. */
+struct loaded_senses {
+	bool sees_devices;
+	enum conntrack_use conntrack;
+};
+
 /* Loads all programs over the maps that are open in `objects`, makes the others, and leaves
  * everything open there. A new table of connections has room for so many assured ones; 0: as fits
  * the machine. Every program is bound to every map: the maps live as long as one program does, and
- * can be found by it. *sees_devices: as in struct meta. CNI_ERROR_KERNEL_REFUSED, the verifier's
- * last words in the details; `objects` is then as it was. */
-int loader_load(struct objects *objects, uint32_t assured, bool *sees_devices,
+ * can be found by it. CNI_ERROR_KERNEL_REFUSED, the verifier's last words in the details; `objects`
+ * is then as it was. */
+int loader_load(struct objects *objects, uint32_t assured, struct loaded_senses *senses,
 		struct cni_error *err);
 
 /* Loads those for the host's sockets over the maps in `objects`, which are all open; -1 for those

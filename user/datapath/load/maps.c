@@ -127,11 +127,6 @@ bool usage_read(const struct objects *objects, struct usage *usage)
 	return map_read(objects, MAP_USAGE, &only, usage);
 }
 
-bool noticed_read(const struct objects *objects, struct noticed *noticed)
-{
-	return map_read(objects, MAP_NOTICED, &only, noticed);
-}
-
 bool meta_read(const struct objects *objects, struct meta *meta)
 {
 	return map_read(objects, MAP_META, &only, meta);

@@ -84,7 +84,6 @@ MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
 /* Read maps that have one entry. */
 bool usage_read(const struct objects *objects, struct usage *usage);
-bool noticed_read(const struct objects *objects, struct noticed *noticed);
 bool meta_read(const struct objects *objects, struct meta *meta);
 int meta_write(const struct objects *objects, const struct meta *meta, struct cni_error *err);
 

@@ -103,6 +103,8 @@ struct meta_head {
 	uint64_t lo_inode;
 	uint32_t generation;
 	uint32_t next_slot;
+	uint32_t conntrack;
+	uint32_t sees_devices;
 	char program_version[PROGRAM_VERSION_SIZE];
 };
 

@@ -325,12 +325,8 @@ static int replace_locked(struct adding *adding, struct cni_error *err)
 	/* What it had before goes first, so that a killed re-ADD leaves one owner to find. */
 	if (attachment_remove_locked(&adding->release, &claims->key, err))
 		return -1;
-	if (!add_locked(adding, err)) {
-		for (size_t i = 0; i < claims->port_count; i++)
-			if (claims->ports[i].portmap.localhost)
-				udp_ports_add(&adding->release.udp_ports, &claims->ports[i].key);
+	if (!add_locked(adding, err))
 		return 0;
-	}
 	if (attachment_remove_locked(&adding->release, &claims->key, &undoing)) {
 		warning("cannot undo a failed ADD: %s", cni_error_message(&undoing));
 		cni_error_release(&undoing);
@@ -380,7 +376,7 @@ int attachment_add(const struct objects *objects, const struct attachment_claims
 	if (lock < 0 || refuse_if_gone(claims, err))
 		return -1;
 	result = replace_locked(&adding, err);
-	release_finish(&adding.release, &lock);
+	cleanup_close_pointer(&lock);
 	if (adding.taken)
 		return refuse_taken_port(objects, adding.taken, &adding.taken_by, err);
 	if (result)

@@ -52,7 +52,6 @@ static int release_port(struct search *search, const void *key, const void *valu
 
 	if (!owner_is(portmap->owner, search->owner))
 		return 0;
-	udp_ports_add(&search->release->udp_ports, key);
 	memcpy(&search->ports[search->port_count++], key, sizeof(search->ports[0]));
 	search->left--;
 	return search->port_count == PORT_BATCH ? delete_ports(search, err) : 0;
@@ -147,7 +146,7 @@ static int release_owned(struct release *release, const struct attachment *recor
 {
 	const struct objects *objects = release->objects;
 
-	if (container_leave(objects, slot, record->owner, &release->udp_ports, err))
+	if (container_leave(objects, slot, record->owner, err))
 		return -1;
 	slot->live = false;
 	if (slot_write(objects, record->owner.slot, slot, err) ||
@@ -156,12 +155,6 @@ static int release_owned(struct release *release, const struct attachment *recor
 	    (slot->has_policy && map_delete(objects, MAP_POLICIES, &record->owner.slot, err)))
 		return -1;
 	return release_interface(objects, slot, record->owner, err);
-}
-
-void release_finish(const struct release *release, int *lock)
-{
-	cleanup_close_pointer(lock);
-	udp_clients_end(release->objects, &release->udp_ports);
 }
 
 int attachment_remove_locked(struct release *release, const struct attachment_key *key,
@@ -191,13 +184,8 @@ int attachment_remove(const struct objects *objects, const struct attachment_key
 {
 	struct release release = {.objects = objects, .likely = likely};
 	cleanup_lock int lock = lock_take_claims(err);
-	int result;
 
-	if (lock < 0)
-		return -1;
-	result = attachment_remove_locked(&release, key, err);
-	release_finish(&release, &lock);
-	return result;
+	return lock < 0 ? -1 : attachment_remove_locked(&release, key, err);
 }
 
 int attachment_remove_stale(const struct objects *objects, const struct attachment_entry *entry,
@@ -206,16 +194,12 @@ int attachment_remove_stale(const struct objects *objects, const struct attachme
 	struct release release = {.objects = objects};
 	cleanup_lock int lock = lock_take_claims(err);
 	struct attachment record;
-	int result = 0;
 
 	if (lock < 0)
 		return -1;
 	*was_there = attachment_read(objects, &entry->key, &record) &&
 		     owner_is(record.owner, entry->attachment.owner);
-	if (*was_there)
-		result = attachment_remove_locked(&release, &entry->key, err);
-	release_finish(&release, &lock);
-	return result;
+	return *was_there ? attachment_remove_locked(&release, &entry->key, err) : 0;
 }
 
 bool attachment_is_abandoned(const struct objects *objects, const struct attachment_entry *entry)

@@ -6,7 +6,6 @@
 
 #include "datapath/records/attachments.h"
 #include "datapath/records/claims.h"
-#include "datapath/records/udp_clients.h"
 
 /* Ports in one system call: most of what thousands cost is entering the kernel. */
 #define PORT_BATCH 256U
@@ -18,7 +17,6 @@ struct release {
 	 * instead of walking through the maps makes a DEL a fifth shorter, and as long however much
 	 * other containers have. */
 	const struct attachment_claims *likely;
-	struct port_set udp_ports; /* that were released, or that somebody else has now */
 };
 
 /* Removes all that the attachment has, if there is a record of it. What it owns goes before the
@@ -26,10 +24,6 @@ struct release {
  * killed one left. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int attachment_remove_locked(struct release *release, const struct attachment_key *key,
 			     struct cni_error *err);
-
-/* Unlocks, and then ends the UDP sockets of host processes that are connected to released ports,
- * which takes milliseconds. */
-void release_finish(const struct release *release, int *lock);
 
 /* Removes all that it owns. One that is not there: 0. `likely`: what it probably
  * owns, or NULL. CNI_ERROR_TRY_AGAIN, CNI_ERROR_KERNEL_REFUSED. */

@@ -90,7 +90,7 @@ static bool is_heirs(const struct objects *objects, const struct portmap_key *ke
 
 /* The waiting entries go last: what was killed in between is done again. */
 static int hand_over_ports(const struct objects *objects, const struct slot *slot,
-			   struct owner leaving, struct port_set *udp_ports, struct cni_error *err)
+			   struct owner leaving, struct cni_error *err)
 {
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
 
@@ -107,7 +107,6 @@ static int hand_over_ports(const struct objects *objects, const struct slot *slo
 		if (owner_is(portmap.owner, leaving)) {
 			if (portmap_write(objects, &port, waiting, err))
 				return -1;
-			udp_ports_add(udp_ports, &port);
 		} else if (!owner_is(portmap.owner, waiting->owner)) {
 			continue;
 		}
@@ -118,7 +117,7 @@ static int hand_over_ports(const struct objects *objects, const struct slot *slo
 }
 
 int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
-		    struct port_set *udp_ports, struct cni_error *err)
+		    struct cni_error *err)
 {
 	struct container_homes others;
 	int count = read_others(objects, slot->container, owner.slot, &others, err);
@@ -127,7 +126,7 @@ int container_leave(const struct objects *objects, const struct slot *slot, stru
 		return -1;
 	if (!count)
 		return map_delete(objects, MAP_CONTAINERS, &slot->container, err);
-	if (hand_over_ports(objects, slot, owner, udp_ports, err))
+	if (hand_over_ports(objects, slot, owner, err))
 		return -1;
 	return map_write(objects, MAP_CONTAINERS, &slot->container, &others, err);
 }

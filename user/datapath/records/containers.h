@@ -6,7 +6,6 @@
 #pragma once
 
 #include "datapath/records/claims.h"
-#include "datapath/records/udp_clients.h"
 
 /* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out,
  * but of each of MAX_HOMES attachments there is one. Before its slot, of that number, goes live.
@@ -16,9 +15,9 @@ int container_add_homes(const struct objects *objects, const struct attachment_c
 
 /* Takes an attachment away, whose slot is given: its ports go to those attachments of the
  * container that wait for them, in one step each, so that no client is refused. To repeat it does
- * no harm. Adds UDP ports that were handed over. CNI_ERROR_KERNEL_REFUSED. */
+ * no harm. CNI_ERROR_KERNEL_REFUSED. */
 int container_leave(const struct objects *objects, const struct slot *slot, struct owner owner,
-		    struct port_set *udp_ports, struct cni_error *err);
+		    struct cni_error *err);
 
 /* Deletes the endpoint of an attachment that leaves; where IPAM has given the address twice, or the
  * interface is in two networks, another one that lives gets it. CNI_ERROR_KERNEL_REFUSED. */

@@ -271,7 +271,6 @@ static int remove_host(struct host *host, struct cni_error *err)
 	    detach_from_all(host, err) ||
 	    (bpffs_is_mounted() && pins_remove(host->datapath.directory, err)))
 		return -1;
-	release_finish(&release, &host->datapath.lock);
 	return 0;
 }
 

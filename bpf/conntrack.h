@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * conntrack.h - what netfilter's connection tracking says of a packet.
+ *
+ * This host may have other NAT: kube-proxy, another plugin's masquerade, a VPN, Docker. A packet of
+ * a connection that one of them translates is theirs in both directions, though its address and
+ * port may be a mapping's, or a new connection's of a container. conntrack knows: it is asked once
+ * for each connection that would begin here, and for each port that one would get; the answer is
+ * not kept.
+ *
+ * An entry without translation says nothing. A client that asked before the container came has one,
+ * and would never reach the container.
+ *
+ * conntrack tells about TCP and UDP (bpf_skb_ct_lookup), in its default zone. Where it cannot be
+ * asked (device_layout.tracked), and for the other protocols, host.h remembers what it sees leave.
+ */
+#pragma once
+
+#include "device.h"
+#include "route.h"
+#include "scratch.h"
+
+/* struct bpf_ct_opts, as it was when the function came; newer kernels accept that size. */
+struct conntrack_options {
+	__s32 netns_id;
+	__s32 error;
+	__u8 protocol;
+	__u8 direction; /* found: that of the tuple, enum ip_conntrack_dir */
+	__u8 reserved[2];
+};
+
+static void *(*const conntrack_lookup)(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
+				       __u32 tuple_size, struct conntrack_options *options,
+				       __u32 options_size) = (void *)
+	KERNEL_FUNCTION_CALL(conntrack_lookup);
+static void (*const conntrack_release)(void *connection) = (void *)
+	KERNEL_FUNCTION_CALL(conntrack_release);
+
+/* Numbers of the kernel's interface to user space: enum ip_conntrack_status, ip_conntrack_info,
+ * ip_conntrack_dir, tcp_conntrack */
+#define CONNTRACK_SOURCE_NAT (1 << 4)      /* IPS_SRC_NAT */
+#define CONNTRACK_DESTINATION_NAT (1 << 5) /* IPS_DST_NAT */
+#define CONNTRACK_NAT (CONNTRACK_SOURCE_NAT | CONNTRACK_DESTINATION_NAT)
+#define CONNTRACK_INFO 7ULL         /* the bits of it in skb->_nfct */
+#define CONNTRACK_REPLY 3           /* IP_CT_ESTABLISHED_REPLY */
+#define CONNTRACK_RELATED_REPLY 4   /* IP_CT_RELATED_REPLY: an ICMP error */
+#define CONNTRACK_DIRECTION_REPLY 1 /* IP_CT_DIR_REPLY */
+#define CONNTRACK_TCP_TIME_WAIT 7   /* TCP_CONNTRACK_TIME_WAIT */
+#define CONNTRACK_TCP_CLOSE 8       /* TCP_CONNTRACK_CLOSE */
+
+/* Returns whether conntrack can be asked about packets of this protocol. */
+INLINE bool conntrack_tells_of(enum protocol protocol)
+{
+	return device_layout.tracked && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP);
+}
+
+/* Reads the entry of a tuple into scratch->tracked. False: there is none, or its connection is not
+ * translated. */
+GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple)
+{
+	struct tracked *tracked = &scratch_get()->tracked;
+	struct conntrack_options options = {.netns_id = BPF_F_CURRENT_NETNS};
+	struct bpf_sock_tuple query = {};
+	__u64 address;
+	void *entry;
+	__u32 size;
+
+	if (!tuple || !conntrack_tells_of(tuple->protocol))
+		return false;
+	options.protocol = tuple->protocol;
+	size = socket_query(tuple, &query);
+	entry = conntrack_lookup(skb, &query, size, &options, sizeof(options));
+	if (!entry)
+		return false;
+	address = (__u64)entry;
+	tracked->status = device_read(address, device_layout.tracked_status);
+	tracked->tcp_state = device_read(address + device_layout.tracked_protocol,
+					 device_layout.tracked_tcp_state);
+	address += device_layout.tracked_tuples + device_layout.tracked_tuple;
+	bpf_probe_read_kernel(tracked, offsetof(struct tracked, tcp_state), (void *)address);
+	conntrack_release(entry);
+	tracked->direction = options.direction;
+	return tracked->status & CONNTRACK_NAT;
+}
+
+/* The packet's entry, with enum ip_conntrack_info in its low bits, once netfilter has seen it: at a
+ * bridge's ingress by br_netfilter, at lo's where a process of the host has sent it. */
+INLINE __u64 conntrack_seen(struct __sk_buff *skb)
+{
+	return device_layout.conntrack ? MEMBER(__u64, skb, skb_conntrack) : 0;
+}
+
+/* Returns whether another NAT translates the connection of a packet that netfilter has seen. */
+INLINE bool conntrack_has_translated(__u64 seen)
+{
+	return device_layout.tracked &&
+	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT);
+}
+
+/* Returns whether an entry keeps a packet from beginning another connection. A SYN on one that has
+ * ended begins another one for netfilter, too. UDP of a client that was translated before the
+ * mapping came would never reach the container: portmap deletes such entries when it adds a
+ * mapping. */
+INLINE bool conntrack_keeps(const struct packet *packet)
+{
+	const struct tracked *tracked = &scratch_get()->tracked;
+
+	if (packet->tuple.protocol == PROTOCOL_UDP)
+		return tracked->direction == CONNTRACK_DIRECTION_REPLY;
+	return !packet_begins_tcp(packet) || (tracked->tcp_state != CONNTRACK_TCP_TIME_WAIT &&
+					      tracked->tcp_state != CONNTRACK_TCP_CLOSE);
+}
+
+/* Returns whether a packet at ingress is of a connection that another NAT translates. */
+GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct packet *packet)
+{
+	__u64 seen;
+
+	if (!packet || !device_layout.tracked)
+		return false;
+	seen = conntrack_seen(skb);
+	if (seen)
+		return conntrack_has_translated(seen);
+	return conntrack_find(skb, &packet->tuple) && conntrack_keeps(packet);
+}
+
+/* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
+ * about one. Its destination has been translated back, its source may be a container's own. */
+INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
+{
+	__u64 seen = conntrack_seen(skb), info = seen & CONNTRACK_INFO;
+
+	return (info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY) &&
+	       conntrack_has_translated(seen);
+}
+
+/* Returns whether a container's packet answers a client of a mapped port whose address another NAT
+ * has changed, on the way from the mapping to this container. */
+GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct tracked *tracked = &scratch_get()->tracked;
+	struct connection_key *key = &scratch_get()->other;
+	const struct connection *connection;
+
+	if (!packet || !conntrack_find(skb, &packet->tuple) ||
+	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
+		return false;
+	connection_key_of(&packet->tuple, OUTWARDS, key);
+	if (packet->ipv4)
+		address_from_ipv4(key->outside, *(__be32 *)tracked->client);
+	else
+		address_copy(key->outside, tracked->client);
+	key->outside_port = bpf_ntohs(tracked->client_port);
+	connection = connection_find(key);
+	return connection && connection->kind == FLOW_MAPPING;
+}

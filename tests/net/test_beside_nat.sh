@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# test_beside_nat.sh - other NAT of the same host: what it translates stays its own. PLUGIN=portmap
+# runs the same rows with the reference.
+
+# nat_rule CHAIN RULE...: in a table of both families; nat_forget deletes all of them
+nat_rule() {
+	local chain=$1
+	shift
+	nft -f - <<-RULES
+		table inet foreign {
+			chain prerouting { type nat hook prerouting priority dstnat; }
+			chain postrouting { type nat hook postrouting priority srcnat; }
+		}
+		add rule inet foreign $chain $*
+	RULES
+}
+nat_forget() { nft delete table inet foreign; }
+
+# each_bridge_netfilter COMMAND...: without and with br_netfilter, where the kernel has it
+each_bridge_netfilter() {
+	local on
+	"$@"
+	[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || return 0
+	for on in 1 0; do
+		bridge_netfilter "$on"
+		"$@"
+	done
+}
+
+# `victim` has the host port 20089, `web` does not; the host translates connections to its port 31081
+# to web, and gives their clients the port 20089.
+node_port_make() {
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start victim bridge -p 20089:80/tcp -p 20089:80/udp
+	for protocol in tcp udp; do
+		nat_rule prerouting "iifname eth0 meta nfproto ipv4 $protocol dport 31081 dnat ip to $(address4 web):80"
+		nat_rule prerouting "iifname eth0 meta nfproto ipv6 $protocol dport 31081 dnat ip6 to [$(address6 web)]:80"
+		nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) $protocol dport 80 masquerade to :20089"
+		nat_rule postrouting "ip6 saddr $client6 ip6 daddr $(address6 web) $protocol dport 80 masquerade to :20089"
+	done
+}
+
+expect_node_port() {
+	expect_answers client "$host4" 31081 web "$bridge4"
+	expect_answers client "$host6" 31081 web "$bridge6"
+	expect_answers server "$host4_second" 20089 victim
+	conntrack -F 2>/dev/null
+}
+
+# answers to clients that the host masquerades with a port which is another container's host port reach
+# these clients
+test_beside_nat_masquerade_to_host_port() {
+	node_port_make
+	each_bridge_netfilter expect_node_port
+}
+
+expect_own_address() {
+	local protocol
+	for protocol in tcp udp; do
+		expect_answer client "$protocol" "$(address4 web)" 80 web "$bridge4"
+		expect_answer client "$protocol" "$(address6 web)" 80 web "$bridge6"
+	done
+	conntrack -F 2>/dev/null
+}
+
+# a client that the host masquerades reaches a container at its own address
+test_beside_nat_own_address() {
+	container_start web bridge
+	nat_rule postrouting 'oifname cni0 masquerade'
+	each_bridge_netfilter expect_own_address
+	nat_forget
+	nat_rule postrouting 'masquerade'
+	each_bridge_netfilter expect_own_address
+}
+
+expect_sibling() {
+	local protocol
+	for protocol in tcp udp; do
+		expect_answer asker "$protocol" "$host4" 8080 web
+		expect_answer asker "$protocol" "$host6" 8080 web
+		expect_answer asker "$protocol" "$bridge4" 8080 web
+	done
+	conntrack -F 2>/dev/null
+}
+
+# a container gets the answer of another one's host port, also where the host masquerades the one towards
+# the other and knows both neighbours
+test_beside_nat_sibling() {
+	local rule
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start asker bridge
+	neighbours_learn
+	for rule in masquerade \
+		'ip saddr 10.88.0.0/16 masquerade' 'ip6 saddr fd00:88::/64 masquerade' \
+		'ip daddr != 172.16.0.0/12 masquerade' 'ip saddr 10.88.0.0/16 meta l4proto { tcp, udp } snat ip to 10.88.0.1:30000-30100'; do
+		nat_rule postrouting "$rule"
+		each_bridge_netfilter expect_sibling
+		nat_forget
+	done
+}
+neighbours_learn() {
+	local name
+	for name in web asker; do
+		expect_answer host udp "$(address4 "$name")" 80 "$name"
+		expect_answer host udp "$(address6 "$name")" 80 "$name"
+	done
+}
+
+# a connection that the host's NAT has begun at a port keeps to it when the port is mapped; a new one from
+# the same client's port goes to the mapping, and so does UDP of an old client, as with portmap
+test_beside_nat_before_mapping() {
+	local protocol
+	container_start old bridge
+	for protocol in tcp udp; do
+		nat_rule prerouting "iifname eth0 meta nfproto ipv4 $protocol dport 8080 dnat ip to $(address4 old):80"
+		nat_rule prerouting "iifname eth0 meta nfproto ipv6 $protocol dport 8080 dnat ip6 to [$(address6 old)]:80"
+	done
+	conversation_open stays client tcp "$host4" 8080
+	conversation_open stays6 client tcp "$host6" 8080
+	expect_contains "$(say stays)" name=old
+	expect_contains "$(say stays6)" name=old
+	expect_answers client "$host4" 8080 old "$client4" --source-port 5555
+	expect_answers client "$host6" 8080 old "$client6" --source-port 5555
+	nat_rule postrouting 'oifname lo masquerade' # without any rule, the kernel would translate no more
+	nft flush chain inet foreign prerouting
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_contains "$(say stays)" name=old
+	expect_contains "$(say stays6)" name=old
+	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
+	expect_answers client "$host6" 8080 web "$client6" --source-port 5555
+	conversation_close stays
+	conversation_close stays6
+}
+
+# a connection through a mapping goes on when conntrack forgets everything, and when a client had asked the
+# port before the container came, it is answered
+test_beside_nat_forgotten() {
+	expect_no_answers client "$host4" 8080 --source-port 5555
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
+	conversation_open stays client tcp "$host4" 8080
+	expect_contains "$(say stays)" name=web
+	conntrack -F 2>/dev/null
+	expect_contains "$(say stays)" name=web
+	conntrack -F 2>/dev/null
+	expect_contains "$(say stays)" name=web
+	conversation_close stays
+}
+
+# SCTP that the host masquerades with a port that is another container's host port
+test_beside_nat_sctp() {
+	container_add web bridge -p 8080:80/sctp
+	container_add victim bridge -p 20089:80/sctp
+	serve_sctp_in web 80
+	serve_sctp_in victim 80
+	nat_rule prerouting "iifname eth0 meta nfproto ipv4 sctp dport 31081 dnat ip to $(address4 web):80"
+	nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) sctp dport 80 masquerade to :20089"
+	each_bridge_netfilter expect_sctp
+}
+
+expect_sctp() {
+	expect_answer client sctp "$host4" 31081 web "$bridge4"
+	expect_answer server sctp "$host4_second" 20089 victim
+	conntrack -F 2>/dev/null
+}
+
+# where br_netfilter has the host redirect a packet to a mapped port, it goes to the host's own process, as
+# any connection that netfilter translates: a container without our programs asks
+test_beside_nat_redirect() {
+	bridge_netfilter 1
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	conflist plain bridge "$only_main"
+	container_start stranger plain
+	"$peer" serve tcp "$host4" 8080 --name host --background
+	"$peer" serve udp "$host4" 8080 --name host --background
+	expect_answers stranger "$host4" 8080 web
+	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9090 redirect to :8080"
+	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9091 dnat ip to $host4:8080"
+	expect_answers stranger "$host4" 9091 host
+}
+
+expect_errors() {
+	expect_refused client udp "$host4" 31082 --connected
+	conntrack -F 2>/dev/null
+	expect_refused client udp "$(address4 web)" 81 --connected
+	expect_refused client udp "$(address6 web)" 81 --connected
+	conntrack -F 2>/dev/null
+}
+
+# errors about connections that the host's NAT translates reach those whom they are for
+test_beside_nat_errors() {
+	container_add web bridge
+	container_start victim bridge -p 20089:80/udp
+	errors_unlimited host web
+	nat_rule prerouting "iifname eth0 meta nfproto ipv4 udp dport 31082 dnat ip to $(address4 web):81"
+	nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) udp dport 81 masquerade to :20089"
+	nat_rule postrouting 'ip6 daddr fd00:88::/64 udp dport 81 masquerade to :20089'
+	each_bridge_netfilter expect_errors
+}
