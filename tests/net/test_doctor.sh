@@ -16,7 +16,7 @@ test_doctor_healthy() {
 	by_hand 0 doctor --all
 	[ "$(grep -c '^ok ' /run/out)" -ge 30 ] || fail "few checks: $(cat /run/out)"
 	by_hand 64 doctor 8080 9090
-	by_hand 64 doctor --from nowhere
+	by_hand 64 doctor --from no:where
 	by_hand 64 doctor 0
 	finds owner 'no container has port 9' 2 9
 	meta_set 0 63
@@ -273,7 +273,6 @@ test_doctor_many() {
 	finds listener 'nobody listens' 2
 	expect_equal '8 92' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
 	by_hand_says 2 'more   (--all shows them)' doctor
-	expect_contains "$(cat /run/out)" '100 failures'
 	doctor 2 --all
 	expect_equal '100 0' "$(jq -rs '"\(length) \(map(.more) | add)"' /run/doctor)"
 }

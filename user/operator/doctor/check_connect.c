@@ -74,8 +74,7 @@ static int attempt_connect(void *context, struct cni_error *err)
 	struct attempt *attempt = context;
 	struct sockaddr_storage to;
 	socklen_t length = socket_address(attempt, &to), size = sizeof(attempt->error);
-	cleanup_close int fd =
-		socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	cleanup_close int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char byte;
 
 	attempt->error = 0;
@@ -91,8 +90,8 @@ static int attempt_connect(void *context, struct cni_error *err)
 	else
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &attempt->error, &size);
 	if (!attempt->error)
-		attempt->is_closed = wait_for(fd, POLLIN, CLOSED_MS) == 1 &&
-				     recv(fd, &byte, 1, MSG_PEEK) <= 0;
+		attempt->is_closed =
+			wait_for(fd, POLLIN, CLOSED_MS) == 1 && recv(fd, &byte, 1, MSG_PEEK) <= 0;
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	return 0;
 }
@@ -100,7 +99,8 @@ static int attempt_connect(void *context, struct cni_error *err)
 /* Who connects: `netns` -1 is this host. */
 struct connecting {
 	struct doctor *doctor;
-	const struct subject *subject; /* the container that connects; NULL: a process of the host */
+	const struct subject
+		*subject; /* the container that connects; NULL: a process of the host */
 	const char *who;
 	int netns;
 	uint8_t source[CNI_ADDRESS_SIZE]; /* the container's */
@@ -111,8 +111,9 @@ static bool connect_once(struct connecting *connecting, struct cni_error *err)
 {
 	struct attempt *attempt = &connecting->attempt;
 
-	return !(connecting->netns < 0 ? attempt_connect(attempt, err)
-				       : netns_call(connecting->netns, attempt_connect, attempt, err));
+	return !(connecting->netns < 0
+			 ? attempt_connect(attempt, err)
+			 : netns_call(connecting->netns, attempt_connect, attempt, err));
 }
 
 /* Once more, while nftables traces it: the rule that drops it on this host; NULL: none. */
@@ -138,7 +139,9 @@ static char *find_rule(struct connecting *connecting)
 		rule = ruleset_rule(&ruleset, drop.chain, drop.handle);
 		text = cni_format("dropped by the host: nft %s %s, chain %s, %s",
 				  nft_family_word(drop.family), drop.table, drop.chain,
-				  rule ? rule : drop.handle ? "a rule" : "policy drop");
+				  rule          ? rule
+				  : drop.handle ? "a rule"
+						: "policy drop");
 	}
 	nft_trace_close(&trace);
 	attempt->source_port = 0;
@@ -240,8 +243,7 @@ static bool is_meant(struct doctor *doctor, const struct subject *subject)
 	if (name)
 		return container_matches(subject->container, name);
 	return doctor->mappings.count &&
-	       owner_is(doctor->mappings.list[0].portmap.owner,
-			subject->container->record.owner);
+	       owner_is(doctor->mappings.list[0].portmap.owner, subject->container->record.owner);
 }
 
 /* First a packet that ends at the uplink, which tells what becomes of it on this host; then a
@@ -251,11 +253,11 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 	struct doctor *doctor = connecting->doctor;
 	const struct options *options = doctor->options;
 	cleanup_netlink struct netlink *inside = doctor_enter(doctor, connecting->subject);
-	struct probe_way way = {.is_outwards = true,
-				.client = CLIENT_NAMED,
-				.entry = &connecting->subject->veth->link,
-				.packet = {.protocol = PROTOCOL_TCP,
-					   .destination_port = options->to_port}};
+	struct probe_way way = {
+		.is_outwards = true,
+		.client = CLIENT_NAMED,
+		.entry = &connecting->subject->veth->link,
+		.packet = {.protocol = PROTOCOL_TCP, .destination_port = options->to_port}};
 	struct probe_finding finding = {0};
 	char text[ENDPOINT_TEXT_SIZE];
 	enum verdict verdict;
@@ -324,12 +326,15 @@ static void connect_from_containers(struct doctor *doctor)
 	}
 	if (!found)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
-			     "no container is known by that name, port or family");
+			     "no container \"%.60s\", or none with the port and an address of that"
+			     " family, is known",
+			     doctor->options->from_name ? doctor->options->from_name : "");
 }
 
 void check_connect(struct doctor *doctor)
 {
-	struct connecting of_host = {.doctor = doctor, .who = "a process of this host", .netns = -1};
+	struct connecting of_host = {
+		.doctor = doctor, .who = "a process of this host", .netns = -1};
 	const char *name = doctor->options->from_name, *obstacle;
 
 	if (!name && !doctor->options->to.is_set) {

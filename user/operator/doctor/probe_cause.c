@@ -410,7 +410,8 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 			.place = place_of(&cause),
 			.remedy = TAKE(diagnosis.remedy),
 			.code = code_of(&cause, diagnosis.by_look),
-			.is_final = result->xdp_dropped || result->program_dropped,
+			.is_final = result->xdp_dropped || result->program_dropped ||
+				    (result->kernel_dropped && !cause.is_netfilter),
 			.is_firewall = result->rule_dropped || cause.is_netfilter,
 			.has_limits = ruleset_has_limits(&cause.ruleset)};
 	}
