@@ -44,13 +44,13 @@ static void add_line(char **text, char *line)
 static void add_nft_rule(const struct opening *opening, char **remedy, char *rule)
 {
 	const struct nft_drop *drop = opening->drop;
-	cleanup_free char *added = rule;
 
 	if (!ruleset_has_rule(&opening->cause->ruleset, drop->chain, rule))
 		add_line(remedy,
 			 cni_format("nft add rule %s %s %s %s", nft_family_word(drop->family),
 				    remedy_word(drop->table).text, remedy_word(drop->chain).text,
 				    remedy_word(rule).text));
+	free(rule);
 }
 
 /* The answers of this port, and the errors that tell its container of a smaller MTU. */
