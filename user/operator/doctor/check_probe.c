@@ -116,13 +116,13 @@ static void send_probe(struct probing *probing, const struct interface_look *upl
 /* One who gets through is enough: a firewall may know the others for what they are. Else the worst
  * is told. */
 static void send_as_any(struct probing *probing, const struct interface_look *uplink,
-			const struct candidate *clients, size_t count, const uint8_t *destination)
+			const struct candidates *clients, const uint8_t *destination)
 {
 	struct probe_finding worst = {0};
 	enum verdict verdict = VERDICT_COUNT;
 
-	for (size_t i = 0; i < count && verdict != VERDICT_OK; i++) {
-		struct probe_way way = way_of(probing, uplink, &clients[i], destination);
+	for (size_t i = 0; i < clients->count && verdict != VERDICT_OK; i++) {
+		struct probe_way way = way_of(probing, uplink, &clients->list[i], destination);
 		struct probe_finding finding = {0};
 		enum verdict now = probe(probing->doctor, probing->subject, &way, &finding);
 
@@ -138,7 +138,7 @@ static void send_as_any(struct probing *probing, const struct interface_look *up
 		if (!worst.is_firewall)
 			break;
 	}
-	if (count)
+	if (clients->count)
 		report(probing, verdict, &worst);
 	probe_finding_release(&worst);
 }
@@ -167,17 +167,18 @@ static bool is_open(const struct probing *probing, const struct interface_look *
 static void probe_by(struct probing *probing, const struct interface_look *uplink)
 {
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
-	struct candidate clients[CANDIDATES_MOST];
+	struct candidates clients;
 	uint8_t destination[CNI_ADDRESS_SIZE];
 
 	if (!choose_destination(probing, uplink, destination))
 		return;
 	probing->has_destination = true;
-	if (is_open(probing, uplink, !strcmp(uplink->link.name, usual)))
-		send_as_any(probing, uplink, clients,
-			    probe_candidates(probing->doctor, probing->subject, &probing->policy,
-					     &uplink->link, clients, &probing->is_closed),
-			    destination);
+	if (!is_open(probing, uplink, !strcmp(uplink->link.name, usual)))
+		return;
+	probe_candidates(probing->doctor, probing->subject, &probing->policy, &uplink->link,
+			 &clients);
+	probing->is_closed = clients.closed;
+	send_as_any(probing, uplink, &clients, destination);
 }
 
 /* The uplink by which the client comes: routing says where answers leave, --in where it is known to

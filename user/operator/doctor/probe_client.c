@@ -124,25 +124,25 @@ static void add_seen(struct choosing *choosing, const struct subject *subject,
 	add(choosing, CLIENT_SEEN, peer->address, neighbour.exists);
 }
 
-size_t probe_candidates(struct doctor *doctor, const struct subject *subject,
-			const struct policy *policy, const struct link *uplink,
-			struct candidate list[CANDIDATES_MOST], bool *closed)
+void probe_candidates(struct doctor *doctor, const struct subject *subject,
+		      const struct policy *policy, const struct link *uplink,
+		      struct candidates *found)
 {
-	struct choosing choosing = {.doctor = doctor, .uplink = uplink, .list = list};
+	struct choosing choosing = {.doctor = doctor, .uplink = uplink, .list = found->list};
 	bool ipv4 = subject->ipv4, limited = is_limited(policy);
 
 	add_seen(&choosing, subject, policy);
 	if (!limited)
 		add_in(&choosing, ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6, 0,
 		       probe_far_address(ipv4));
-	*closed = limited;
+	found->closed = limited;
 	for (size_t i = 0; i < policy->source_range_count; i++) {
 		const struct address_range *range = &policy->source_ranges[i];
 
 		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
 			continue;
-		*closed = false;
+		found->closed = false;
 		add_in(&choosing, range->address, range->prefix_length, NULL);
 	}
-	return choosing.count;
+	found->count = choosing.count;
 }

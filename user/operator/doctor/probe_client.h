@@ -16,10 +16,15 @@ struct candidate {
 	uint8_t address[CNI_ADDRESS_SIZE];
 };
 
+struct candidates {
+	struct candidate list[CANDIDATES_MOST];
+	size_t count;
+	bool closed; /* sourceRanges let nobody of this family in */
+};
+
 /* Writes whom a packet to the subject that comes in by this uplink may be from: who has been seen,
  * a neighbour, and somebody who is made up; where sourceRanges say who may come, those alone. Each
- * is somebody to whom answers get as far as the program that swallows them. Returns how many;
- * *closed: sourceRanges let nobody of this family in. */
-size_t probe_candidates(struct doctor *doctor, const struct subject *subject,
-			const struct policy *policy, const struct link *uplink,
-			struct candidate list[CANDIDATES_MOST], bool *closed);
+ * is somebody to whom answers get as far as the program that swallows them. */
+void probe_candidates(struct doctor *doctor, const struct subject *subject,
+		      const struct policy *policy, const struct link *uplink,
+		      struct candidates *found);
