@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
-#include <bpf/bpf.h>
-#include <linux/pkt_cls.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,9 +72,8 @@ static bool drops_answer(const struct doctor *doctor, const struct link *uplink,
 	struct probe_packet packet = {.protocol = PROTOCOL_TCP,
 				      .source_port = mapping->key.host_port,
 				      .destination_port = probe_random_port()};
-	cleanup_close int program = bpf_prog_get_fd_by_id(id);
 	uint8_t frame[FRAME_MAX];
-	uint32_t result = 0, length;
+	uint32_t length;
 
 	memcpy(packet.source, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
 	memcpy(packet.destination, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
@@ -87,8 +84,7 @@ static bool drops_answer(const struct doctor *doctor, const struct link *uplink,
 				    : doctor->host.addresses.interfaces[i].address6,
 			       CNI_ADDRESS_SIZE);
 	length = frame_make(frame, &packet, uplink->mac);
-	return program >= 0 && !program_run(program, frame, length, &result) &&
-	       result == TC_ACT_SHOT;
+	return inject_tc_drops(id, frame, length);
 }
 
 static void check_behind_egress(struct doctor *doctor, const struct interface_look *interface)

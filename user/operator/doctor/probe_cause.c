@@ -405,15 +405,14 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	if (diagnosis.text) {
 		verdict = verdict_of(&cause);
-		*finding = (struct probe_finding){
-			.cause = TAKE(diagnosis.text),
-			.place = place_of(&cause),
-			.remedy = TAKE(diagnosis.remedy),
-			.code = code_of(&cause, diagnosis.by_look),
-			.is_final = result->xdp_dropped || result->program_dropped ||
-				    (result->kernel_dropped && !cause.is_netfilter),
-			.is_firewall = result->rule_dropped || cause.is_netfilter,
-			.has_limits = ruleset_has_limits(&cause.ruleset)};
+		finding->cause = TAKE(diagnosis.text);
+		finding->remedy = TAKE(diagnosis.remedy);
+		finding->place = place_of(&cause);
+		finding->code = code_of(&cause, diagnosis.by_look);
+		finding->is_final = result->xdp_dropped || result->program_dropped ||
+				    (result->kernel_dropped && !cause.is_netfilter);
+		finding->is_firewall = result->rule_dropped || cause.is_netfilter;
+		finding->has_limits = ruleset_has_limits(&cause.ruleset);
 	}
 	ruleset_release(&cause.ruleset);
 	free(cause.rule);

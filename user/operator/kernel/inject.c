@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
@@ -134,6 +135,15 @@ int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length)
 	/* A positive one is the network stack's word that it has dropped the frame. */
 	errno = (int)result < 0 ? -(int)result : 0;
 	return errno ? -1 : 0;
+}
+
+bool inject_tc_drops(uint32_t id, const uint8_t *frame, uint32_t length)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(id);
+	uint32_t result;
+
+	return program >= 0 && !program_run(program, frame, length, &result) &&
+	       result == TC_ACT_SHOT;
 }
 
 static bool drops(int program, uint32_t ifindex, const uint8_t *frame, uint32_t length)

@@ -42,6 +42,9 @@ int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length);
 /* Runs a tc program for a frame, which is not changed. 0, or -1 and errno. */
 int program_run(int program, const uint8_t *frame, uint32_t length, uint32_t *result);
 
+/* Runs the tc program with this id of the kernel. Returns whether it drops the frame. */
+bool inject_tc_drops(uint32_t id, const uint8_t *frame, uint32_t length);
+
 /* Runs the interface's XDP program, if it has one, for the frame, which is not changed. Returns
  * whether the program drops it, and then the program's name. */
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
