@@ -27,6 +27,7 @@ PACKAGES_CROSS := $(PACKAGES_STATIC) bpftool gcc-aarch64-linux-gnu libc6-dev-arm
 PACKAGES_CHECK := libcmocka-dev containernetworking-plugins iproute2 iptables nftables \
 	tcpdump conntrack curl jq gojq busybox-static procps util-linux ethtool libclang-rt-dev llvm strace prometheus \
 	firewalld ufw aardvark-dns
+PACKAGES_DEMO := containernetworking-plugins iproute2 nftables curl jq busybox-static util-linux
 PACKAGES_KERNEL := qemu-system-x86 cpio kmod xz-utils ppp wireguard-tools
 PACKAGES_BENCH := containernetworking-plugins iproute2 iptables nftables conntrack jq procps \
 	util-linux ethtool
@@ -51,6 +52,10 @@ ifdef FALLBACKS
 BPF_CFLAGS += -DFALLBACKS
 override CPPFLAGS += -DFALLBACKS
 endif
+
+# A static libc warns of functions that libraries have, and nothing here calls. Where it cannot be
+# linked it is tried again aloud.
+link = $(call say,LINK,$@){ $(1) -o $@ -Wl,--no-warnings $(2) 2>/dev/null || $(1) -o $@ $(2); }
 
 LIBRARIES := libbpf jansson nettle libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
@@ -159,16 +164,16 @@ $(BUILD)/man/%.o: man/%.c Makefile
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/bpf-portmap: $(PLUGIN_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@ $(INPUTS)
+	$(call link,$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN),$(INPUTS))
 
 $(BUILD)/cnirun: $(RUNTIME_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@ $(INPUTS)
+	$(call link,$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME),$(INPUTS))
 
 $(BUILD)/cni-ipam: $(IPAM_OBJECTS) $(BUILD)/linked
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(filter %.o,$^) $(shell $(PKG_CONFIG) --libs libmicrohttpd jansson nettle) -o $@ $(INPUTS)
 
 $(BUILD)/netavark-bpf-portmap: $(NETAVARK_OBJECTS) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@ $(INPUTS)
+	$(call link,$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME),$(INPUTS))
 
 ifdef BUILD_CC
 # Built for another architecture: what runs here is built with this machine's compiler.
@@ -183,13 +188,13 @@ $(PAGES) $(COMPLETIONS): $(BUILD)/%: native
 else
 # The pages say what the tables of options and of verbs do.
 $(BUILD)/man/options: $(call objects,man/options.c $(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf)))) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME) -o $@
+	$(call link,$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_RUNTIME))
 
 $(BUILD)/man/%.5: man/%.5.in $(BUILD)/man/options
 	$(call say,MAN,$@)$(BUILD)/man/options <$< >$@
 
 $(BUILD)/man/verbs $(BUILD)/man/completion: %: %.o $(filter-out %/main.o,$(PLUGIN_OBJECTS)) $(BUILD)/linked
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN) -o $@
+	$(call link,$(CC) $(CFLAGS) $(LDFLAGS) $(STATIC) $(filter %.o,$^) $(LDLIBS_PLUGIN))
 
 $(BUILD)/man/%.8: man/%.8.in $(BUILD)/man/verbs
 	$(call say,MAN,$@)$(BUILD)/man/verbs <$< >$@
@@ -385,8 +390,9 @@ soak: deps-check
 	$(Q)tests/differential/run --seconds $(or $(SOAK_SECONDS),3600) \
 		--seed $(or $(SOAK_SEED),$$(date +%s)) --shrink 600
 
-demo: deps-check
-	$(Q)$(MAKE) --no-print-directory all
+demo:
+	$(Q)tests/deps $(PACKAGES_STATIC) $(PACKAGES_DEMO)
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/bpf-portmap $(BUILD)/cnirun
 	$(Q)tests/demo
 
 # --- the benchmark ---------------------------------------------------------------------

@@ -64,6 +64,41 @@ static void print_verb_names(void)
 	printf("help");
 }
 
+#define OF_LIST "bpf-portmap list 2>/dev/null | awk "
+
+/* The command that prints what there is on this host of such a thing; NULL: none does. */
+static const char *command_for(const char *thing)
+{
+	static const struct {
+		const char *thing, *command;
+	} commands[] = {
+		{"PORT[",
+		 OF_LIST "\"NR > 1 && sub(/.*:/, \\\"\\\", \\$1) { print \\$1 \\\"/\\\" \\$2 }\""
+			 " | sort -u"},
+		{"NAME", OF_LIST "\"NR > 1 { print \\$3 }\" | sort -u"},
+		{"WHO", OF_LIST "\"NR > 1 { print \\$3 }\" | sort -u; echo localhost"},
+		{"INTERFACE", "ls /sys/class/net"},
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strstr(thing, commands[i].thing))
+			return commands[i].command;
+	return NULL;
+}
+
+static const char *command_of(const struct command_option *option)
+{
+	/* Networks have names, too. */
+	return strcmp(option->name, "network") ? command_for(argument_of(option)) : NULL;
+}
+
+/* Behind words. */
+static void print_bash_command(const char *command)
+{
+	if (command)
+		printf("\" $(%s)\"", command);
+}
+
 static void print_bash(const struct command_line *line)
 {
 	puts("_bpf_portmap()\n{\n"
@@ -79,7 +114,9 @@ static void print_bash(const struct command_line *line)
 		printf("\t--%s) words='", option->name);
 		if (is_choice(option->argument))
 			print_choices(option->argument);
-		puts("' ;;");
+		putchar('\'');
+		print_bash_command(command_of(option));
+		puts(" ;;");
 	}
 	printf("\t*) case $COMP_CWORD:${COMP_WORDS[1]} in\n\t\t1:*) words='");
 	print_verb_names();
@@ -93,8 +130,9 @@ static void print_bash(const struct command_line *line)
 		for (int j = 0; j < line->count; j++)
 			if (has_option(verb, &line->table[j]))
 				printf(" --%s", line->table[j].name);
-		printf("'%s ;;\n",
-		       strstr(verb->operands, "INTERFACE") ? "\" $(ls /sys/class/net)\"" : "");
+		putchar('\'');
+		print_bash_command(command_for(verb->operands));
+		puts(" ;;");
 	}
 	puts("\t\tesac ;;\n\tesac\n"
 	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$cur\")\n}\n"
@@ -143,6 +181,12 @@ static void print_zsh(const struct command_line *line)
 	puts("\tesac\n}\n_bpf_portmap \"$@\"");
 }
 
+static void print_fish_command(const char *command)
+{
+	if (command)
+		printf(" -a '(%s)'", command);
+}
+
 static void print_fish(const struct command_line *line)
 {
 	static const char complete[] = "complete -c bpf-portmap";
@@ -154,6 +198,11 @@ static void print_fish(const struct command_line *line)
 
 		printf("%s -n __fish_use_subcommand -a %s -d '%s'\n", complete, verb->name,
 		       summarize(verb->summary, text));
+		if (command_for(verb->operands)) {
+			printf("%s -n '__fish_seen_subcommand_from %s'", complete, verb->name);
+			print_fish_command(command_for(verb->operands));
+			putchar('\n');
+		}
 		for (int j = 0; j < line->count; j++) {
 			const struct command_option *option = &line->table[j];
 
@@ -166,6 +215,7 @@ static void print_fish(const struct command_line *line)
 				print_choices(option->argument);
 				putchar('\'');
 			}
+			print_fish_command(command_of(option));
 			printf(" -d '%s'\n", summarize(option->help, text));
 		}
 	}

@@ -81,6 +81,12 @@ good() {
 	nothing_stays
 }
 
+# unsent [ARGUMENT...]: nothing is found, and nothing was sent that would show it
+unsent() {
+	by_hand 4 doctor "$@"
+	expect_contains "$(tail -n 1 /run/out)" 'not probed: no packet was sent'
+}
+
 # No table of nftables, no connection, neither ours nor the container's.
 nothing_stays() {
 	expect_equal '' "$(nft list tables | grep doctor || true)"

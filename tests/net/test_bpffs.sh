@@ -145,3 +145,26 @@ test_bpffs_meta_unpinned() {
 		grep -q "^close($descriptor)" /run/trace || fail "$descriptor is never closed"
 	done
 }
+
+# another bpffs that was mounted over ours for a while, and on which `repair` has pinned what it loaded:
+# ADD works while it is there and afterwards, doctor tells what repair mends, and repair mends it
+test_bpffs_covered() {
+	local first
+	for first in plugin_add_second repair_uncovered; do
+		container_start web bridge -p 8080:80/tcp
+		mount -t bpf bpf /sys/fs/bpf
+		"$build/bpf-portmap" repair >/run/out 2>&1 || fail "repair: $(cat /run/out)"
+		umount /sys/fs/bpf
+		expect_failure "$build/bpf-portmap" doctor --no-probe
+		$first
+		container_check web bridge
+		"$build/bpf-portmap" doctor --no-probe >/run/out || fail "doctor: $(cat /run/out)"
+		[ "$first" = plugin_add_second ] || plugin_add_second
+		expect_answer client tcp "$host4" 8080 web "$client4"
+		expect_answer client tcp "$host4" 8081 second "$client4"
+		container_remove second bridge
+		container_remove web bridge
+	done
+}
+plugin_add_second() { container_start second bridge -p 8081:80/tcp; }
+repair_uncovered() { "$build/bpf-portmap" repair >/run/out 2>&1 || fail "repair: $(cat /run/out)"; }

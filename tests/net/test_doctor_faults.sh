@@ -57,6 +57,10 @@ test_doctor_faults_host() {
 	ip neighbour replace "$web4" lladdr 02:00:00:00:00:99 dev cni0 nud permanent
 	dead "at cni0 another MAC than the container's is known for $web4"
 	ip neighbour del "$web4" dev cni0
+	container_add twin bridge
+	ip neighbour replace "$web4" lladdr "$(mac_in twin eth0)" dev cni0 nud permanent
+	dead "twin and shop/web-0 both have the address $web4"
+	ip neighbour del "$web4" dev cni0
 	ip link set "$veth" nomaster
 	dead "$veth is no port of cni0 any more"
 	ip link set "$veth" master cni0

@@ -193,7 +193,7 @@ test_doctor_kubernetes_iptables() {
 	# As Docker sets it: kube-proxy's rules let in what has its mark.
 	iptables-nft -P FORWARD DROP
 	says 'dropped by the host: nft ip filter, chain FORWARD, policy drop' --from "$client4" 8080/tcp
-	expect_contains "$(cat /run/out)" 'iptables-nft -I FORWARD'
+	expect_contains "$(cat /run/out)" 'iptables-nft -A FORWARD'
 	expect_answer client tcp "$host4" 30080 web
 }
 

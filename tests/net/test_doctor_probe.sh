@@ -39,9 +39,10 @@ test_doctor_probe_healthy() {
 test_doctor_probe_drops() {
 	local mode
 	healthy_host
-	nft 'table ip cs { set bl { type ipv4_addr; elements = { 203.0.113.1 }; };
+	nft 'table ip cs { set bl { type ipv4_addr; elements = { '"$server4"' }; };
 		chain c { type filter hook prerouting priority raw; ip saddr @bl drop; }; }'
-	says 'dropped by the host: nft ip cs, chain c, rule handle'
+	good
+	says 'dropped by the host: nft ip cs, chain c, rule handle' --from "$server4" 8080/tcp
 	expect_contains "$(head -n 1 /run/out)" '(ip saddr @bl drop)'
 	good --from "$client4" 8080/tcp
 	nft delete table ip cs
@@ -135,8 +136,8 @@ test_doctor_probe_tunnel() {
 	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "tun0" drop; }; }'
 	for port in 8080/tcp 5353/udp; do
 		says 'dropped by the host: nft inet f, chain c, rule handle' --send "$port"
-		expect_contains "$(head -n 1 /run/out)" "[*:$port, from 203.0.113.1 by tun0"
-		expect_contains "$(head -n 1 /run/out)" "[::]:$port, from 2001:db8:ffff::1 by tun0]"
+		expect_contains "$(head -n 1 /run/out)" "[*:$port, from 100.64.0.10, seen lately, by tun0"
+		expect_contains "$(head -n 1 /run/out)" "[::]:$port, from 2001:db8:64::10, seen lately, by tun0]"
 	done
 	nft delete table inet f
 	processes_end web
@@ -157,7 +158,7 @@ test_doctor_probe_forward() {
 	healthy_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
 	says 'dropped by the host: nft inet f, chain forward, policy drop'
-	expect_contains "$(cat /run/out)" 'nft insert rule'
+	expect_contains "$(cat /run/out)" 'nft add rule'
 	nft delete table inet f
 	# What somebody closes by a rule of his own is not opened by what doctor prints.
 	nft 'table inet f { chain close { type filter hook forward priority 0; tcp dport 80 reject with tcp reset; }; }'
@@ -165,7 +166,7 @@ test_doctor_probe_forward() {
 	nft flush chain inet f close
 	nft add rule inet f close reject
 	says 'dropped by the host: nft inet f, chain close, rule handle'
-	case $(cat /run/out) in *'insert rule'*) fail "a remedy opens it: $(cat /run/out)" ;; esac
+	case $(cat /run/out) in *'add rule'*) fail "a remedy opens it: $(cat /run/out)" ;; esac
 	nft delete table inet f
 	iptables-nft -A FORWARD -p tcp --dport 80 -j DROP
 	says 'dropped by the host: nft ip filter, chain FORWARD, rule handle'
@@ -200,7 +201,7 @@ test_doctor_probe_excluded() {
 	conflist without bridge "$(with_ours '{excludeCIDRs: ["198.51.100.0/24", "2001:db8:2::/64"]}')"
 	container_start other without -p 9090:80/tcp
 	good 9090
-	good --from "$server4" 9090
+	unsent --from "$server4" 9090
 	expect_contains "$(cat /run/out)" \
 		"no packet is sent as from $server4, which comes by eth1: at no address of that is the port mapped"
 	ip address add 203.0.113.1/24 dev eth1
@@ -256,8 +257,8 @@ probe_is_good() {
 	expect_contains "$(cat /run/err)" 'sends a packet to'
 }
 
-# a range of ports is one: a packet to its first port, and a line where nobody listens; as many single
-# ports are not probed, which is said
+# a range of ports is one: a packet to its first port, and a line where nobody listens; of many
+# ports of one container those that there is time for, and the others are looked at
 # limit 120 s
 test_doctor_probe_range() {
 	healthy_host
@@ -273,7 +274,8 @@ test_doctor_probe_range() {
 	expect_contains "$(head -n 1 /run/out)" '[*:20007/tcp, from'
 	container_remove ftp bridge
 	container_add many bridge $(printf -- '-p %d:80/tcp ' $(seq 25000 2 25070))
-	by_hand_says 2 'no packet is sent to 74 ports; bpf-portmap doctor PORT sends one' doctor
+	by_hand 2 doctor
+	expect_contains "$(cat /run/err)" 'sends a packet to 74 mapped ports'
 	expect_contains "$(cat /run/out)" 'nobody listens at tcp port'
 }
 
@@ -281,14 +283,14 @@ test_doctor_probe_range() {
 # not answered, somebody who is bound is enough
 test_doctor_probe_udp() {
 	healthy_host
-	good 5353/udp
+	unsent 5353/udp
 	expect_contains "$(cat /run/out)" 'no packet is sent to *:5353/udp: a datagram would reach'
 	good --send 5353/udp
 	! grep 'no packet' /run/out || fail "it was sent: $(cat /run/out)"
 	processes_end web
 	in_namespace web "$build/tests/hold" udp 0.0.0.0 80 --background
 	good --from "$client4" --send 5353/udp
-	good --from "$client4" 5353/udp
+	unsent --from "$client4" 5353/udp
 	processes_end web
 	in_namespace web "$peer" serve udp 127.0.0.1 80 --name web --background
 	says 'refused: shop/web-0 listens at udp port 127.0.0.1:80 only' --send --from "$client4" 5353/udp
@@ -300,9 +302,9 @@ test_doctor_probe_udp() {
 test_doctor_probe_not() {
 	healthy_host
 	container_start local bridge -p 127.0.0.1:81:80/tcp -p 3868:3868/sctp
-	good 3868/sctp
+	unsent 3868/sctp
 	expect_contains "$(cat /run/out)" 'no packet is sent to *:3868/sctp: what is sent is TCP or UDP'
-	good 81
+	unsent 81
 	expect_contains "$(cat /run/out)" 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
 	processes_end local
 	begins 'refused: nobody listens at tcp port 10.88.0.3:80 in local' 81

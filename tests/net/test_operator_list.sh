@@ -219,6 +219,10 @@ test_operator_list_nothing() {
 	expect_contains "$(head -n 1 /run/out)" 'FAIL  owner              no container has port 8080/tcp'
 	by_hand_warns 0 'no container was ever added on this host' list
 	expect_equal '[]' "$(item .items list)"
+	container_add web bridge
+	container_del web bridge
+	by_hand_warns 0 'no port is mapped' list
+	expect_equal '' "$(cat /run/out)"
 	umount /sys/fs/bpf
 	expect_equal '[]' "$(item .items list)"
 }

@@ -44,7 +44,7 @@ test_operator_stats_prometheus() {
 	by_hand_warns 64 '--checks needs --prometheus' stats --checks
 	by_hand 0 stats --prometheus --checks
 	! command -v promtool >/dev/null || promtool check metrics </run/out || fail "$(cat /run/out)"
-	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 32 ] ||
+	[ "$(grep -c '^bpf_portmap_check_status{check=".*"} [012]$' /run/out)" -ge 30 ] ||
 		fail "few checks: $(grep check_status /run/out)"
 	expect_equal 0 "$(status_of way)"
 	by_hand 0 stats --prometheus --per-port

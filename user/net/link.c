@@ -66,6 +66,7 @@ static void take_link(struct nlmsghdr *message, void *context)
 		       !netlink_is(attributes[IFLA_QDISC], "noop");
 	nla_memcpy(&link->master, attributes[IFLA_MASTER], sizeof(link->master));
 	nla_memcpy(&link->peer, attributes[IFLA_LINK], sizeof(link->peer));
+	nla_memcpy(&link->mtu, attributes[IFLA_MTU], sizeof(link->mtu));
 	nla_memcpy(&link->peer_netns_id, attributes[IFLA_LINK_NETNSID], sizeof(int));
 	if (attributes[IFLA_ADDRESS] && nla_len(attributes[IFLA_ADDRESS]) == LINK_MAC_SIZE)
 		nla_memcpy(link->mac, attributes[IFLA_ADDRESS], LINK_MAC_SIZE);

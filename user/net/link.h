@@ -34,7 +34,8 @@ struct link {
 	uint32_t peer;     /* IFLA_LINK: of a veth the other end's ifindex, or 0 */
 	int peer_netns_id; /* of the other end's namespace in ours; -1: ours */
 	uint32_t flags;    /* IFF_ */
-	bool queues;       /* has a qdisc at its root: a virtual one has none by itself */
+	uint32_t mtu;
+	bool queues; /* has a qdisc at its root: a virtual one has none by itself */
 };
 
 /* Reads it by ifindex, or by name where that is not NULL. An interface that does not exist is no

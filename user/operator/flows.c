@@ -17,13 +17,20 @@
 #define WORD_TEXT_SIZE 16
 
 static const struct table_column columns[] = {
-	{"PROTO", TABLE_LEFT, "protocol"},     {"STATE", TABLE_LEFT, "state"},
-	{"", TABLE_HIDDEN, "half_open"},       {"KIND", TABLE_LEFT, "kind"},
-	{"", TABLE_HIDDEN, "begun_by"},        {"PEER", TABLE_LEFT, "peer"},
-	{"HOST", TABLE_LEFT, "host"},          {"CONTAINER", TABLE_LEFT, "container"},
-	{"ADDRESS", TABLE_LEFT, "inside"},     {"PATH in/out", TABLE_LEFT, "path"},
-	{"PACKETS", TABLE_RIGHT, "packets"},   {"BYTES", TABLE_RIGHT | TABLE_EXTRA, "bytes"},
-	{"IDLE", TABLE_RIGHT, "idle_seconds"}, {"", TABLE_REMARK, "remark"},
+	{"PROTO", TABLE_LEFT, "protocol"},
+	{"STATE", TABLE_LEFT, "state"},
+	{"", TABLE_HIDDEN, "half_open"},
+	{"KIND", TABLE_LEFT | TABLE_SPARE, "kind"},
+	{"", TABLE_HIDDEN, "begun_by"},
+	{"PEER", TABLE_LEFT, "peer"},
+	{"HOST", TABLE_LEFT | TABLE_SPARE, "host"},
+	{"CONTAINER", TABLE_LEFT, "container"},
+	{"ADDRESS", TABLE_LEFT | TABLE_SPARE, "inside"},
+	{"PATH in/out", TABLE_LEFT, "path"},
+	{"PACKETS", TABLE_RIGHT, "packets"},
+	{"BYTES", TABLE_RIGHT | TABLE_EXTRA, "bytes"},
+	{"IDLE", TABLE_RIGHT, "idle_seconds"},
+	{"", TABLE_REMARK, "remark"},
 };
 
 struct listing {

@@ -120,6 +120,7 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 	cleanup_output struct output output = {.options = options};
 	cleanup_mappings struct mappings mappings = {0};
 	cleanup_view struct view view = {0};
+	size_t shown = 0;
 
 	if (view_open(&view, err))
 		return -1;
@@ -136,8 +137,15 @@ int verb_list(const struct options *options, char *const *operands, struct cni_e
 	for (size_t i = 0; i < mappings.count; i++) {
 		struct row row = make_row(&view, &mappings.list[i]);
 
-		if (mapping_matches(row.mapping, row.container, options))
-			add_row(&output, &view, &row);
+		if (!mapping_matches(row.mapping, row.container, options))
+			continue;
+		add_row(&output, &view, &row);
+		shown++;
 	}
-	return output_end(&output, NULL, err);
+	if (shown || options->json)
+		return output_end(&output, NULL, err);
+	if (!view.is_empty)
+		fprintf(stderr, "bpf-portmap: %s\n",
+			mappings.count ? "no mapped port is like that" : "no port is mapped");
+	return 0;
 }

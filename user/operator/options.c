@@ -58,7 +58,37 @@ static int set_address(struct range_option *range, const char *name, const char 
 
 static int set_from(void *into, const char *value, struct cni_error *err)
 {
-	return set_address(&((struct options *)into)->from, "from", value, err);
+	struct options *options = into;
+
+	options->from.is_set = !cni_address_parse(value, options->from.address);
+	options->from_name = options->from.is_set ? NULL : value;
+	return options->from.is_set || (*value && !strchr(value, ':'))
+		       ? 0
+		       : refuse(err, "from", value, "an IP address, a container, or localhost");
+}
+
+/* "192.0.2.7:443", "[2001:db8::7]:443" */
+static int set_to(void *into, const char *value, struct cni_error *err)
+{
+	struct options *options = into;
+	const char *colon = strrchr(value, ':');
+	char address[64] = "";
+	uint32_t port = 0;
+	size_t length = colon ? (size_t)(colon - value) : 0;
+
+	if (length && *value == '[' && value[length - 1] == ']') {
+		value++;
+		length -= 2;
+	}
+	if (length && length < sizeof(address))
+		memcpy(address, value, length);
+	options->to.is_set = true;
+	if (colon && !cni_address_parse(address, options->to.address) &&
+	    command_line_parse_number(colon + 1, UINT16_MAX, &port) && port) {
+		options->to_port = (uint16_t)port;
+		return 0;
+	}
+	return refuse(err, "to", value, "an IP address with a port, such as 192.0.2.7:443");
 }
 
 static int set_host(void *into, const char *value, struct cni_error *err)
@@ -150,8 +180,25 @@ static const struct command_option table[] = {
 	       per_port),
 	OPTION(OPTIONS_STATS, "checks", NULL,
 	       "with --prometheus: adds the result of each check of `bpf-portmap doctor`", checks),
-	READ_OPTION(OPTIONS_DOCTOR, "from", "ADDRESS", "sends as a client with this address",
+	OPTION(OPTIONS_DOCTOR, "explain", "CODE",
+	       "says what a code means, which is the second word of a line, and does nothing else",
+	       explain),
+	READ_OPTION(OPTIONS_DOCTOR, "from", "WHO",
+		    "sends as a client with this address; or, of a container's name or localhost,"
+		    " connects from there, and resets that connection at once",
 		    set_from),
+	READ_OPTION(OPTIONS_DOCTOR, "to", "ADDRESS:PORT",
+		    "connects to a server outside from within the container that is named by --from"
+		    " or has the port",
+		    set_to),
+	OPTION(OPTIONS_DOCTOR, "in", "INTERFACE",
+	       "sends by this uplink; otherwise by the one that leads to the client, or by each",
+	       in),
+	NUMBER_OPTION(
+		OPTIONS_DOCTOR, "count", "N",
+		"sends so many packets to the port, half of them as large as the uplink takes,"
+		" and says how many are answered, for a few seconds at most",
+		limit, 1000, 0),
 	OPTION(OPTIONS_DOCTOR, "all", NULL, "shows the checks that passed, too", all),
 	OPTION(OPTIONS_DOCTOR, "quick", NULL,
 	       "checks only whether the programs are where they should be, for a probe that runs"

@@ -71,6 +71,9 @@ struct options {
 	enum protocol protocol; /* 0: any */
 	struct range_option client;
 	struct range_option from;
+	const char *from_name;  /* a container, or "localhost"; NULL: an address, or nobody */
+	struct range_option to; /* an address: no length */
+	uint16_t to_port;
 	enum flow_state state; /* FLOW_STATE_ANY */
 	enum flow_way_path path;
 	uint32_t top; /* 0: all */
@@ -88,6 +91,8 @@ struct options {
 	bool drop_ports;
 	bool quick;
 	bool no_probe;
+	const char *explain; /* a code; NULL: none */
+	const char *in;      /* an uplink; NULL: any */
 	bool send;
 	bool load;
 };

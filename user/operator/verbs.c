@@ -41,7 +41,8 @@ const struct verb verbs[] = {
 	 " reaching others: it sends a packet as a client, or a container, would, follows it, and"
 	 " discards the answer before it leaves the host; then it checks the host. It prints what"
 	 " is wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3"
-	 " where it could not look"},
+	 " where it could not look, 4 where nothing is wrong as far as it looked and no packet was"
+	 " sent"},
 	{"trace", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
 	 "what the programs do with packets, and which the kernel drops",
 	 "shows what the programs do with packets as they come, and which packets the kernel drops,"

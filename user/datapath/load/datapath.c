@@ -31,7 +31,8 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 	}
 	if (found->foreign || (pins->has_head && datapath->layout != LAYOUT))
 		return DATAPATH_FOREIGN;
-	if (found->count < OBJECT_COUNT || !pins->has_head || !pins->head.complete)
+	if (found->count < OBJECT_COUNT || !pins->has_head || !pins->head.complete ||
+	    !found->is_of_last_load)
 		return DATAPATH_DAMAGED;
 	datapath->is_blind =
 		pins->head.conntrack == CONNTRACK_ABSENT && device_layout_has_conntrack();
@@ -40,16 +41,32 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 		       : DATAPATH_READY;
 }
 
+/* An ADD puts programs at hooks, and so needs each of them; a DEL does not. */
+static bool open_by_ids(struct datapath *datapath, struct pins *pins, enum datapath_use use)
+{
+	struct objects *objects = &datapath->objects;
+
+	if (use == DATAPATH_WORK_BY_META)
+		return pins_open_by_ids(pins, objects);
+	if (use != DATAPATH_WORK_LISTED || !pins_list(pins->directory, &datapath->links) ||
+	    !pins_open_by_ids(pins, objects))
+		return false;
+	if (programs_can_be_opened(objects))
+		return true;
+	pins->meta = objects->maps[MAP_META];
+	objects->maps[MAP_META] = -1;
+	objects_close(objects);
+	return false;
+}
+
 /* 1: the set was replaced since its meta was found, and some objects of each are open. */
 static int open_found(struct datapath *datapath, struct pins *pins, enum datapath_use use,
 		      struct cni_error *err)
 {
-	struct pins_found found = {.count = OBJECT_COUNT};
+	struct pins_found found = {.count = OBJECT_COUNT, .is_of_last_load = true};
 
 	objects_close(&datapath->objects);
-	if ((use == DATAPATH_WORK_BY_META ||
-	     (use == DATAPATH_WORK_LISTED && pins_list(pins->directory, &datapath->links))) &&
-	    pins_open_by_ids(pins, &datapath->objects)) {
+	if (open_by_ids(datapath, pins, use)) {
 		datapath->state = judge_state(datapath, pins, &found);
 		return 0;
 	}

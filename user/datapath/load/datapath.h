@@ -13,7 +13,8 @@
 
 enum datapath_state {
 	DATAPATH_ABSENT,   /* nothing is pinned, or there is no BPF file system */
-	DATAPATH_DAMAGED,  /* a pin is missing, or a load was not finished */
+	DATAPATH_DAMAGED,  /* a pin is missing or older than the last load, or that was not finished
+			    */
 	DATAPATH_FOREIGN,  /* of another layout */
 	DATAPATH_OUTDATED, /* whole, but the programs are older than this plugin, or blind */
 	DATAPATH_READY,

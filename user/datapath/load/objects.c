@@ -179,6 +179,17 @@ int program_open(const struct objects *objects, enum program_number program)
 	return bpf_prog_get_fd_by_id(objects->program_ids[program]);
 }
 
+bool programs_can_be_opened(const struct objects *objects)
+{
+	for (int program = 0; program < PROGRAM_COUNT; program++) {
+		cleanup_close int fd = program_open(objects, (enum program_number)program);
+
+		if (fd < 0)
+			return false;
+	}
+	return true;
+}
+
 enum program_number program_by_id(uint32_t id)
 {
 	cleanup_close int fd = bpf_prog_get_fd_by_id(id);

@@ -203,6 +203,17 @@ bool pins_open_by_ids(struct pins *pins, struct objects *objects)
 	return true;
 }
 
+/* Meta is on each BPF file system on which this set was ever pinned, the programs of the last load
+ * on one alone: where that was mounted over another one for a while, those in sight are older. */
+static bool are_of_last_load(const struct pins *pins, const struct objects *objects)
+{
+	uint32_t only = 0;
+	struct meta meta;
+
+	return pins->meta_has_our_shape && !bpf_map_lookup_elem(pins->meta, &only, &meta) &&
+	       !memcmp(objects->program_ids, meta.object_ids, sizeof(objects->program_ids));
+}
+
 int pins_open(const struct pins *pins, struct objects *objects, struct pins_found *found,
 	      struct cni_error *err)
 {
@@ -227,6 +238,7 @@ int pins_open(const struct pins *pins, struct objects *objects, struct pins_foun
 		if (object >= PROGRAM_COUNT)
 			found->foreign = object_name(object);
 	}
+	found->is_of_last_load = pins->has_head && are_of_last_load(pins, objects);
 	return 0;
 }
 

@@ -35,8 +35,9 @@ struct pins {
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
 struct pins_found {
-	size_t count;        /* objects that are pinned */
-	const char *foreign; /* a map of another shape than ours, which is left out; or NULL */
+	size_t count;         /* objects that are pinned */
+	bool is_of_last_load; /* the programs are */
+	const char *foreign;  /* a map of another shape than ours, which is left out; or NULL */
 };
 
 /* Opens all objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */

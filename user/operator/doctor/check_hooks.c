@@ -10,8 +10,7 @@
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "operator/doctor/doctor.h"
-#include "operator/doctor/remedy_word.h"
+#include "operator/doctor/probe.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
@@ -34,19 +33,71 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
-/* What came or changed since then, and is not damaged. */
+/* What has come or changed since then, and is not damaged. */
 void check_settled(struct doctor *doctor)
 {
 	for (size_t i = 0; i < doctor->plan.count; i++) {
 		const struct change *change = &doctor->plan.changes[i];
+		cleanup_free char *remedy = NULL, *place = NULL;
 
-		if (change->kind == CHANGE_INTERFACE && !change->is_damage && *change->at.name)
-			doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
-				     "%s came, or has changed, since the last ADD or repair, which"
-				     " would now have it: %s",
-				     change->at.name,
-				     *change->what ? change->what : "recorded anew");
+		if (change->kind != CHANGE_INTERFACE || change->is_damage || !*change->at.name)
+			continue;
+		remedy = cni_format("bpf-portmap repair");
+		place = cni_format("%s%s%s", change->at.name, *change->what ? ": " : "",
+				   change->what);
+		doctor_found_at(doctor, VERDICT_WARN, &remedy,
+				"interfaces have come, or changed, since the last ADD or repair",
+				place);
 	}
+}
+
+/* The first program of others that comes after ours. All TCX programs run before all filters. */
+static const struct hung *next_behind(const struct hook_look *hook, size_t *at)
+{
+	for (bool ours = *at; *at < hook->count;) {
+		const struct hung *hung = &hook->list[(*at)++];
+
+		if (ours && hung->program == PROGRAM_COUNT && hung->id)
+			return hung;
+		ours |= hung->program != PROGRAM_COUNT;
+	}
+	return NULL;
+}
+
+/* A packet from a mapped port, of which the probe, which ends at our program, sees no more. */
+static bool drops_answer(const struct doctor *doctor, const struct link *uplink, uint32_t id)
+{
+	const struct mapping *mapping = &doctor->mappings.list[0];
+	bool ipv4 = cni_address_is_ipv4(mapping->portmap.container_address);
+	struct probe_packet packet = {.protocol = PROTOCOL_TCP,
+				      .source_port = mapping->key.host_port,
+				      .destination_port = probe_random_port()};
+	uint8_t frame[FRAME_MAX];
+	uint32_t length;
+
+	memcpy(packet.source, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
+	memcpy(packet.destination, probe_far_address(ipv4), CNI_ADDRESS_SIZE);
+	for (size_t i = 0; i < doctor->host.addresses.count; i++)
+		if (doctor->host.addresses.interfaces[i].ifindex == uplink->ifindex)
+			memcpy(packet.source,
+			       ipv4 ? doctor->host.addresses.interfaces[i].address4
+				    : doctor->host.addresses.interfaces[i].address6,
+			       CNI_ADDRESS_SIZE);
+	length = frame_make(frame, &packet, uplink->mac);
+	return inject_tc_drops(id, frame, length);
+}
+
+static void check_behind_egress(struct doctor *doctor, const struct interface_look *interface)
+{
+	const struct hung *hung;
+	size_t at = 0;
+
+	while ((hung = next_behind(&interface->hooks.hooks[HOOK_EGRESS], &at)))
+		if (doctor->mappings.count && drops_answer(doctor, &interface->link, hung->id))
+			doctor_found(doctor, VERDICT_FAIL, NULL,
+				     "at %s's egress %s drops what mapped ports answer, after"
+				     " bpf-portmap's program",
+				     interface->link.name, hung->name);
 }
 
 void check_foreign_behind(struct doctor *doctor)
@@ -55,12 +106,11 @@ void check_foreign_behind(struct doctor *doctor)
 		const struct interface_look *interface = &doctor->look.found.interfaces[i];
 		const char *name = interface->link.name;
 
+		if (interface_has_role(interface, ROLE_UPLINK))
+			check_behind_egress(doctor, interface);
 		if (interface_has_role(interface, ROLE_UPLINK) &&
 		    interface->entry.without_fast_path)
-			doctor_found(doctor, VERDICT_WARN,
-				     cni_format("tc filter show dev %s ingress; bpftool net show"
-						" dev %s",
-						remedy_word(name).text, remedy_word(name).text),
+			doctor_found(doctor, VERDICT_WARN, NULL,
 				     "%s: a tc program of others follows ours, so that no flow"
 				     " skips the IP stack",
 				     name);

@@ -65,13 +65,11 @@ void check_owner(struct doctor *doctor)
 				     "%s: its container is gone, or its ADD did not finish",
 				     subject.port);
 	if (port->port && !doctor->mappings.count && knows_all_ports(doctor))
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("bpf-portmap list\n# add the container again with the"
-					" port"),
-			     "no container has port %u%s%s%s", port->port,
-			     port->protocol ? "/" : "",
-			     port->protocol ? protocol_word(port->protocol, word) : "",
-			     doctor->options->from.is_set ? " for this client's family" : "");
+		doctor_found(
+			doctor, VERDICT_FAIL, cni_format("# add the container again with the port"),
+			"no container has port %u%s%s%s", port->port, port->protocol ? "/" : "",
+			port->protocol ? protocol_word(port->protocol, word) : "",
+			doctor->options->from.is_set ? " for this client's family" : "");
 }
 
 void check_host_ip(struct doctor *doctor, const struct subject *subject)

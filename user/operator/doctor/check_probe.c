@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_probe.c - sends a packet to mapped ports as a client would: to which, as whom, and where it
- * comes in; and as masqueraded containers would, to somebody far away. */
+ * comes in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,71 +10,27 @@
 #include "conf/option.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
+#include "lib/clock.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/probe.h"
+#include "operator/doctor/probe_client.h"
+#include "operator/doctor/series.h"
 #include "operator/print/format.h"
 
-#define MOST_PROBES 32
-#define MOST_NETWORKS 8
-#define PORT_OF_SERVERS 443 /* which a firewall that lets little out lets out */
+#define PROBES_AT_LEAST 32
+#define COUNT_DEFAULT 6    /* half of them small */
+#define ALL_MS 1000        /* until ports of containers that were probed already are left out */
+#define CONTAINERS_MS 4000 /* ... and containers that were not */
 
 struct probing {
 	struct doctor *doctor;
 	const struct subject *subject;
 	struct policy policy; /* no ranges where it cannot be read */
-	size_t sent;
+	bool is_told;         /* something was said of it */
+	bool is_known;        /* a packet was answered, or it was told what kept it from that */
 	bool has_destination; /* an uplink has an address at which the port is mapped */
 	bool is_closed;       /* sourceRanges let nobody of this family in */
 };
-
-/* Whether answers to this address leave by the interface, to somebody who is there as far as the
- * kernel asks: a gateway, a neighbour who is known, or where it has no neighbours to ask for. */
-static bool leads_there(const struct probing *probing, const uint8_t *address,
-			const struct link *uplink, bool is_neighbour)
-{
-	struct route route = route_to(probing->doctor->host.socket, address);
-
-	return route.exists && !route.is_local && route.ifindex == uplink->ifindex &&
-	       (route.has_gateway || is_neighbour || uplink->flags & IFF_NOARP);
-}
-
-/* Somebody with the prefix to whom answers get as far as the program that swallows them: behind a
- * gateway it may be nobody. */
-static bool choose_in(const struct probing *probing, const struct link *uplink,
-		      const uint8_t *prefix, unsigned int length, uint8_t client[CNI_ADDRESS_SIZE])
-{
-	memcpy(client, prefix, CNI_ADDRESS_SIZE);
-	client[CNI_ADDRESS_SIZE - 1] |= length < (cni_address_is_ipv4(prefix) ? 32 : 128);
-	return leads_there(probing, client, uplink, false) ||
-	       (neighbour_first(probing->doctor->host.socket, uplink->ifindex, prefix, length,
-				client) &&
-		leads_there(probing, client, uplink, true));
-}
-
-/* Where sourceRanges say who may come it is one of those. */
-static bool choose_client(struct probing *probing, const struct link *uplink,
-			  uint8_t client[CNI_ADDRESS_SIZE])
-{
-	bool ipv4 = probing->subject->ipv4, limited = false, closed = true;
-
-	for (size_t i = 0; i < probing->policy.source_range_count; i++) {
-		const struct address_range *range = &probing->policy.source_ranges[i];
-
-		limited |= !range->exception;
-		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
-			continue;
-		closed = false;
-		if (choose_in(probing, uplink, range->address, range->prefix_length, client))
-			return true;
-	}
-	probing->is_closed = limited && closed;
-	if (limited)
-		return false;
-	return choose_in(probing, uplink, probe_far_address(ipv4), ipv4 ? 32 : 128, client) ||
-	       choose_in(probing, uplink, ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6, 0,
-			 client);
-}
 
 /* Another check tells of what the host's NAT takes. */
 static bool is_left(const struct probing *probing, const uint8_t address[CNI_ADDRESS_SIZE])
@@ -118,19 +74,88 @@ static bool choose_destination(const struct probing *probing, const struct inter
 	return false;
 }
 
-static void send_probe(struct probing *probing, const struct interface_look *uplink,
-		       const uint8_t *client, const uint8_t *destination)
+static void report(struct probing *probing, enum verdict verdict, struct probe_finding *finding)
 {
-	struct doctor *doctor = probing->doctor;
-	const struct subject *subject = probing->subject;
-	struct probe_way way = {.entry = &uplink->link,
-				.packet = {.protocol = subject->mapping->key.protocol,
-					   .source_port = probe_random_port(),
-					   .destination_port = subject->mapping->key.host_port}};
+	probing->doctor->sent += verdict != VERDICT_COULD_NOT_LOOK;
+	probing->is_known |= verdict <= VERDICT_WARN || verdict == VERDICT_OK;
+	probing->is_told |= verdict != VERDICT_OK;
+	probing->doctor->code = finding->code;
+	if (verdict != VERDICT_OK)
+		doctor_found_at(probing->doctor, verdict, &finding->remedy, finding->cause,
+				finding->place);
+	probing->doctor->code = NULL;
+}
 
-	memcpy(way.packet.source, client, CNI_ADDRESS_SIZE);
+static struct probe_way way_of(const struct probing *probing, const struct interface_look *uplink,
+			       const struct candidate *client, const uint8_t *destination)
+{
+	const struct portmap_key *key = &probing->subject->mapping->key;
+	struct probe_way way = {
+		.entry = &uplink->link,
+		.client = client->client,
+		.packet = {.protocol = key->protocol, .destination_port = key->host_port}};
+
+	memcpy(way.packet.source, client->address, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, destination, CNI_ADDRESS_SIZE);
-	probing->sent += probe(doctor, subject, &way);
+	return way;
+}
+
+/* To the port that is asked about, unless it is one of many. */
+static void send_more(struct probing *probing, struct probe_way *way)
+{
+	const struct options *options = probing->doctor->options;
+	bool is_tcp = way->packet.protocol == PROTOCOL_TCP;
+
+	if (options->port.port && (options->limit || is_tcp))
+		series_probe(probing->doctor, probing->subject, way,
+			     options->limit ? options->limit : COUNT_DEFAULT, options->limit);
+}
+
+static void send_probe(struct probing *probing, const struct interface_look *uplink,
+		       const uint8_t *address, const uint8_t *destination)
+{
+	struct candidate client = {.client = CLIENT_NAMED};
+	struct probe_finding finding = {0};
+	struct probe_way way;
+	enum verdict verdict;
+
+	memcpy(client.address, address, CNI_ADDRESS_SIZE);
+	way = way_of(probing, uplink, &client, destination);
+	verdict = probe(probing->doctor, probing->subject, &way, &finding);
+	report(probing, verdict, &finding);
+	probe_finding_release(&finding);
+	if (verdict == VERDICT_OK || probing->doctor->options->limit)
+		send_more(probing, &way);
+}
+
+/* One who gets through is enough: a firewall may know the others for what they are. Else the worst
+ * is told. */
+static void send_as_any(struct probing *probing, const struct interface_look *uplink,
+			const struct candidates *clients, const uint8_t *destination)
+{
+	struct probe_finding worst = {0};
+	enum verdict verdict = VERDICT_COUNT;
+
+	for (size_t i = 0; i < clients->count && verdict != VERDICT_OK; i++) {
+		struct probe_way way = way_of(probing, uplink, &clients->list[i], destination);
+		struct probe_finding finding = {0};
+		enum verdict now = probe(probing->doctor, probing->subject, &way, &finding);
+
+		if (now == VERDICT_OK)
+			send_more(probing, &way);
+		if (now < verdict || now == VERDICT_OK) {
+			probe_finding_release(&worst);
+			worst = finding;
+			verdict = now;
+		} else {
+			probe_finding_release(&finding);
+		}
+		if (!worst.is_firewall)
+			break;
+	}
+	if (clients->count)
+		report(probing, verdict, &worst);
+	probe_finding_release(&worst);
 }
 
 /* False: clients do not come that way, or it was told already what is wrong with it. */
@@ -157,14 +182,18 @@ static bool is_open(const struct probing *probing, const struct interface_look *
 static void probe_by(struct probing *probing, const struct interface_look *uplink)
 {
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
-	uint8_t client[CNI_ADDRESS_SIZE], destination[CNI_ADDRESS_SIZE];
+	struct candidates clients;
+	uint8_t destination[CNI_ADDRESS_SIZE];
 
 	if (!choose_destination(probing, uplink, destination))
 		return;
 	probing->has_destination = true;
-	if (is_open(probing, uplink, !strcmp(uplink->link.name, usual)) &&
-	    choose_client(probing, &uplink->link, client))
-		send_probe(probing, uplink, client, destination);
+	if (!is_open(probing, uplink, !strcmp(uplink->link.name, usual)))
+		return;
+	probe_candidates(probing->doctor, probing->subject, &probing->policy, &uplink->link,
+			 &clients);
+	probing->is_closed = clients.closed;
+	send_as_any(probing, uplink, &clients, destination);
 }
 
 static bool is_refused(const struct probing *probing, const struct interface_look *uplink)
@@ -196,42 +225,55 @@ static void tell_refused(const struct probing *probing, const char *client, cons
 		     client, interface, network, names ?: "its uplinks", subject->port);
 }
 
-/* The client says which way it comes. */
-static void probe_from(struct probing *probing, const uint8_t *client)
+/* The uplink by which the client comes: routing says where answers leave, --in where it is known to
+ * come in. NULL: nothing is sent, which is said. */
+static const struct interface_look *uplink_towards(struct probing *probing, const uint8_t *client)
 {
 	struct doctor *doctor = probing->doctor;
 	struct route route = route_to(doctor->host.socket, client);
 	const struct interface_look *uplink = doctor_interface(doctor, route.ifindex);
-	uint8_t destination[CNI_ADDRESS_SIZE];
+	const struct interface_look *in = doctor->in;
 	char text[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE] = "?";
 
 	cni_address_format(client, text);
-	if (!route.exists) {
-		doctor_found(doctor, VERDICT_FAIL, cni_format("ip route get %s", text),
+	link_name(route.ifindex, name);
+	if (!route.exists)
+		doctor_found(doctor, VERDICT_FAIL, NULL,
 			     "no route back to %s: no answer gets there [%s]", text,
 			     probing->subject->port);
-		return;
-	}
-	if (route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK)) {
-		link_name(route.ifindex, name);
+	else if (route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "no packet is sent as from %s, which is reached by %s, no uplink [%s]",
 			     text, name, probing->subject->port);
+	else if (in && in != uplink)
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "answers to %s leave by %s, not by %s where it comes in [%s]", text,
+			     name, in->link.name, probing->subject->port);
+	if (!route.exists || route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK))
+		return NULL;
+	return in ? in : uplink;
+}
+
+static void probe_from(struct probing *probing, const uint8_t *client)
+{
+	const struct interface_look *uplink = uplink_towards(probing, client);
+	uint8_t destination[CNI_ADDRESS_SIZE];
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	if (uplink && is_refused(probing, uplink)) {
+		tell_refused(probing, cni_address_format(client, text), uplink->link.name);
 		return;
 	}
-	if (is_refused(probing, uplink)) {
-		tell_refused(probing, text, uplink->link.name);
-		return;
-	}
-	if (!is_open(probing, uplink, true))
+	if (!uplink || !is_open(probing, uplink, true))
 		return;
 	if (choose_destination(probing, uplink, destination))
 		send_probe(probing, uplink, client, destination);
 	else
-		doctor_found(doctor, VERDICT_NOTE, NULL,
+		doctor_found(probing->doctor, VERDICT_NOTE, NULL,
 			     "no packet is sent as from %s, which comes by %s: at no address of"
 			     " that is the port mapped [%s]",
-			     text, uplink->link.name, probing->subject->port);
+			     cni_address_format(client, text), uplink->link.name,
+			     probing->subject->port);
 }
 
 /* The uplink that has this address of the host. NULL: none has, or each does; clients reach an
@@ -267,8 +309,8 @@ static void probe_mapping(struct probing *probing)
 	for (size_t i = 0; i < doctor->look.found.count; i++) {
 		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
 
-		if (interface_has_role(uplink, ROLE_UPLINK) && (!only || only == uplink) &&
-		    !is_refused(probing, uplink))
+		if (interface_has_role(uplink, ROLE_UPLINK) && !is_refused(probing, uplink) &&
+		    (doctor->in ? doctor->in == uplink : !only || only == uplink))
 			probe_by(probing, uplink);
 	}
 }
@@ -313,27 +355,59 @@ static bool begins(struct doctor *doctor)
 }
 
 /* A range of ports is one: the first. */
-static void probe_mappings(struct doctor *doctor)
+static void probe_one(struct doctor *doctor, size_t mapping)
+{
+	struct subject subject;
+	struct probing probing = {.doctor = doctor, .subject = &subject};
+	size_t before = doctor->finding_count;
+
+	if (!doctor_subject(doctor, mapping, &subject))
+		return;
+	if (!policy_read(&doctor->host.datapath.objects, subject.mapping->portmap.owner,
+			 &probing.policy))
+		probing.policy = (struct policy){0};
+	probe_mapping(&probing);
+	doctor->was_probed[mapping] = probing.is_known;
+	doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= probing.is_known;
+	if (doctor->finding_count == before && !probing.is_told && !probing.is_known &&
+	    doctor->options->port.port && !doctor->options->from.is_set)
+		note(doctor, &subject, why_nothing(&probing));
+}
+
+/* Another port of the container has shown its way. */
+static bool is_shown(struct doctor *doctor, size_t mapping)
 {
 	struct subject subject;
 
-	for (size_t i = 0; i < doctor->mappings.count; i++) {
-		struct probing probing = {.doctor = doctor, .subject = &subject};
-		size_t before = doctor->finding_count;
+	return !doctor_subject(doctor, mapping, &subject) ||
+	       doctor_inside(doctor, &subject)->was_probed[subject.ipv4];
+}
 
-		if (!doctor_subject(doctor, i, &subject) ||
-		    why_not(doctor, &doctor->mappings.list[i]))
-			continue;
-		if (!policy_read(&doctor->host.datapath.objects, subject.mapping->portmap.owner,
-				 &probing.policy))
-			probing.policy = (struct policy){0};
-		probe_mapping(&probing);
-		doctor->was_probed[i] = probing.sent || doctor->finding_count > before;
-		doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= doctor->was_probed[i];
-		if (!doctor->was_probed[i] && doctor->options->port.port &&
-		    !doctor->options->from.is_set)
-			note(doctor, &subject, why_nothing(&probing));
-	}
+/* A port of each container first, and as many of the others as there is time for. */
+static void probe_mappings(struct doctor *doctor)
+{
+	int64_t begun = clock_ms();
+	size_t probed = 0, left = 0;
+
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < doctor->mappings.count; i++) {
+			if (why_not(doctor, &doctor->mappings.list[i]) || doctor->was_tried[i] ||
+			    (round == 0 && is_shown(doctor, i)))
+				continue;
+			if (probed >= PROBES_AT_LEAST &&
+			    clock_ms() > begun + (round ? ALL_MS : CONTAINERS_MS)) {
+				left += round;
+				continue;
+			}
+			doctor->was_tried[i] = true;
+			probe_one(doctor, i);
+			probed++;
+		}
+	if (left)
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "a packet was sent to %zu ports, one of each container at least; %zu"
+			     " were looked at alone",
+			     probed, left);
 }
 
 /* Where no port is asked about that is the usual thing. */
@@ -349,105 +423,27 @@ static void note_others(struct doctor *doctor)
 	}
 }
 
-static size_t count_probed(struct doctor *doctor)
+void check_probe(struct doctor *doctor)
 {
 	size_t count = 0;
 
+	doctor->has_looked = false;
+	if (doctor->options->from_name || doctor->options->to.is_set)
+		return;
 	for (size_t i = 0; i < doctor->mappings.count; i++)
 		count += !why_not(doctor, &doctor->mappings.list[i]);
-	if (count <= MOST_PROBES)
-		return count;
-	doctor_found(doctor, VERDICT_NOTE, NULL,
-		     "no packet is sent to %zu ports; bpf-portmap doctor PORT sends one to that",
-		     count);
-	return 0;
-}
-
-void check_probe(struct doctor *doctor)
-{
-	size_t count = doctor->options->no_probe ? 0 : count_probed(doctor);
-
-	if (count) {
+	if (doctor->options->in && !doctor->in)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "%s is no uplink that bpf-portmap's programs know: nothing is sent",
+			     doctor->options->in);
+	else if (count) {
 		fprintf(stderr,
-			"bpf-portmap: sends a packet to %zu mapped port%s as a client would, and"
-			" swallows the answer (--no-probe: only looks)\n",
+			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the "
+			"answer\n",
 			count, count > 1 ? "s" : "");
 		if (begins(doctor))
 			probe_mappings(doctor);
 	}
-	if (!doctor->options->no_probe)
-		note_others(doctor);
-}
-
-/* --- out of containers --------------------------------------------------------------------- */
-
-struct outwards {
-	struct doctor *doctor;
-	const char *asked[2][MOST_NETWORKS]; /* of IPv6, of IPv4 */
-	size_t count[2];
-};
-
-/* One container of each network, and each family, speaks for the others. */
-static bool is_new(struct outwards *outwards, const struct subject *subject)
-{
-	const char **asked = outwards->asked[subject->ipv4];
-	size_t *count = &outwards->count[subject->ipv4];
-
-	for (size_t i = 0; i < *count; i++)
-		if (!strcmp(asked[i], subject->container->name.network))
-			return false;
-	if (*count == MOST_NETWORKS)
-		return false;
-	asked[(*count)++] = subject->container->name.network;
-	return true;
-}
-
-/* To somebody far away, by an uplink whose program swallows it. */
-static bool goes_out(const struct doctor *doctor, const uint8_t *far)
-{
-	struct route route = route_to(doctor->host.socket, far);
-	const struct interface_look *uplink = doctor_interface(doctor, route.ifindex);
-
-	return route.exists && !route.is_local && uplink &&
-	       interface_has_role(uplink, ROLE_UPLINK) && uplink->link.flags & IFF_RUNNING &&
-	       probe_has_programs(uplink);
-}
-
-static void send_outwards(struct outwards *outwards, const struct subject *subject,
-			  const uint8_t *source)
-{
-	struct doctor *doctor = outwards->doctor;
-	struct probe_way way = {.is_outwards = true,
-				.entry = &subject->veth->link,
-				.packet = {.protocol = PROTOCOL_TCP,
-					   .source_port = probe_random_port(),
-					   .destination_port = PORT_OF_SERVERS}};
-	const struct link *sender = &doctor_inside(doctor, subject)->link;
-	const uint8_t *far = probe_far_address(subject->ipv4);
-
-	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
-	memcpy(way.packet.destination, far, CNI_ADDRESS_SIZE);
-	if (sender->ifindex && sender->flags & IFF_UP && goes_out(doctor, far) &&
-	    is_new(outwards, subject) && begins(doctor))
-		probe(doctor, subject, &way);
-}
-
-void check_outwards(struct doctor *doctor)
-{
-	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
-					     .map = MAP_ENDPOINTS};
-	struct outwards outwards = {.doctor = doctor};
-
-	if (doctor->options->no_probe || doctor->options->port.port)
-		return;
-	while (map_next(&walk, NULL)) {
-		const struct endpoint_key *address = walk.key;
-		const struct endpoint *endpoint = walk.value;
-		struct subject subject = {.container =
-						  view_container(&doctor->view, endpoint->owner),
-					  .ipv4 = cni_address_is_ipv4(address->address)};
-
-		if (endpoint->masquerade && doctor_locate(doctor, &subject))
-			send_outwards(&outwards, &subject, address->address);
-	}
+	note_others(doctor);
+	doctor->has_looked = doctor->sent;
 }

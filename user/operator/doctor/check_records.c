@@ -116,8 +116,10 @@ void check_tables(struct doctor *doctor)
 	if ((uint64_t)usage.assured * 5 > (uint64_t)most * 4)
 		doctor_found(
 			doctor, VERDICT_WARN,
-			cni_format("bpf-portmap flows --top 10\n# or \"flowEntries\": %llu, for"
-				   " the first container after a restart",
+			cni_format("# \"flowEntries\": %llu for the first container after a"
+				   " restart",
 				   2ULL * most),
-			"the table of connections has %u of %u", usage.assured, most);
+			"the table of connections has %u of %u; `bpf-portmap flows --top 10` shows"
+			" whose",
+			usage.assured, most);
 }

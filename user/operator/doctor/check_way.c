@@ -74,41 +74,51 @@ void check_conntrack(struct doctor *doctor)
 void check_ipsec(struct doctor *doctor)
 {
 	if (forwarding_has_ipsec_policies())
-		doctor_found(doctor, VERDICT_WARN, cni_format("ip xfrm policy"),
-			     "the host has IPsec policies: what is masqueraded meets only those for"
+		doctor_found(doctor, VERDICT_WARN, NULL,
+			     "the host has IPsec policies (ip xfrm policy): what is masqueraded "
+			     "meets only those for"
 			     " containers' own addresses");
 }
 
-static uint32_t mtu_of(const char *name)
+/* What the container sends, and its end on the host does not take, is lost without a word. */
+static bool check_veth_mtu(struct doctor *doctor, const struct subject *subject)
 {
-	char path[64], value[16];
+	const struct link *veth = &subject->veth->link;
+	const struct link *inside = &doctor_inside(doctor, subject)->link;
 
-	snprintf(path, sizeof(path), "/sys/class/net/%s/mtu", name);
-	text_file_read(path, value, sizeof(value));
-	return (uint32_t)strtoul(value, NULL, 10);
+	if (!inside->ifindex || inside->mtu <= veth->mtu)
+		return true;
+	doctor_found(
+		doctor, VERDICT_FAIL,
+		cni_format("ip link set dev %s mtu %u", remedy_word(veth->name).text, inside->mtu),
+		"%s in %s has an MTU of %u, its end on the host, %s, of %u: larger packets are"
+		" lost",
+		inside->name, subject->container->text, inside->mtu, veth->name, veth->mtu);
+	return false;
 }
 
 void check_mtu(struct doctor *doctor, const struct subject *subject)
 {
-	const char *uplink = doctor->default_uplink[subject->ipv4],
-		   *veth = subject->veth->link.name;
+	const struct interface_look *uplink = doctor_usual_uplink(doctor, subject->ipv4);
+	const struct link *veth = &subject->veth->link;
 	struct route route = route_to(doctor->host.socket, client_of(doctor, subject->ipv4));
 	const struct namespace *namespace = doctor_namespace(doctor, subject);
-	uint32_t most = *uplink ? mtu_of(uplink) : 0;
+	uint32_t most = uplink && *doctor->default_uplink[subject->ipv4] ? uplink->link.mtu : 0;
 	const struct link *link = &doctor_inside(doctor, subject)->link;
 
 	if (route.exists && route.locked_mtu && route.locked_mtu < most)
 		most = route.locked_mtu;
-	if (!namespace || !link->ifindex || mtu_of(veth) <= most || !most)
+	if (!check_veth_mtu(doctor, subject) || !namespace || !link->ifindex || veth->mtu <= most ||
+	    !most)
 		return;
 	doctor_found(
 		doctor, VERDICT_WARN,
 		cni_format("ip link set dev %s mtu %u\nnsenter --net=%s ip link set dev %s mtu %u\n"
 			   "# and for the next containers: \"mtu\": %u for the main plugin",
-			   remedy_word(veth).text, most, remedy_word(namespace->path).text,
+			   remedy_word(veth->name).text, most, remedy_word(namespace->path).text,
 			   remedy_word(link->name).text, most, most),
 		"%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
 		" and no flow skips the IP stack",
-		subject->port, veth, mtu_of(veth), uplink,
+		subject->port, veth->name, veth->mtu, uplink->link.name,
 		route.locked_mtu == most ? ", where it is locked," : "", most);
 }

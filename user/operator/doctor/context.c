@@ -36,6 +36,7 @@ static void choose_mappings(struct doctor *doctor)
 	mappings->count = kept;
 	mappings_join_ranges(mappings);
 	doctor->was_probed = or_exit(calloc(mappings->count + 1, sizeof(*doctor->was_probed)));
+	doctor->was_tried = or_exit(calloc(mappings->count + 1, sizeof(*doctor->was_tried)));
 }
 
 static int read_maps(struct doctor *doctor, struct cni_error *err)
@@ -85,6 +86,18 @@ static bool has_capabilities(void)
 	       (effective & NEEDED_CAPABILITIES) == NEEDED_CAPABILITIES;
 }
 
+static const struct interface_look *uplink_by_name(const struct doctor *doctor, const char *name)
+{
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *interface = &doctor->look.found.interfaces[i];
+
+		if (interface_has_role(interface, ROLE_UPLINK) &&
+		    !strcmp(interface->link.name, name))
+			return interface;
+	}
+	return NULL;
+}
+
 void doctor_read(struct doctor *doctor)
 {
 	cleanup_error struct cni_error err = {0};
@@ -104,6 +117,7 @@ void doctor_read(struct doctor *doctor)
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	find_default_uplinks(doctor);
+	doctor->in = doctor->options->in ? uplink_by_name(doctor, doctor->options->in) : NULL;
 }
 
 void doctor_release(struct doctor *doctor)
@@ -123,6 +137,7 @@ void doctor_release(struct doctor *doctor)
 	}
 	free(doctor->conflists);
 	free(doctor->was_probed);
+	free(doctor->was_tried);
 	free(doctor->insides);
 	free(doctor->blind);
 	for (size_t i = 0; i < doctor->finding_count; i++) {
@@ -166,19 +181,27 @@ void doctor_found(struct doctor *doctor, enum verdict verdict, char *remedy, con
 		return;
 	}
 	finding = ARRAY_ADD(doctor->findings, doctor->finding_count);
-	*finding = (struct finding){doctor->check, verdict, text, remedy, 0, 0};
+	*finding = (struct finding){doctor->check,
+				    doctor->code ? doctor->code : doctor->check->name,
+				    verdict,
+				    text,
+				    remedy,
+				    0,
+				    0};
 	if (finding->remedy)
 		cni_printable(finding->remedy, "\n");
 }
 
 /* The finding of this check with this cause, at whatever place. */
-static struct finding *find_cause(const struct doctor *doctor, const char *cause)
+static struct finding *find_cause(const struct doctor *doctor, enum verdict verdict,
+				  const char *cause)
 {
 	size_t length = strlen(cause);
 
 	for (size_t i = doctor->finding_count;
 	     i-- > 0 && doctor->findings[i].check == doctor->check;)
-		if (!strncmp(doctor->findings[i].text, cause, length) &&
+		if (doctor->findings[i].verdict == verdict &&
+		    !strncmp(doctor->findings[i].text, cause, length) &&
 		    !strncmp(doctor->findings[i].text + length, " [", 2))
 			return &doctor->findings[i];
 	return NULL;
@@ -192,25 +215,38 @@ static bool has_line(const char *text, const char *line, size_t length)
 	return false;
 }
 
-/* Less what it begins with that is among the other's commands already: nftables' rule for all
- * answers. */
+static void append_line(char **text, const char *line, size_t length)
+{
+	cleanup_free char *before = *text;
+
+	*text = cni_format("%s%s%.*s", before ? before : "", before ? "\n" : "", (int)length, line);
+}
+
+/* Each command once: what a second remedy shares with the first stays where it is, but for the last
+ * command, which has all before it take effect. */
 static void add_remedy(struct finding *finding, const char *remedy)
 {
 	cleanup_free char *before = finding->remedy;
-	size_t length;
+	const char *last = strrchr(remedy, '\n');
+	const char *last_before = before ? strrchr(before, '\n') : NULL;
 
 	finding->remedy = NULL;
-	while (before && *remedy && has_line(before, remedy, length = strcspn(remedy, "\n")))
-		remedy += length + (remedy[length] == '\n');
-	finding->remedy =
-		cni_format("%s%s%s", before ? before : "", before && *remedy ? "\n" : "", remedy);
+	if (last && last_before && !strcmp(last, last_before))
+		*strrchr(before, '\n') = '\0';
+	if (before)
+		append_line(&finding->remedy, before, strlen(before));
+	for (size_t length; *remedy; remedy += length + (remedy[length] == '\n')) {
+		length = strcspn(remedy, "\n");
+		if (!has_line(finding->remedy, remedy, length))
+			append_line(&finding->remedy, remedy, length);
+	}
 	cni_printable(finding->remedy, "\n");
 }
 
 void doctor_found_at(struct doctor *doctor, enum verdict verdict, char **remedy, const char *cause,
 		     const char *place)
 {
-	struct finding *finding = find_cause(doctor, cause);
+	struct finding *finding = find_cause(doctor, verdict, cause);
 	cleanup_free char *before = NULL;
 
 	if (!finding) {

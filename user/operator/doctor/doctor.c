@@ -9,12 +9,15 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "operator/doctor/explain.h"
 #include "operator/print/output.h"
 #include "operator/print/terminal.h"
 #include "operator/verbs.h"
 
 const struct check checks[] = {
 	{"probe", GROUP_PORT, NEEDS_MAPS, "what a client sends is answered", .run = check_probe},
+	{"connect", GROUP_PORT, NEEDS_MAPS, "who is named by --from, or in a container, connects",
+	 .run = check_connect},
 	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS,
 	 "what a masqueraded container sends leaves the host", .run = check_outwards},
 	{"conflist-first", GROUP_RECORDS, NEEDS_NOTHING,
@@ -35,7 +38,8 @@ const struct check checks[] = {
 	 .run = check_settled},
 	{"uplinks", GROUP_HOOKS, NEEDS_MAPS, "\"uplinks\" match an interface",
 	 .run = check_named_uplinks},
-	{"runs-behind", GROUP_HOOKS, NEEDS_MAPS, "no tc program of others turns the fast path off",
+	{"runs-behind", GROUP_HOOKS, NEEDS_MAPS,
+	 "no tc program of others behind ours drops answers, or turns the fast path off",
 	 .run = check_foreign_behind},
 	{"container-programs", GROUP_HOOKS, NEEDS_MAPS,
 	 "our programs are at the veths of containers", .run = check_container_hooks},
@@ -81,6 +85,9 @@ const struct check checks[] = {
 	 "one plugin of a conflist masquerades", .of_conflist = check_conflist_masquerade},
 };
 
+#define STATUS_NOT_PROBED 4
+#define INDENT 25 /* of what belongs to a finding */
+
 const size_t check_count = sizeof(checks) / sizeof(checks[0]);
 
 static const char *const group_words[GROUP_COUNT] = {
@@ -92,6 +99,12 @@ static const char *const group_words[GROUP_COUNT] = {
 static bool is_quick(const struct check *check)
 {
 	return check->group == GROUP_HOST || check->run == check_uplinks;
+}
+
+static bool sends(const struct check *check)
+{
+	return check->run == check_probe || check->run == check_outwards ||
+	       check->run == check_connect;
 }
 
 /* Mappings of one container, one after another, would say the same again. */
@@ -133,10 +146,13 @@ static void run_checks(struct doctor *doctor)
 		doctor->check = &checks[i];
 		if ((doctor->options->quick && !is_quick(&checks[i])) ||
 		    (checks[i].needs != NEEDS_NOTHING && doctor->blind) ||
-		    (checks[i].needs == NEEDS_MAPS && !datapath_is_usable(&doctor->host.datapath)))
+		    (checks[i].needs == NEEDS_MAPS &&
+		     !datapath_is_usable(&doctor->host.datapath)) ||
+		    (doctor->options->no_probe && sends(&checks[i])))
 			continue;
+		doctor->has_looked = true;
 		run_check(doctor, &checks[i]);
-		if (doctor->finding_count == before)
+		if (doctor->finding_count == before && doctor->has_looked)
 			doctor_found(doctor, VERDICT_OK, NULL, "%s", checks[i].looked_at);
 	}
 }
@@ -148,6 +164,12 @@ static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_CO
 		counts[doctor->findings[i].verdict]++;
 }
 
+/* A packet should have shown that ports are answered, and none was sent. */
+static bool is_unproven(const struct doctor *doctor)
+{
+	return doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
+}
+
 static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
 	if (doctor->options->quick)
@@ -156,6 +178,7 @@ static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_
 	       : doctor->blind                  ? 3
 	       : counts[VERDICT_WARN]           ? 1
 	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
+	       : is_unproven(doctor)            ? STATUS_NOT_PROBED
 						: 0;
 }
 
@@ -174,6 +197,37 @@ static void print_remedy(const char *remedy)
 	}
 }
 
+/* Breaks lines between words where a terminal would break them anywhere. */
+static void print_text(const char *text)
+{
+	size_t width = terminal_width(), room = width > 2 * INDENT ? width - INDENT : 0;
+
+	while (room && strlen(text) > room) {
+		size_t length = room;
+
+		while (length && text[length] != ' ')
+			length--;
+		length = length ? length : room;
+		printf("%.*s\n%*s", (int)length, text, INDENT, "");
+		text += length + (text[length] == ' ');
+	}
+	puts(text);
+}
+
+/* The same remedy once. */
+static bool is_above(const struct doctor *doctor, const struct finding *finding)
+{
+	for (size_t i = 0; i < doctor->finding_count; i++) {
+		const struct finding *other = &doctor->findings[i];
+
+		if (other != finding && other->remedy && !strcmp(other->remedy, finding->remedy) &&
+		    (other->verdict < finding->verdict ||
+		     (other->verdict == finding->verdict && other < finding)))
+			return true;
+	}
+	return false;
+}
+
 static const struct {
 	const char *word, *color;
 	const char *json, *count; /* the latter: its key in the summary */
@@ -187,14 +241,15 @@ static const struct {
 	[VERDICT_OK] = {"ok", "", "ok", "ok", "ok", ""},
 };
 
-static void print_finding(const struct finding *finding, bool colors)
+static void print_finding(const struct doctor *doctor, const struct finding *finding, bool colors)
 {
 	const char *color = colors ? verdicts[finding->verdict].color : "";
 
-	printf("%s%-5s%s %-18s %s\n", color, verdicts[finding->verdict].word,
-	       *color ? "\033[0m" : "", finding->check->name, finding->text);
+	printf("%s%-5s%s %-18s ", color, verdicts[finding->verdict].word, *color ? "\033[0m" : "",
+	       finding->code);
+	print_text(finding->text);
 	if (finding->remedy)
-		print_remedy(finding->remedy);
+		print_remedy(is_above(doctor, finding) ? "(the one above)" : finding->remedy);
 	if (finding->more)
 		printf("%-5s %-18s ... and %zu more   (--all shows them)\n", "",
 		       finding->check->name, finding->more);
@@ -210,7 +265,7 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 		for (size_t i = 0; i < doctor->finding_count; i++)
 			if ((int)doctor->findings[i].verdict == verdict &&
 			    (options->all || verdict != VERDICT_OK))
-				print_finding(&doctor->findings[i], colors);
+				print_finding(doctor, &doctor->findings[i], colors);
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++) {
 		if (!counts[verdict])
 			continue;
@@ -218,14 +273,15 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 		       counts[verdict] > 1 ? verdicts[verdict].plural : "");
 		separator = ", ";
 	}
-	puts(options->all ? "" : "   (--all shows them)");
+	printf("%s%s\n", is_unproven(doctor) ? "; not probed: no packet was sent" : "",
+	       options->all ? "" : "   (--all shows them)");
 	return exit_status(doctor, counts);
 }
 
 static const struct table_column item_columns[] = {
-	{"", TABLE_HIDDEN, "check"},     {"", TABLE_HIDDEN, "group"}, {"", TABLE_HIDDEN, "verdict"},
-	{"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"}, {"", TABLE_HIDDEN, "remedy"},
-	{"", TABLE_HIDDEN, "more"},
+	{"", TABLE_HIDDEN, "check"},   {"", TABLE_HIDDEN, "code"},      {"", TABLE_HIDDEN, "group"},
+	{"", TABLE_HIDDEN, "verdict"}, {"", TABLE_HIDDEN, "looked_at"}, {"", TABLE_HIDDEN, "found"},
+	{"", TABLE_HIDDEN, "remedy"},  {"", TABLE_HIDDEN, "more"},
 };
 
 static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_COUNT],
@@ -239,6 +295,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 		const struct finding *finding = &doctor->findings[i];
 
 		output_text(&output, finding->check->name);
+		output_text(&output, finding->code);
 		output_text(&output, group_words[finding->check->group]);
 		output_text(&output, verdicts[finding->verdict].json);
 		output_text(&output, finding->check->looked_at);
@@ -249,6 +306,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 	for (int verdict = 0; verdict < VERDICT_COUNT; verdict++)
 		json_object_set_new(summary, verdicts[verdict].count,
 				    json_integer((json_int_t)counts[verdict]));
+	json_object_set_new(summary, "probed", json_integer((json_int_t)doctor->sent));
 	return output_end(&output, summary, err) ? -1 : exit_status(doctor, counts);
 }
 
@@ -293,6 +351,12 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 	cleanup_doctor struct doctor doctor = {.options = &options};
 	size_t counts[VERDICT_COUNT];
 
+	if (options.explain)
+		return explain_print(options.explain)
+			       ? 0
+			       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
+					       "no finding has the code \"%.60s\"",
+					       options.explain);
 	if (read_operand(&options, *operands, err))
 		return -1;
 	doctor_read(&doctor);

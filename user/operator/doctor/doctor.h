@@ -67,6 +67,7 @@ extern const size_t check_count;
 
 struct finding {
 	const struct check *check;
+	const char *code; /* of --explain: the check's name, or more exactly what it has found */
 	enum verdict verdict;
 	char *text;   /* printable; of VERDICT_OK what was looked at */
 	char *remedy; /* commands to paste, or a shell's comment; NULL: none */
@@ -97,8 +98,11 @@ struct doctor {
 	struct host host;
 	struct view view;         /* of the same datapath */
 	struct mappings mappings; /* of the ports that are asked about; a range is one */
-	bool *was_probed;         /* by mapping */
-	struct prober *prober;    /* NULL: no packet was sent (probe.h) */
+	/* By mapping: it was tried; a packet has shown whether it is answered. */
+	bool *was_tried, *was_probed;
+	const struct interface_look *in; /* of --in; NULL: any */
+	size_t sent;                     /* packets to mapped ports */
+	struct prober *prober;           /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
 	struct plan plan;       /* what ADD or `repair` would change */
 	struct inside *insides; /* by their places in the look */
@@ -108,6 +112,8 @@ struct doctor {
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
 
 	const struct check *check; /* that runs now */
+	const char *code;          /* of its next findings; NULL: its name */
+	bool has_looked;           /* it has; else there is nothing that it could find in order */
 	struct finding *findings;
 	size_t finding_count;
 	size_t suppressed[VERDICT_COUNT]; /* findings that are only counted */
@@ -174,7 +180,11 @@ const struct namespace *doctor_namespace(const struct doctor *doctor,
 struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subject);
 
 /* check_probe.c */
-check_run check_probe, check_outwards;
+check_run check_probe;
+/* check_connect.c */
+check_run check_connect;
+/* check_outwards.c */
+check_run check_outwards;
 /* check_host.c */
 check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, check_lock;
 /* check_hooks.c */

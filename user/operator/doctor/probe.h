@@ -33,7 +33,9 @@ struct probe_result {
 	bool was_delivered;         /* into the container's veth */
 	bool has_left;              /* the answer has left the container */
 	bool is_masqueraded_before; /* another NAT has changed its source, on its way out */
+	bool keeps_source;          /* nobody has */
 	enum probe_answer answer;
+	uint64_t seen_ns, took_ns; /* by the clock of events: when it was seen, until the answer */
 	uint8_t sender[CNI_ADDRESS_SIZE]; /* of the ICMP error */
 	bool program_dropped;
 	struct trace_event program_drop;
@@ -43,22 +45,49 @@ struct probe_result {
 	struct trace_drop kernel_drop;
 };
 
+/* Somebody who has a connection. */
+struct seen_peer {
+	uint8_t address[CNI_ADDRESS_SIZE];
+	uint32_t last_seen; /* CLOCK_MONOTONIC, seconds; 0: nobody */
+	uint16_t port;
+};
+
+/* Whom the table of connections knows: by the address's family (IPv6, IPv4). */
+struct seen_peers {
+	/* The last client of each port of the host, of TCP and UDP; NULL: there is none. */
+	struct seen_peer *clients[2][2];
+	struct seen_peer server[2]; /* to which a masqueraded container is connected, by TCP */
+};
+
 /* What all probes of one run share. */
 struct prober {
 	int locked, drops; /* file descriptors */
 	struct tracing tracing;
 	struct kernel_names names;
 	char *why_not; /* why it could not be opened; NULL: it is open */
+	bool has_seen; /* the table of connections was read */
+	struct seen_peers seen;
 };
 
 /* Opens doctor->prober, unless it is open. Returns NULL, or why it cannot be opened. */
 const char *probe_begin(struct doctor *doctor);
 void probe_end(struct doctor *doctor);
 
+/* Who is said to send, or to be sent to, in the order of how much a failure tells. */
+enum probe_client {
+	CLIENT_NAMED,     /* by --from */
+	CLIENT_SEEN,      /* it has a connection */
+	CLIENT_NEIGHBOUR, /* it is there, and may be nobody who wants this port */
+	CLIENT_INVENTED,
+};
+
 /* A way into the host, or out of it. Outwards the subject's container sends the packet to a server,
  * and the packet itself is what the uplink's program drops, in place of an answer. */
 struct probe_way {
 	bool is_outwards;
+	enum probe_client client;
+	bool with_rules;          /* has nftables trace it */
+	bool is_one_of_many;      /* a loss is no reason to wait for long */
 	const struct link *entry; /* the uplink, or the container's veth */
 	struct probe_packet packet;
 };
@@ -70,12 +99,35 @@ uint16_t probe_random_port(void);
  * there. */
 bool probe_has_programs(const struct interface_look *uplink);
 
-/* probe_cause.c: adds a finding, cause first, unless the packet was answered as it should be. */
-void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
-		  const struct probe_result *result);
+/* What is said of a probe that was not answered as it should be. Begins as {0}. */
+struct probe_finding {
+	char *cause, *place, *remedy;
+	const char *code; /* of --explain */
+	bool is_firewall; /* which may let others in */
+	bool is_final;    /* to trace rules would tell no more */
+	bool has_limits;  /* of the table in which it was dropped: it may pass in a moment */
+};
+
+void probe_finding_release(struct probe_finding *finding);
+
+/* probe_cause.c: returns what the probe's fate means, cause first. VERDICT_OK: it was answered;
+ * VERDICT_NOTE: what has dropped it tells nothing of clients that there are. */
+enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
+			 const struct probe_way *way, const struct probe_result *result,
+			 struct probe_finding *finding);
 /* Sends the packet, and ends what it has begun. CNI_ERROR_KERNEL_REFUSED. */
 int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 	       struct probe_result *result, struct cni_error *err);
-/* Sends the packet and reports what became of it. False: it could not be sent, which is a finding,
- * too. */
-bool probe(struct doctor *doctor, const struct subject *subject, const struct probe_way *way);
+/* Sends the packet, and judges what became of it; again after a second where a firewall counts
+ * packets. VERDICT_COULD_NOT_LOOK: it could not be sent. */
+enum verdict probe(struct doctor *doctor, const struct subject *subject, struct probe_way *way,
+		   struct probe_finding *finding);
+
+/* Returns a port that this client has no connection from, which the probe would end. */
+uint16_t probe_free_port(const struct doctor *doctor, const struct subject *subject,
+			 const struct probe_way *way);
+
+/* check_outwards.c: returns why no packet can be sent out of a container to this server; NULL: it
+ * can, and an uplink's program will swallow it. */
+const char *outwards_why_not(const struct doctor *doctor, const struct link *sender,
+			     const uint8_t *server);

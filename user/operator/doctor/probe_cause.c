@@ -13,32 +13,22 @@
 #include "operator/kernel/route.h"
 #include "operator/doctor/way.h"
 #include "operator/print/format.h"
-#include "operator/run_command.h"
 #include "operator/trace/words.h"
 #include "plan/hooks.h"
 
-#define COMMAND_SECONDS 5
-
-/* The rule as nft prints it; NULL: nft is not installed, or it is no rule of the host's. */
-static char *rule_text(const struct probe_result *result)
+/* What stands there tells which rule it was, and whom others let in. */
+static void read_rules(struct cause *cause)
 {
-	const struct nft_drop *drop = &result->rule_drop;
-	const char *const arguments[] = {
-		"nft",       "-a",        "list", "chain", nft_family_word(drop->family),
-		drop->table, drop->chain, NULL};
-	cleanup_command struct command_run run = {.arguments = arguments,
-						  .seconds = COMMAND_SECONDS};
-	char mark[40];
-	const char *end, *begin;
+	const struct nft_drop *drop = &cause->result->rule_drop;
+	const struct namespace *inside = cause->result->rule_is_inside
+						 ? doctor_namespace(cause->doctor, cause->subject)
+						 : NULL;
 
-	snprintf(mark, sizeof(mark), " # handle %llu\n", (unsigned long long)drop->handle);
-	if (!result->rule_dropped || result->rule_is_inside || !drop->handle ||
-	    !command_run(&run) || !(end = strstr(run.output, mark)))
-		return NULL;
-	for (begin = end; begin > run.output && begin[-1] != '\n';)
-		begin--;
-	begin += strspn(begin, " \t");
-	return cni_format("%.*s", (int)(end - begin), begin);
+	if (!cause->result->rule_dropped)
+		return;
+	ruleset_read(&cause->ruleset, drop, inside);
+	cause->rule = ruleset_rule(&cause->ruleset, drop->chain, drop->handle);
+	cause->lets_in = probe_lets_in(cause);
 }
 
 static char *rule_cause(const struct cause *cause)
@@ -51,8 +41,10 @@ static char *rule_cause(const struct cause *cause)
 	const char *family = nft_family_word(drop->family);
 
 	if (!drop->handle)
-		return cni_format("%s %s: nft %s %s, chain %s, policy drop", what, where, family,
-				  drop->table, drop->chain);
+		return cni_format("%s %s: nft %s %s, chain %s, policy drop%s%s%s", what, where,
+				  family, drop->table, drop->chain,
+				  cause->lets_in ? "; others are let in (" : "",
+				  cause->lets_in ? cause->lets_in : "", cause->lets_in ? ")" : "");
 	return cni_format("%s %s: nft %s %s, chain %s, rule handle %llu%s%s%s", what, where, family,
 			  drop->table, drop->chain, (unsigned long long)drop->handle,
 			  cause->rule ? " (" : "", cause->rule ? cause->rule : "",
@@ -274,6 +266,7 @@ static void look(const struct cause *cause, struct diagnosis *diagnosis)
 	    (is_silent ? result->was_delivered || result->has_left : result->answer != ANSWER_NONE))
 		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
 	forget_what_was_not_looked_at(diagnosis);
+	diagnosis->by_look = diagnosis->text;
 	if (!diagnosis->text)
 		diagnosis->text = unnamed_cause(cause);
 }
@@ -303,6 +296,9 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 		if (result->is_masqueraded_before)
 			diagnosis->text = cni_format("masqueraded by a rule of others before"
 						     " bpf-portmap's programs see it");
+		else if (result->keeps_source && cause->way->client == CLIENT_NAMED)
+			diagnosis->text = cni_format("it leaves with the container's own address:"
+						     " nobody masquerades it (ipMasq)");
 		return;
 	}
 	diagnosis->text = named_cause(cause);
@@ -319,8 +315,78 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 					     cause->uplink);
 }
 
-void probe_report(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
-		  const struct probe_result *result)
+/* Whether the rule looks at the peer: who comes, or to whom it goes. */
+static bool is_by_peer(const struct cause *cause)
+{
+	return rule_is_by_source(cause->rule) ||
+	       (cause->way->is_outwards && strstr(cause->rule, "daddr"));
+}
+
+/* A firewall that looks at who comes has not said what it does with a real one. Of a mark nobody
+ * knows who sets it. */
+static bool tells_of_clients(const struct cause *cause)
+{
+	const struct probe_result *result = cause->result;
+
+	if (cause->way->client == CLIENT_NAMED)
+		return true;
+	if (strstr(cause->reason, "RPFILTER"))
+		return false;
+	if (!result->rule_dropped)
+		return true;
+	return !(cause->lets_in && !strstr(cause->lets_in, "mark ")) &&
+	       !(cause->rule && is_by_peer(cause));
+}
+
+static enum verdict verdict_of(const struct cause *cause)
+{
+	if (!tells_of_clients(cause))
+		return VERDICT_NOTE;
+	return cause->way->is_outwards ? VERDICT_WARN : VERDICT_FAIL;
+}
+
+/* "*:8080/tcp, from 203.0.113.1, made up, by eth0" */
+static char *place_of(const struct cause *cause)
+{
+	static const char *const words[] = {
+		[CLIENT_NAMED] = "",
+		[CLIENT_SEEN] = ", seen lately,",
+		[CLIENT_NEIGHBOUR] = ", a neighbour,",
+		[CLIENT_INVENTED] = ", made up,",
+	};
+	const struct probe_way *way = cause->way;
+	char source[CNI_ADDRESS_TEXT_SIZE];
+
+	cni_address_format(way->packet.source, source);
+	return way->is_outwards ? cni_format("what %s sends, %s to %s", source,
+					     cause->subject->gateway->link.name, cause->uplink)
+				: cni_format("%s, from %s%s by %s", cause->subject->port, source,
+					     words[way->client], way->entry->name);
+}
+
+/* A look knows more than what became of the packet. */
+static const char *code_of(const struct cause *cause, bool by_look)
+{
+	const struct probe_result *result = cause->result;
+
+	if (result->xdp_dropped)
+		return "probe-xdp";
+	if (result->rule_dropped)
+		return result->rule_drop.handle ? "probe-rule" : "probe-policy";
+	if (result->program_dropped)
+		return "probe-own";
+	if (cause->is_netfilter)
+		return "probe-netfilter";
+	if (result->answer == ANSWER_RESET && result->has_left)
+		return "probe-refused";
+	if (by_look)
+		return "probe-way";
+	return result->kernel_dropped ? "probe-kernel" : "probe-silent";
+}
+
+enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
+			 const struct probe_way *way, const struct probe_result *result,
+			 struct probe_finding *finding)
 {
 	struct cause cause = {.doctor = doctor,
 			      .subject = subject,
@@ -329,23 +395,27 @@ void probe_report(struct doctor *doctor, const struct subject *subject, const st
 			      .uplink = "?",
 			      .reason = ""};
 	cleanup_diagnosis struct diagnosis diagnosis = {0};
-	char source[CNI_ADDRESS_TEXT_SIZE];
-	cleanup_free char *where = NULL;
+	enum verdict verdict = VERDICT_OK;
 
 	link_name(way->is_outwards ? route_to(doctor->host.socket, way->packet.destination).ifindex
 				   : way->entry->ifindex,
 		  cause.uplink);
-	cause.rule = rule_text(result);
+	read_rules(&cause);
 	read_reason(&cause);
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
+	if (diagnosis.text) {
+		verdict = verdict_of(&cause);
+		finding->cause = TAKE(diagnosis.text);
+		finding->remedy = TAKE(diagnosis.remedy);
+		finding->place = place_of(&cause);
+		finding->code = code_of(&cause, diagnosis.by_look);
+		finding->is_final = result->xdp_dropped || result->program_dropped ||
+				    (result->kernel_dropped && !cause.is_netfilter);
+		finding->is_firewall = result->rule_dropped || cause.is_netfilter;
+		finding->has_limits = ruleset_has_limits(&cause.ruleset);
+	}
+	ruleset_release(&cause.ruleset);
 	free(cause.rule);
-	if (!diagnosis.text)
-		return;
-	cni_address_format(way->packet.source, source);
-	where = way->is_outwards
-			? cni_format("what %s sends, %s to %s", source, subject->gateway->link.name,
-				     cause.uplink)
-			: cni_format("%s, from %s by %s", subject->port, source, way->entry->name);
-	doctor_found_at(doctor, way->is_outwards ? VERDICT_WARN : VERDICT_FAIL, &diagnosis.remedy,
-			diagnosis.text, where);
+	free(cause.lets_in);
+	return verdict;
 }

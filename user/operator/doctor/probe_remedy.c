@@ -15,103 +15,227 @@
 
 #define COMMAND_SECONDS 5
 #define RULES_MOST 8
+#define ARGUMENTS_MOST 32
 
 /* What is to be let through, and by what it was dropped. */
 struct opening {
+	const struct cause *cause;
 	const struct nft_drop *drop;
-	bool ipv4, is_answer, is_outwards;
+	bool ipv4, is_answer;
 	const char *inner, *outer;           /* interfaces: the container's side, and the uplink */
-	char address[CNI_ADDRESS_TEXT_SIZE]; /* the container's; only inwards */
+	char address[CNI_ADDRESS_TEXT_SIZE]; /* the container's */
+	char client[CNI_ADDRESS_TEXT_SIZE];  /* who alone is let in; "": whoever comes */
 	uint16_t port;
 	const char *protocol;
 };
 
-/* iptables-nft's rules are in tables that nft must not write to. */
+/* Appends a line. */
+static void add_line(char **text, char *line)
+{
+	cleanup_free char *before = *text, *added = line;
+
+	*text = cni_format("%s%s%s", before ? before : "", before ? "\n" : "", added);
+}
+
+/* --- nftables ------------------------------------------------------------------------------ */
+
+/* At the chain's end, which the packet has reached: whoever is dropped before stays out. nft joins
+ * its words, so the rule is one word to the shell, with nft's own quotes. */
+static void add_nft_rule(const struct opening *opening, char **remedy, char *rule)
+{
+	const struct nft_drop *drop = opening->drop;
+
+	if (!ruleset_has_rule(&opening->cause->ruleset, drop->chain, rule))
+		add_line(remedy,
+			 cni_format("nft add rule %s %s %s %s", nft_family_word(drop->family),
+				    remedy_word(drop->table).text, remedy_word(drop->chain).text,
+				    remedy_word(rule).text));
+	free(rule);
+}
+
+/* The answers of this port, and the errors that tell its container of a smaller MTU. */
+static void add_nft_answers(const struct opening *opening, char **remedy)
+{
+	const char *ip = opening->ipv4 ? "ip" : "ip6";
+	bool is_single = *opening->client;
+
+	add_nft_rule(opening, remedy,
+		     cni_format("iifname \"%s\" %s saddr %s%s%s%s%s %s sport %u ct state"
+				" established accept",
+				opening->inner, ip, opening->address, is_single ? " " : "",
+				is_single ? ip : "", is_single ? " daddr " : "", opening->client,
+				opening->protocol, opening->port));
+	add_nft_rule(opening, remedy,
+		     cni_format("oifname \"%s\" %s daddr %s %s type %s ct state related accept",
+				opening->inner, ip, opening->address,
+				opening->ipv4 ? "icmp" : "icmpv6",
+				opening->ipv4 ? "destination-unreachable" : "packet-too-big"));
+}
+
+static char *by_nft(const struct opening *opening)
+{
+	bool answers_pass = ruleset_accepts_answers(&opening->cause->ruleset, opening->drop->chain);
+	const char *ip = opening->ipv4 ? "ip" : "ip6";
+	char *remedy = NULL;
+
+	if (opening->cause->way->is_outwards) {
+		add_nft_rule(opening, &remedy,
+			     cni_format("iifname \"%s\" oifname \"%s\" accept", opening->inner,
+					opening->outer));
+		if (!answers_pass)
+			add_nft_rule(opening, &remedy,
+				     cni_format("iifname \"%s\" oifname \"%s\" ct state"
+						" established,related accept",
+						opening->outer, opening->inner));
+		return remedy;
+	}
+	if (!opening->is_answer)
+		add_nft_rule(opening, &remedy,
+			     cni_format("iifname \"%s\" oifname \"%s\" %s%s%s%s%s daddr %s %s dport"
+					" %u accept",
+					opening->outer, opening->inner, *opening->client ? ip : "",
+					*opening->client ? " saddr " : "", opening->client,
+					*opening->client ? " " : "", ip, opening->address,
+					opening->protocol, opening->port));
+	if (!answers_pass)
+		add_nft_answers(opening, &remedy);
+	return remedy;
+}
+
+/* --- iptables-nft -------------------------------------------------------------------------- */
+
+/* Its tables nft must not write to. */
 static bool is_of_iptables(const struct nft_drop *drop)
 {
 	return (drop->family == NFPROTO_IPV4 || drop->family == NFPROTO_IPV6) &&
 	       !strcmp(drop->table, "filter") && !strcmp(drop->chain, "FORWARD");
 }
 
-static bool has_chain(const struct nft_drop *drop, const char *chain)
+/* No word has a blank: interfaces' names cannot have any. */
+static bool iptables_has(const char *command, const char *rule)
 {
-	const char *const arguments[] = {
-		"nft", "list", "chain", nft_family_word(drop->family), drop->table, chain, NULL};
+	const char *arguments[ARGUMENTS_MOST] = {command, "-C", "FORWARD"};
 	cleanup_command struct command_run run = {.arguments = arguments,
 						  .seconds = COMMAND_SECONDS};
+	cleanup_free char *words = cni_format("%s", rule);
+	size_t count = 3;
+	char *rest;
 
+	for (char *word = strtok_r(words, " ", &rest); word && count < ARGUMENTS_MOST - 1;
+	     word = strtok_r(NULL, " ", &rest))
+		arguments[count++] = word;
 	return command_run(&run);
 }
 
+static void add_iptables_rule(const struct opening *opening, char **remedy, char *rule)
+{
+	const char *command = opening->ipv4 ? "iptables-nft" : "ip6tables-nft";
+	cleanup_free char *words = rule, *quoted = cni_format("%s -A FORWARD", command);
+	char *rest;
+
+	if (iptables_has(command, rule))
+		return;
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		cleanup_free char *before = quoted;
+
+		quoted = cni_format("%s %s", before, remedy_word(word).text);
+	}
+	add_line(remedy, TAKE(quoted));
+}
+
+static void add_iptables_answers(const struct opening *opening, char **remedy)
+{
+	add_iptables_rule(opening, remedy,
+			  cni_format("-i %s -s %s%s%s -p %s --sport %u -m conntrack --ctstate"
+				     " ESTABLISHED -j ACCEPT",
+				     opening->inner, opening->address,
+				     *opening->client ? " -d " : "", opening->client,
+				     opening->protocol, opening->port));
+	add_iptables_rule(opening, remedy,
+			  cni_format("-o %s -d %s -p %s -m conntrack --ctstate RELATED -j ACCEPT",
+				     opening->inner, opening->address,
+				     opening->ipv4 ? "icmp --icmp-type destination-unreachable"
+						   : "ipv6-icmp --icmpv6-type packet-too-big"));
+}
+
+static char *by_iptables(const struct opening *opening)
+{
+	bool answers_pass = ruleset_accepts_answers(&opening->cause->ruleset, opening->drop->chain);
+	char *remedy = NULL;
+
+	if (opening->cause->way->is_outwards) {
+		add_iptables_rule(
+			opening, &remedy,
+			cni_format("-i %s -o %s -j ACCEPT", opening->inner, opening->outer));
+		if (!answers_pass)
+			add_iptables_rule(opening, &remedy,
+					  cni_format("-i %s -o %s -m conntrack --ctstate"
+						     " ESTABLISHED,RELATED -j ACCEPT",
+						     opening->outer, opening->inner));
+		return remedy;
+	}
+	if (!opening->is_answer)
+		add_iptables_rule(opening, &remedy,
+				  cni_format("-i %s -o %s%s%s -d %s -p %s --dport %u -j ACCEPT",
+					     opening->outer, opening->inner,
+					     *opening->client ? " -s " : "", opening->client,
+					     opening->address, opening->protocol, opening->port));
+	if (!answers_pass)
+		add_iptables_answers(opening, &remedy);
+	return remedy;
+}
+
+/* --- firewalls that write rules themselves ------------------------------------------------- */
+
+static bool is_of_ufw(const struct opening *opening)
+{
+	const char *text = opening->cause->ruleset.text;
+
+	return text && strstr(text, opening->ipv4 ? "\tchain ufw-before-forward {"
+						  : "\tchain ufw6-before-forward {");
+}
+
+/* It lets answers through by itself. */
 static char *by_ufw(const struct opening *opening)
 {
-	if (opening->is_outwards)
+	if (opening->is_answer)
+		return NULL;
+	if (opening->cause->way->is_outwards)
 		return cni_format("ufw route allow in on %s out on %s",
 				  remedy_word(opening->inner).text,
 				  remedy_word(opening->outer).text);
-	return cni_format("ufw route allow proto %s to %s port %u", opening->protocol,
+	return cni_format("ufw route allow in on %s out on %s proto %s from %s to %s port %u",
+			  remedy_word(opening->outer).text, remedy_word(opening->inner).text,
+			  opening->protocol, *opening->client ? opening->client : "any",
 			  opening->address, opening->port);
 }
 
-/* The answers need a rule, too. */
-static char *by_iptables(const struct opening *opening)
-{
-	const char *command = opening->ipv4 ? "iptables-nft" : "ip6tables-nft";
-	const char *chain = has_chain(opening->drop, "DOCKER-USER") ? "DOCKER-USER" : "FORWARD";
-	cleanup_free char *answers = cni_format(
-		"%s -I %s -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", command, chain);
-
-	if (opening->is_answer)
-		return cni_format("%s", answers);
-	if (has_chain(opening->drop, opening->ipv4 ? "ufw-before-forward" : "ufw6-before-forward"))
-		return by_ufw(opening);
-	if (opening->is_outwards)
-		return cni_format("%s\n%s -I %s -i %s -o %s -j ACCEPT", answers, command, chain,
-				  remedy_word(opening->inner).text,
-				  remedy_word(opening->outer).text);
-	return cni_format("%s\n%s -I %s -o %s -d %s -p %s --dport %u -j ACCEPT", answers, command,
-			  chain, remedy_word(opening->inner).text, opening->address,
-			  opening->protocol, opening->port);
-}
-
-/* The container's interface is trusted, so it gets out, and a policy lets everybody in. */
+/* A policy of its own for what is forwarded between any zones has one rule for this port, and lets
+ * nothing else through. firewalld lets answers through by itself. */
 static char *by_firewalld(const struct opening *opening)
 {
-	return cni_format("firewall-cmd --permanent --zone trusted --add-interface %s\n"
-			  "firewall-cmd --permanent --get-policies | grep -qw containers ||"
-			  " firewall-cmd --permanent --new-policy containers\n"
-			  "firewall-cmd --permanent --policy containers --add-ingress-zone ANY\n"
-			  "firewall-cmd --permanent --policy containers --add-egress-zone trusted\n"
-			  "firewall-cmd --permanent --policy containers --set-target ACCEPT\n"
-			  "firewall-cmd --reload",
-			  remedy_word(opening->inner).text);
-}
-
-/* nft joins its words, so the rule is one word to the shell, with nft's own quotes. */
-static char *insert_rule(const struct nft_drop *drop, const char *rule)
-{
-	return cni_format("nft insert rule %s %s %s %s", nft_family_word(drop->family),
-			  remedy_word(drop->table).text, remedy_word(drop->chain).text,
-			  remedy_word(rule).text);
-}
-
-static char *by_nft(const struct opening *opening)
-{
-	cleanup_free char *answers =
-		insert_rule(opening->drop, "ct state established,related accept");
-	cleanup_free char *match = NULL, *first = NULL;
+	const char *policy = "firewall-cmd --permanent --policy bpf-portmap";
+	const char *family = opening->ipv4 ? "ipv4" : "ipv6";
+	cleanup_free char *rule = NULL;
 
 	if (opening->is_answer)
-		return cni_format("%s", answers);
-	if (opening->is_outwards)
-		match = cni_format("iifname \"%s\" oifname \"%s\" accept", opening->inner,
-				   opening->outer);
+		return NULL;
+	if (opening->cause->way->is_outwards)
+		rule = cni_format("rule family=\"%s\" source address=\"%s\" accept", family,
+				  opening->address);
 	else
-		match = cni_format("oifname \"%s\" %s daddr %s %s dport %u accept", opening->inner,
-				   opening->ipv4 ? "ip" : "ip6", opening->address,
-				   opening->protocol, opening->port);
-	first = insert_rule(opening->drop, match);
-	return cni_format("%s\n%s", answers, first);
+		rule = cni_format("rule family=\"%s\"%s%s%s destination address=\"%s\" port"
+				  " port=\"%u\" protocol=\"%s\" accept",
+				  family, *opening->client ? " source address=\"" : "",
+				  opening->client, *opening->client ? "\"" : "", opening->address,
+				  opening->port, opening->protocol);
+	return cni_format("firewall-cmd --permanent --get-policies | grep -qw bpf-portmap ||"
+			  " firewall-cmd --permanent --new-policy bpf-portmap\n"
+			  "%s --add-ingress-zone ANY\n"
+			  "%s --add-egress-zone ANY\n"
+			  "%s --add-rich-rule %s\n"
+			  "firewall-cmd --reload",
+			  policy, policy, policy, remedy_word(rule).text);
 }
 
 /* --- iptables-legacy ----------------------------------------------------------------------- */
@@ -186,9 +310,37 @@ static bool is_catch_all(const struct cause *cause)
 
 	if (!result->rule_dropped || result->rule_is_inside || !result->rule_drop.is_forward)
 		return false;
-	return !result->rule_drop.handle ||
+	return (!result->rule_drop.handle &&
+		ruleset_is_forward(&cause->ruleset, result->rule_drop.chain)) ||
 	       (!strcmp(result->rule_drop.table, "firewalld") && cause->rule &&
 		!strncmp(cause->rule, "reject", strlen("reject")));
+}
+
+/* The container of this packet: to which it goes, or which sends it. */
+static const uint8_t *container_of_way(const struct cause *cause)
+{
+	return cause->way->is_outwards ? cause->way->packet.source
+				       : cause->subject->mapping->portmap.container_address;
+}
+
+char *probe_lets_in(const struct cause *cause)
+{
+	const struct nft_drop *drop = &cause->result->rule_drop;
+	char word[PROTOCOL_WORD_SIZE];
+	struct wanted_packet packet = {
+		.is_outwards = cause->way->is_outwards,
+		.container = container_of_way(cause),
+		.inner = cause->subject->gateway->link.name,
+		.protocol = protocol_word(cause->way->packet.protocol, word),
+	};
+
+	if (!cause->result->rule_dropped || (drop->handle && !is_catch_all(cause)))
+		return NULL;
+	if (cause->result->rule_is_inside)
+		packet.inner = doctor_inside(cause->doctor, cause->subject)->link.name;
+	if (!packet.is_outwards)
+		packet.port = cause->subject->mapping->portmap.container_port;
+	return ruleset_accepts(&cause->ruleset, drop->chain, &packet);
 }
 
 char *probe_remedy(const struct cause *cause)
@@ -196,10 +348,10 @@ char *probe_remedy(const struct cause *cause)
 	const struct probe_way *way = cause->way;
 	char word[PROTOCOL_WORD_SIZE];
 	struct opening opening = {
+		.cause = cause,
 		.drop = &cause->result->rule_drop,
 		.ipv4 = cause->subject->ipv4,
 		.is_answer = cause->result->rule_drop.is_answer && !way->is_outwards,
-		.is_outwards = way->is_outwards,
 		.inner = cause->subject->gateway->link.name,
 		.outer = cause->uplink,
 		.protocol = protocol_word(way->packet.protocol, word),
@@ -207,15 +359,17 @@ char *probe_remedy(const struct cause *cause)
 
 	if (!cause->result->rule_dropped && cause->is_netfilter)
 		return legacy_rules(cause);
-	if (!is_catch_all(cause))
+	/* Whom the others are that it lets in is the administrator's decision. */
+	if (!is_catch_all(cause) || (cause->lets_in && way->client != CLIENT_NAMED))
 		return NULL;
-	if (!way->is_outwards) {
-		const struct portmap *portmap = &cause->subject->mapping->portmap;
-
-		cni_address_format(portmap->container_address, opening.address);
-		opening.port = portmap->container_port;
-	}
+	cni_address_format(container_of_way(cause), opening.address);
+	if (!way->is_outwards)
+		opening.port = cause->subject->mapping->portmap.container_port;
+	if (way->client == CLIENT_NAMED && !way->is_outwards)
+		cni_address_format(way->packet.source, opening.client);
 	if (!strcmp(opening.drop->table, "firewalld"))
 		return by_firewalld(&opening);
-	return is_of_iptables(opening.drop) ? by_iptables(&opening) : by_nft(&opening);
+	if (!is_of_iptables(opening.drop))
+		return by_nft(&opening);
+	return is_of_ufw(&opening) ? by_ufw(&opening) : by_iptables(&opening);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/forwarding.h"
@@ -126,12 +127,29 @@ static void look_at_route(const struct passage *way)
 	    "the host's route to %s leads to %s, not to %s", address, name, gateway->name);
 }
 
+/* The container whose interface has this MAC; NULL: none. */
+static const struct container_info *container_with_mac(const struct passage *way,
+						       const uint8_t *mac)
+{
+	cleanup_free struct attachment_entry *entries = NULL;
+	cleanup_error struct cni_error ignored = {0};
+	size_t count = 0;
+
+	if (attachment_list(&way->doctor->host.datapath, &entries, &count, &ignored))
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!memcmp(entries[i].attachment.container_mac, mac, LINK_MAC_SIZE))
+			return view_container(&way->doctor->view, entries[i].attachment.owner);
+	return NULL;
+}
+
 static void look_at_other_mac(const struct passage *way)
 {
 	const struct link *gateway = &way->subject->gateway->link;
 	const struct link *inside = &doctor_inside(way->doctor, way->subject)->link;
 	struct neighbour neighbour =
 		neighbour_of(way->doctor->host.socket, gateway->ifindex, way->container);
+	const struct container_info *other;
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!inside->ifindex || !neighbour.exists ||
@@ -139,6 +157,14 @@ static void look_at_other_mac(const struct passage *way)
 	    !memcmp(neighbour.mac, inside->mac, LINK_MAC_SIZE))
 		return;
 	cni_address_format(way->container, address);
+	other = container_with_mac(way, neighbour.mac);
+	/* It would be known again at once. */
+	if (other) {
+		say(way, NULL, "%s and %s both have the address %s: at %s that of %s is known",
+		    other->text, way->subject->container->text, address, gateway->name,
+		    other->text);
+		return;
+	}
 	say(way, cni_format("ip neighbour del %s dev %s", address, remedy_word(gateway->name).text),
 	    "at %s another MAC than the container's is known for %s", gateway->name, address);
 }

@@ -13,6 +13,7 @@
 struct diagnosis {
 	char *text;            /* malloc'ed; NULL: nothing is wrong as far as one sees */
 	char *remedy;          /* malloc'ed; NULL: none */
+	bool by_look;          /* the host was looked at */
 	bool is_not_looked_at; /* the text says what could not be looked at */
 };
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
@@ -32,7 +33,7 @@ static uint16_t checksum(const uint8_t *bytes, size_t length, uint32_t sum)
 
 /* With the pseudo header. The twelve bytes before an IPv4 address here are the same of both: two
  * times 0xffff, which is no summand. */
-static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
+static size_t put_transport(uint8_t *at, const struct probe_packet *packet, size_t header)
 {
 	bool is_tcp = packet->protocol == PROTOCOL_TCP;
 	struct tcphdr tcp = {.source = htons(packet->source_port),
@@ -42,23 +43,29 @@ static size_t put_transport(uint8_t *at, const struct probe_packet *packet)
 			     .syn = !packet->is_reset,
 			     .rst = packet->is_reset,
 			     .window = htons(WINDOW)};
-	struct udphdr udp = {.source = tcp.source, .dest = tcp.dest, .len = htons(sizeof(udp))};
-	size_t length = is_tcp ? sizeof(tcp) : sizeof(udp);
+	size_t length = is_tcp ? sizeof(tcp) : sizeof(struct udphdr);
+	size_t filled = packet->size > header + length ? packet->size - header : length;
+	struct udphdr udp = {
+		.source = tcp.source, .dest = tcp.dest, .len = htons((uint16_t)filled)};
 	uint8_t bytes[2 * CNI_ADDRESS_SIZE + sizeof(tcp)];
 
 	memcpy(bytes, packet->source, CNI_ADDRESS_SIZE);
 	memcpy(bytes + CNI_ADDRESS_SIZE, packet->destination, CNI_ADDRESS_SIZE);
 	memcpy(bytes + sizeof(bytes) - sizeof(tcp), is_tcp ? (void *)&tcp : (void *)&udp, length);
 	tcp.check = udp.check =
-		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)length);
+		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)filled);
 	memcpy(at, is_tcp ? (void *)&tcp : (void *)&udp, length);
-	return length;
+	return filled;
 }
 
 static size_t put_ipv4(uint8_t *at, const struct probe_packet *packet)
 {
-	struct iphdr ip = {.version = 4, .ihl = 5, .ttl = HOP_LIMIT, .protocol = packet->protocol};
-	size_t length = sizeof(ip) + put_transport(at + sizeof(ip), packet);
+	struct iphdr ip = {.version = 4,
+			   .ihl = 5,
+			   .ttl = HOP_LIMIT,
+			   .frag_off = htons(IP_DF),
+			   .protocol = packet->protocol};
+	size_t length = sizeof(ip) + put_transport(at + sizeof(ip), packet, sizeof(ip));
 
 	ip.tot_len = htons((uint16_t)length);
 	memcpy(&ip.saddr, packet->source + 12, 4);
@@ -72,7 +79,7 @@ static size_t put_ipv6(uint8_t *at, const struct probe_packet *packet)
 {
 	struct ip6_hdr ip = {
 		.ip6_flow = htonl(6U << 28), .ip6_nxt = packet->protocol, .ip6_hlim = HOP_LIMIT};
-	size_t length = put_transport(at + sizeof(ip), packet);
+	size_t length = put_transport(at + sizeof(ip), packet, sizeof(ip));
 
 	ip.ip6_plen = htons((uint16_t)length);
 	memcpy(&ip.ip6_src, packet->source, CNI_ADDRESS_SIZE);
@@ -128,6 +135,15 @@ int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length)
 	/* A positive one is the network stack's word that it has dropped the frame. */
 	errno = (int)result < 0 ? -(int)result : 0;
 	return errno ? -1 : 0;
+}
+
+bool inject_tc_drops(uint32_t id, const uint8_t *frame, uint32_t length)
+{
+	cleanup_close int program = bpf_prog_get_fd_by_id(id);
+	uint32_t result;
+
+	return program >= 0 && !program_run(program, frame, length, &result) &&
+	       result == TC_ACT_SHOT;
 }
 
 static bool drops(int program, uint32_t ifindex, const uint8_t *frame, uint32_t length)

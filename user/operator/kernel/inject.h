@@ -13,7 +13,7 @@
 #include "lib/address.h"
 #include "net/link.h"
 
-#define FRAME_MAX 128
+#define FRAME_MAX 1514
 #define XDP_NAME_SIZE 16
 
 /* Ports in host byte order. */
@@ -24,6 +24,9 @@ struct probe_packet {
 	uint16_t source_port;
 	uint16_t destination_port;
 	bool is_reset; /* TCP: a RST, which ends what the same packet without this has begun */
+	/* Of the IP packet, which is filled up with zeros; 0: as short as can be. Never fragmented.
+	 */
+	uint16_t size;
 };
 
 /* Makes a frame that begins a connection, with SYN or an empty datagram, or that ends it. Returns
@@ -38,6 +41,9 @@ int inject_frame(uint32_t ifindex, const uint8_t *frame, uint32_t length);
 
 /* Runs a tc program for a frame, which is not changed. 0, or -1 and errno. */
 int program_run(int program, const uint8_t *frame, uint32_t length, uint32_t *result);
+
+/* Runs the tc program with this id of the kernel. Returns whether it drops the frame. */
+bool inject_tc_drops(uint32_t id, const uint8_t *frame, uint32_t length);
 
 /* Runs the interface's XDP program, if it has one, for the frame, which is not changed. Returns
  * whether the program drops it, and then the program's name. */

@@ -111,7 +111,7 @@ static bool is_shown(const struct table *table, size_t column)
 
 static enum table_style alignment_of(const struct table *table, size_t column)
 {
-	return table->columns[column].style & ~(unsigned int)TABLE_EXTRA;
+	return table->columns[column].style & ~(unsigned int)(TABLE_EXTRA | TABLE_SPARE);
 }
 
 /* What remarks are written behind. */
@@ -130,6 +130,15 @@ static size_t count_needed(const struct table *table, const size_t widths[TABLE_
 	return needed;
 }
 
+/* Of those with all these bits, from the last one on, until the others have room. */
+static void leave_out(struct table *table, unsigned int style)
+{
+	for (size_t i = table->column_count - 1;
+	     i && count_needed(table, table->widths) > table->limit; i--)
+		if (has_width(table, i) && (table->columns[i].style & style) == style)
+			table->left_out[i] = true;
+}
+
 /* Texts give way first, and then whole columns, from the last one on. Texts get back what these
  * leave. */
 static void fit(struct table *table)
@@ -143,10 +152,8 @@ static void fit(struct table *table)
 	for (size_t i = 0; i < table->column_count; i++)
 		if (alignment_of(table, i) == TABLE_LEFT && table->widths[i] > SHORTEST)
 			table->widths[i] = SHORTEST;
-	for (size_t i = table->column_count - 1;
-	     i && count_needed(table, table->widths) > table->limit; i--)
-		if (has_width(table, i))
-			table->left_out[i] = true;
+	leave_out(table, TABLE_SPARE);
+	leave_out(table, 0);
 	left = count_needed(table, table->widths);
 	for (left = table->limit > left ? table->limit - left : 0; left && any;) {
 		any = false;

@@ -25,6 +25,7 @@ enum table_style {
 	TABLE_REMARK,         /* in the colour of a warning */
 	TABLE_HIDDEN,         /* its cells are not printed */
 	TABLE_EXTRA = 1 << 3, /* and one of the others: only where the table has_extra */
+	TABLE_SPARE = 1 << 4, /* ... the first to be left out for want of room */
 };
 
 struct table_column {

@@ -9,8 +9,11 @@
 
 size_t terminal_width(void)
 {
+	const char *columns = getenv("COLUMNS");
 	struct winsize size;
 
+	if (columns && atoi(columns) > 0)
+		return (size_t)atoi(columns);
 	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
 		return 0;
 	return size.ws_col;

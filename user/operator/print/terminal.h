@@ -15,7 +15,8 @@ enum color {
 	COLOR_NEVER,
 };
 
-/* Returns the columns; 0: it is not a terminal, so that lines have no limit. */
+/* Returns the columns, which COLUMNS says first; 0: it is not a terminal, so that lines have no
+ * limit. */
 size_t terminal_width(void);
 /* Returns whether to use colours. COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org)
  * or TERM is "dumb". */

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# test_doctor_connect.sh - `bpf-portmap doctor` as a process of the host, as a container that asks, and
+# out of a container to a server that is named.
+
+# from the host itself: a port that answers, one whose server closes at once, one that nobody has
+test_doctor_connect_localhost() {
+	needs_cgroup
+	healthy_host
+	by_hand_says 0 'a process of this host connects to 127.0.0.1:8080, 1 times of 1' doctor 8080/tcp --from localhost
+	expect_contains "$(cat /run/out)" 'connects to [::1]:8080'
+	processes_end web
+	by_hand_says 2 'to 127.0.0.1:8080 fail: Connection refused' doctor 8080/tcp --from localhost
+}
+
+# from another container on the bridge, which a rule of bridges or of forwarding keeps from it
+test_doctor_connect_container() {
+	healthy_host
+	container_add asker bridge
+	by_hand_says 0 'asker connects to' doctor 8080/tcp --from asker
+	expect_answer asker tcp "$host4" 8080 web
+	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "cni0" oifname "cni0" drop; }; }'
+	expect_no_answer asker tcp "$host4" 8080
+	by_hand 0 doctor 8080/tcp --from "$client4"
+	by_hand_says 2 'nft inet f, chain c, iifname "cni0" oifname "cni0" drop' doctor 8080/tcp --from asker
+	nft flush ruleset
+	by_hand 3 doctor 8080/tcp --from nobody-of-that-name
+}
+
+# out of a container: to a server that is there, without a route inside, past a rule, and without
+# masquerade
+test_doctor_connect_out() {
+	healthy_host
+	in_namespace server "$peer" serve tcp any 5432 --name db --background
+	by_hand_says 0 "shop/web-0 connects to $server4:5432" doctor 8080/tcp --to "$server4:5432"
+	by_hand_says 0 "connects to [$server6]:5432" doctor 8080/tcp --to "[$server6]:5432"
+	by_hand_says 2 'fail: Connection refused' doctor --from web-0 --to "$server4:5433"
+	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 5432 drop; }; }'
+	by_hand_says 2 'nft inet f, chain c, rule handle 2 (tcp dport 5432 drop)' doctor 8080/tcp --to "$server4:5432"
+	nft flush ruleset
+	ip -n web route del default
+	by_hand_says 2 "shop/web-0 has no route to $server4:5432" doctor 8080/tcp --to "$server4:5432"
+	conflist plain bridge "$(with_ours '{ipMasq: false}')"
+	container_add plain plain -p 8085:80/tcp
+	by_hand 2 doctor 8085/tcp --to "$server4:5432"
+	expect_contains "$(cat /run/out)" "it leaves with the container's own address"
+	by_hand_warns 64 'must be an IP address with a port' doctor --to "$server4"
+}
+
+# shells complete ports and containers
+test_doctor_connect_completion() {
+	healthy_host
+	PATH=$build:$PATH
+	. "$build/completion/bash"
+	COMP_WORDS=(bpf-portmap doctor 80) COMP_CWORD=2 COMPREPLY=()
+	_bpf_portmap
+	expect_equal 8080/tcp "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u)"
+	COMP_WORDS=(bpf-portmap list --container sh) COMP_CWORD=3 COMPREPLY=()
+	_bpf_portmap
+	expect_equal shop/web-0 "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u)"
+}

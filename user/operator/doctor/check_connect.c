@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* check_connect.c - connects as a process of this host, or of a container, would: to a mapped port
+ * (--from), or to a server outside (--to). These are real connections, which are reset at once. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "datapath/load/maps.h"
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/text.h"
+#include "net/netlink.h"
+#include "net/netns.h"
+#include "operator/doctor/ruleset.h"
+#include "operator/kernel/route.h"
+#include "operator/print/format.h"
+
+#define CONNECT_MS 1500
+#define CLOSED_MS 100 /* a server that closes at once does it within that */
+#define ALL_MS 8000
+
+/* One end, and what came of it. */
+struct attempt {
+	uint8_t address[CNI_ADDRESS_SIZE];
+	uint16_t port;
+	uint16_t source_port; /* 0: any */
+	int error;            /* errno; 0: connected */
+	bool is_closed;       /* by the server, without a word */
+};
+
+static socklen_t socket_address(const struct attempt *attempt, struct sockaddr_storage *to)
+{
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)to;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)to;
+
+	memset(to, 0, sizeof(*to));
+	if (cni_address_is_ipv4(attempt->address)) {
+		ipv4->sin_family = AF_INET;
+		ipv4->sin_port = htons(attempt->port);
+		memcpy(&ipv4->sin_addr, attempt->address + 12, 4);
+		return sizeof(*ipv4);
+	}
+	ipv6->sin6_family = AF_INET6;
+	ipv6->sin6_port = htons(attempt->port);
+	memcpy(&ipv6->sin6_addr, attempt->address, CNI_ADDRESS_SIZE);
+	return sizeof(*ipv6);
+}
+
+static int wait_for(int fd, short events, int milliseconds)
+{
+	struct pollfd waiting = {.fd = fd, .events = events};
+
+	return poll(&waiting, 1, milliseconds);
+}
+
+static void bind_port(int fd, sa_family_t family, uint16_t port)
+{
+	struct sockaddr_storage from = {.ss_family = family};
+
+	/* The port stands at the same place in both. */
+	((struct sockaddr_in *)&from)->sin_port = htons(port);
+	bind(fd, (struct sockaddr *)&from,
+	     family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+}
+
+static int attempt_connect(void *context, struct cni_error *err)
+{
+	const struct linger reset = {.l_onoff = 1};
+	struct attempt *attempt = context;
+	struct sockaddr_storage to;
+	socklen_t length = socket_address(attempt, &to), size = sizeof(attempt->error);
+	cleanup_close int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char byte;
+
+	attempt->error = 0;
+	if (fd < 0)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot make a socket: %s",
+				     strerror(errno));
+	if (attempt->source_port)
+		bind_port(fd, to.ss_family, attempt->source_port);
+	if (connect(fd, (struct sockaddr *)&to, length) && errno != EINPROGRESS)
+		attempt->error = errno;
+	else if (wait_for(fd, POLLOUT, CONNECT_MS) != 1)
+		attempt->error = ETIMEDOUT;
+	else
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &attempt->error, &size);
+	if (!attempt->error)
+		attempt->is_closed =
+			wait_for(fd, POLLIN, CLOSED_MS) == 1 && recv(fd, &byte, 1, MSG_PEEK) <= 0;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	return 0;
+}
+
+/* Who connects: `netns` -1 is this host. */
+struct connecting {
+	struct doctor *doctor;
+	const struct subject
+		*subject; /* the container that connects; NULL: a process of the host */
+	const char *who;
+	int netns;
+	uint8_t source[CNI_ADDRESS_SIZE]; /* the container's */
+	struct attempt attempt;
+};
+
+static bool connect_once(struct connecting *connecting, struct cni_error *err)
+{
+	struct attempt *attempt = &connecting->attempt;
+
+	return !(connecting->netns < 0
+			 ? attempt_connect(attempt, err)
+			 : netns_call(connecting->netns, attempt_connect, attempt, err));
+}
+
+/* Once more, while nftables traces it: the rule that drops it on this host; NULL: none. */
+static char *find_rule(struct connecting *connecting)
+{
+	struct attempt *attempt = &connecting->attempt;
+	struct nft_traced traced = {.protocol = PROTOCOL_TCP, .with_bridges = true};
+	cleanup_error struct cni_error ignored = {0};
+	cleanup_ruleset struct ruleset ruleset = {0};
+	cleanup_free char *rule = NULL;
+	struct nft_trace trace = {0};
+	struct nft_drop drop;
+	char *text = NULL;
+
+	if (!connecting->subject)
+		return NULL;
+	traced.client_port = attempt->source_port = probe_random_port();
+	traced.devices[0] = connecting->subject->veth->link.name;
+	memcpy(traced.client, connecting->source, CNI_ADDRESS_SIZE);
+	if (!nft_trace_open(&trace, &traced, &ignored) && connect_once(connecting, &ignored) &&
+	    nft_trace_read(&trace, &drop)) {
+		ruleset_read(&ruleset, &drop, NULL);
+		rule = ruleset_rule(&ruleset, drop.chain, drop.handle);
+		text = cni_format("dropped by the host: nft %s %s, chain %s, %s",
+				  nft_family_word(drop.family), drop.table, drop.chain,
+				  rule          ? rule
+				  : drop.handle ? "a rule"
+						: "policy drop");
+	}
+	nft_trace_close(&trace);
+	attempt->source_port = 0;
+	return text;
+}
+
+/* To the server at the attempt's address, as often as --count says. */
+static void connect_all(struct connecting *connecting)
+{
+	struct doctor *doctor = connecting->doctor;
+	uint32_t count = doctor->options->limit ? doctor->options->limit : 1, sent = 0, failed = 0;
+	int64_t begun = clock_ms();
+	cleanup_error struct cni_error err = {0};
+	char text[ENDPOINT_TEXT_SIZE];
+	cleanup_free char *rule = NULL;
+	bool closed = false;
+	int error = 0;
+
+	format_endpoint(connecting->attempt.address, connecting->attempt.port, text);
+	for (; sent < count && clock_ms() < begun + ALL_MS; sent++) {
+		if (!connect_once(connecting, &err)) {
+			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s",
+				     cni_error_message(&err));
+			return;
+		}
+		failed += connecting->attempt.error != 0;
+		error = connecting->attempt.error ? connecting->attempt.error : error;
+		closed |= connecting->attempt.is_closed;
+	}
+	doctor->sent += sent;
+	rule = failed ? find_rule(connecting) : NULL;
+	if (failed)
+		doctor_found(doctor, VERDICT_FAIL, NULL,
+			     "%u of %u connections of %s to %s fail: %s", failed, sent,
+			     connecting->who, text, rule ? rule : strerror(error));
+	else if (closed)
+		doctor_found(doctor, VERDICT_WARN, NULL,
+			     "%s connects to %s, and the server closes at once without a word",
+			     connecting->who, text);
+	else
+		doctor_found(doctor, VERDICT_NOTE, NULL, "%s connects to %s, %u times of %u",
+			     connecting->who, text, sent, sent);
+}
+
+/* --- to mapped ports -------------------------------------------------------------------------- */
+
+/* An address of the host at which somebody there reaches the port. */
+static bool choose_address(const struct connecting *connecting, const struct mapping *mapping,
+			   uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const struct address_list *list = &connecting->doctor->host.addresses;
+	bool ipv4 = cni_address_is_ipv4(mapping->portmap.container_address);
+	static const uint8_t loopback4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1},
+			     loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
+
+	memcpy(address, mapping->key.host_address, CNI_ADDRESS_SIZE);
+	if (!cni_address_is_any(address))
+		return connecting->netns < 0 || !cni_address_is_loopback(address);
+	memcpy(address, ipv4 ? loopback4 : loopback6, CNI_ADDRESS_SIZE);
+	if (connecting->netns < 0)
+		return mapping->portmap.localhost;
+	for (size_t i = 0; i < list->address_count; i++) {
+		const struct interface_look *interface = doctor_interface(
+			connecting->doctor, list->interfaces[list->addresses[i].interface].ifindex);
+
+		memcpy(address, list->addresses[i].address, CNI_ADDRESS_SIZE);
+		if (cni_address_is_ipv4(address) == ipv4 && interface &&
+		    interface_has_role(interface, ROLE_UPLINK) &&
+		    host_maps_ports_at(&connecting->doctor->host, &list->addresses[i]))
+			return true;
+	}
+	return false;
+}
+
+static void connect_to_ports(struct connecting *connecting)
+{
+	struct doctor *doctor = connecting->doctor;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++) {
+		const struct mapping *mapping = &doctor->mappings.list[i];
+
+		if (mapping->key.protocol != PROTOCOL_TCP ||
+		    !choose_address(connecting, mapping, connecting->attempt.address))
+			continue;
+		connecting->attempt.port = mapping->key.host_port;
+		connect_all(connecting);
+		doctor->was_probed[i] = true;
+	}
+}
+
+/* --- who -------------------------------------------------------------------------------------- */
+
+/* The endpoint, of this family, of a container with this name, or of one that has the port that is
+ * asked about. */
+static bool is_meant(struct doctor *doctor, const struct subject *subject)
+{
+	const char *name = doctor->options->from_name;
+
+	if (name)
+		return container_matches(subject->container, name);
+	return doctor->mappings.count &&
+	       owner_is(doctor->mappings.list[0].portmap.owner, subject->container->record.owner);
+}
+
+/* First a packet that ends at the uplink, which tells what becomes of it on this host; then a
+ * connection, which tells of the server. */
+static void connect_out(struct connecting *connecting, const uint8_t *source)
+{
+	struct doctor *doctor = connecting->doctor;
+	const struct options *options = doctor->options;
+	cleanup_netlink struct netlink *inside = doctor_enter(doctor, connecting->subject);
+	struct probe_way way = {
+		.is_outwards = true,
+		.client = CLIENT_NAMED,
+		.entry = &connecting->subject->veth->link,
+		.packet = {.protocol = PROTOCOL_TCP, .destination_port = options->to_port}};
+	struct probe_finding finding = {0};
+	char text[ENDPOINT_TEXT_SIZE];
+	enum verdict verdict;
+
+	if (!inside || !route_to(inside, options->to.address).exists) {
+		doctor_found(doctor, VERDICT_FAIL, NULL, "%s has no route to %s", connecting->who,
+			     format_endpoint(options->to.address, options->to_port, text));
+		return;
+	}
+	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
+	memcpy(way.packet.destination, options->to.address, CNI_ADDRESS_SIZE);
+	if (!outwards_why_not(doctor, &doctor_inside(doctor, connecting->subject)->link,
+			      options->to.address)) {
+		verdict = probe(doctor, connecting->subject, &way, &finding);
+		doctor->code = finding.code;
+		if (verdict != VERDICT_OK)
+			doctor_found_at(doctor, verdict, &finding.remedy, finding.cause,
+					finding.place);
+		doctor->code = NULL;
+		probe_finding_release(&finding);
+	}
+	memcpy(connecting->attempt.address, options->to.address, CNI_ADDRESS_SIZE);
+	connecting->attempt.port = options->to_port;
+	connect_all(connecting);
+}
+
+static void connect_from(struct doctor *doctor, struct subject *subject, const uint8_t *source)
+{
+	const struct namespace *inside = doctor_namespace(doctor, subject);
+	struct connecting connecting = {.doctor = doctor,
+					.subject = subject,
+					.who = subject->container->text,
+					.netns = inside ? inside->fd : -1};
+
+	memcpy(connecting.source, source, CNI_ADDRESS_SIZE);
+	if (!inside)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "the network namespace of %s is not found", connecting.who);
+	else if (doctor->options->to.is_set)
+		connect_out(&connecting, source);
+	else
+		connect_to_ports(&connecting);
+}
+
+/* By each address of the containers that are meant. */
+static void connect_from_containers(struct doctor *doctor)
+{
+	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
+					     .map = MAP_ENDPOINTS};
+	const struct range_option *to = &doctor->options->to;
+	bool found = false;
+
+	while (map_next(&walk, NULL)) {
+		const struct endpoint_key *address = walk.key;
+		const struct endpoint *endpoint = walk.value;
+		struct subject subject = {.container =
+						  view_container(&doctor->view, endpoint->owner),
+					  .ipv4 = cni_address_is_ipv4(address->address)};
+
+		if (!doctor_locate(doctor, &subject) || !is_meant(doctor, &subject) ||
+		    (to->is_set ? cni_address_is_ipv4(to->address) != subject.ipv4
+				: found && !subject.ipv4))
+			continue;
+		found = true;
+		connect_from(doctor, &subject, address->address);
+	}
+	if (!found)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
+			     "no container \"%.60s\", or none with the port and an address of that"
+			     " family, is known",
+			     doctor->options->from_name ? doctor->options->from_name : "");
+}
+
+void check_connect(struct doctor *doctor)
+{
+	struct connecting of_host = {
+		.doctor = doctor, .who = "a process of this host", .netns = -1};
+	const char *name = doctor->options->from_name, *obstacle;
+
+	if (!name && !doctor->options->to.is_set) {
+		doctor->has_looked = false;
+		return;
+	}
+	fprintf(stderr, "bpf-portmap: connects, and resets at once: the server accepts a connection"
+			" without data\n");
+	obstacle = probe_begin(doctor);
+	if (obstacle)
+		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
+	else if (name && !strcmp(name, "localhost"))
+		connect_to_ports(&of_host);
+	else
+		connect_from_containers(doctor);
+}
