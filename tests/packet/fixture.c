@@ -394,8 +394,8 @@ void fixture_map_port(int protocol, const char *host, int host_port, const char 
 	portmap_key_of(&key, protocol, host, host_port);
 	fixture_address(pair.now.container_address, container);
 	set_bit(skeleton->maps.published_ports, (uint32_t)host_port);
-	portmap.names_address = strcmp(host, "0.0.0.0") && strcmp(host, "::");
-	if (portmap.names_address)
+	pair.now.names_address = strcmp(host, "0.0.0.0") && strcmp(host, "::");
+	if (pair.now.names_address)
 		set_bit(skeleton->maps.published_ports, 65536 + (uint32_t)host_port);
 	update(skeleton->maps.portmaps, &key, &pair);
 }
