@@ -228,8 +228,7 @@ INLINE enum verdict loopback_begin(struct flow_context *flow)
 	if (mapping && portmap_before(mapping)->localhost &&
 	    dnat_waits(flow->skb, mapping, portmap_before(mapping), tuple->protocol))
 		mapping = portmap_before(mapping);
-	if (!mapping || !mapping->localhost ||
-	    portmap_is_excluded(mapping, tuple->destination) ||
+	if (!mapping || !mapping->localhost || portmap_is_excluded(mapping, tuple->destination) ||
 	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))
 		return VERDICT_PASS;
 	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);

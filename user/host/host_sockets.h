@@ -3,8 +3,9 @@
  * host_sockets.h - the host's own processes and mapped ports.
  *
  * With "localhost" they reach the ports: by programs at sockets, and by one at lo for what those
- * leave as it is. Where the host cannot have the former, a warning says so and all goes by lo. With "reserveHostPorts" they cannot bind to the ports. Where
- * the host cannot have the programs for that, ADD fails.
+ * leave as it is. Where the host cannot have the former, a warning says so and all goes by lo. With
+ * "reserveHostPorts" they cannot bind to the ports. Where the host cannot have the programs for
+ * that, ADD fails.
  */
 #pragma once
 
