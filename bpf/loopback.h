@@ -201,6 +201,8 @@ INLINE int loopback_deliver(struct __sk_buff *skb)
 	if (!slot)
 		return TC_ACT_SHOT;
 	rewrite_for_container(skb);
+	if (rewrite_destination_mac(skb, slot->container_mac))
+		return shot(rewrite_failed);
 	return bpf_redirect_peer(slot->ifindex, 0);
 }
 

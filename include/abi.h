@@ -237,7 +237,9 @@ struct slot {
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
 	__s32 netns_id;  /* of the container's network namespace, in the host's; negative: none */
-	__u8 reserved3[4];
+	__u8 container_mac[6]; /* of its interface, at its ADD: machines behind a tap there look at
+				  it */
+	__u8 reserved3[6];
 } __attribute__((aligned(8)));
 
 /* veths: DEVMAP_HASH by slot number, the ifindex of the veth's host side. The kernel removes the
@@ -692,7 +694,7 @@ ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
 ASSERT_SIZE(struct nat_port, 8);
 ASSERT_SIZE(struct portmap_pair, 80);
-ASSERT_SIZE(struct slot, 48 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct slot, 56 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,

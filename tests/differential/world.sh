@@ -7,6 +7,8 @@
 #
 # The stacks of client, server and containers answer ARP and neighbour solicitations only: all
 # other packets are the test program's.
+# Names come from files that shellcheck does not follow here.
+# shellcheck disable=SC1091,SC2034,SC2154,SC2086
 set -eEuo pipefail
 export PLUGIN=$1
 here=$(cd "$(dirname "$0")" && pwd)

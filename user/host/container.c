@@ -137,6 +137,7 @@ int container_find_veth(struct container *container, const struct host *host, st
 		return -1;
 	record->ifindex = veth->link.ifindex;
 	container->claims.netns_id = veth->link.peer_netns_id;
+	memcpy(container->claims.container_mac, veth->container_mac, LINK_MAC_SIZE);
 	memcpy(record->host_mac, veth->link.mac, LINK_MAC_SIZE);
 	/* No other bridge has to know it. */
 	if (veth->bridge.ifindex)

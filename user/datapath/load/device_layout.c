@@ -132,7 +132,8 @@ static int put_functions(struct bpf_program *program, struct bpf_prog_load_opts 
 
 static void put_functions_from_now_on(void)
 {
-	LIBBPF_OPTS(libbpf_prog_handler_opts, options, .prog_prepare_load_fn = put_functions);
+	DECLARE_LIBBPF_OPTS(libbpf_prog_handler_opts, options,
+			    .prog_prepare_load_fn = put_functions);
 	static bool done;
 
 	if (!done)

@@ -283,6 +283,7 @@ static struct slot slot_of(const struct objects *objects, const struct attachmen
 		slot.network = network_number_of(objects, name.network);
 	find_gateway(objects, claims, slot.gateway_mac);
 	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
+	memcpy(slot.container_mac, claims->container_mac, sizeof(slot.container_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	return slot;
 }

@@ -22,7 +22,8 @@ struct attachment_claims {
 	uint64_t container; /* as slots have it */
 	struct attachment record;
 	enum fast_path fast_path;
-	int netns_id;                   /* as slots have it */
+	int netns_id; /* as slots have it, and the next one */
+	uint8_t container_mac[6];
 	struct interface interface;     /* the veth's entry; the owner is filled in */
 	const struct port_claim *ports; /* sorted by key, each key once */
 	size_t port_count;
