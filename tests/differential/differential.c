@@ -13,7 +13,8 @@ const char tool_usage[] =
 	"usage: differential --script world.sh --near DEVICE --far DEVICE   (a veth for barriers)\n"
 	"  --seed N       of the first episode; each has the next one (1)\n"
 	"  --steps N      of an episode (400)\n"
-	"  --seconds N    how long to begin further episodes (0: one episode)\n"
+	"  --seconds N    how long to begin further episodes (0: as --episodes says)\n"
+	"  --episodes N   how many episodes, whatever the machine's pace (1)\n"
 	"  --only LIST    these steps of it only: 3,17,20\n"
 	"  --shrink N     for how many seconds to leave out steps of what failed (0)\n"
 	"  --inspect CMD  which the hosts run after each step that is printed\n"
@@ -23,7 +24,7 @@ const char tool_usage[] =
 #define MAX_REASONS 32
 #define EVENTS 4 /* percent */
 
-static int seed = 1, steps = 400, seconds, shrink_seconds, verbose;
+static int seed = 1, steps = 400, seconds, most_episodes = 1, shrink_seconds, verbose;
 static const char *script, *near, *far, *only, *inspect;
 static bool chosen[MAX_STEPS];
 static long steps_made, episodes;
@@ -228,6 +229,23 @@ static void run_on_one_cpu(void)
 		die("sched_setaffinity");
 }
 
+/* What depends on the instant of a step, a second that ends, is no finding: it does not come again.
+ */
+static int episode_twice(uint64_t episode_seed)
+{
+	int found;
+
+	choose_steps();
+	found = episode(episode_seed, steps, verbose);
+	if (found < 0)
+		return found;
+	choose_steps();
+	found = episode(episode_seed, steps, verbose);
+	if (found < 0)
+		count_reason("a difference that did not come again");
+	return found;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tool_option options[] = {
@@ -239,6 +257,7 @@ int main(int argc, char **argv)
 		{.name = "seed", .number = &seed, .low = 0, .high = 1 << 30},
 		{.name = "steps", .number = &steps, .low = 1, .high = MAX_STEPS},
 		{.name = "seconds", .number = &seconds, .low = 0, .high = 1 << 30},
+		{.name = "episodes", .number = &most_episodes, .low = 1, .high = 1 << 30},
 		{.name = "shrink", .number = &shrink_seconds, .low = 0, .high = 1 << 30},
 		{.name = "verbose", .number = &verbose, .low = 0, .high = 1},
 		{0},
@@ -255,10 +274,9 @@ int main(int argc, char **argv)
 	run_on_one_cpu();
 	barrier_open(near, far);
 	do {
-		choose_steps();
-		found = episode((uint64_t)(seed + at), steps, verbose);
+		found = episode_twice((uint64_t)(seed + at));
 		at++;
-	} while (found < 0 && seconds_now() < begun + seconds);
+	} while (found < 0 && (seconds ? seconds_now() < begun + seconds : at < most_episodes));
 	printf("note: %ld episodes from seed %d, %ld steps, %.0f a second\n", episodes, seed,
 	       steps_made, (double)steps_made / (seconds_now() - begun));
 	for (int i = 0; reasons[i].why; i++)

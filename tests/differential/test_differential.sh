@@ -6,7 +6,7 @@
 # also with fastPath off
 # the same random packets, sockets and events arrive as with portmap
 test_differential() {
-	local options=(--seconds 40 --shrink 40)
+	local options=(--episodes 3 --shrink 40)
 	[ "${FAST_PATH:-}" = '' ] || options+=(--seed 100000)
 	[ -z "${DIFFERENTIAL:-}" ] || eval "options=($DIFFERENTIAL)"
 	ip link add barrier0 type veth peer name barrier1

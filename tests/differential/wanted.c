@@ -2,6 +2,7 @@
 /* wanted.c - the differences that we want, each with its reason. */
 #include "flow.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Only these worlds have seen something, and each of it passes. */
@@ -80,6 +81,40 @@ static bool is_ended(const struct difference *difference)
 	       all(difference, OURS, is_hosts) && strstr(difference->step->text, "container_");
 }
 
+/* Where a rule gives two connections the same address and port, netfilter refuses the second. */
+static bool is_refused(const struct difference *difference, const struct arrival *arrival)
+{
+	return arrival->end == HOST && strstr(arrival->text, strerror(EPERM));
+}
+
+static bool is_clash(const struct difference *difference)
+{
+	return difference->count[REFERENCE] && all(difference, REFERENCE, is_refused) &&
+	       all(difference, OURS, is_copy);
+}
+
+/* A container answers itself. */
+static bool is_own_answer(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && !difference->step->forward && flow->views[OURS].at == flow->origin &&
+	       !difference->count[REFERENCE] && all(difference, OURS, is_copy);
+}
+
+/* portmap deletes conntrack's entries of UDP by the destination's port alone. */
+static bool is_forgotten(const struct difference *difference)
+{
+	static const uint16_t host_ports[] = {5353, 8080, 9090, 20089};
+	const struct flow *flow = difference->step->flow;
+	bool is_mapped = false;
+
+	for (size_t i = 0; flow && i < sizeof(host_ports) / sizeof(*host_ports); i++)
+		is_mapped |= flow->first.destination_port == host_ports[i];
+	return is_mapped && !difference->step->forward && flow->first.protocol == IPPROTO_UDP &&
+	       all(difference, OURS, is_copy) && all(difference, REFERENCE, is_hosts_refusal);
+}
+
 struct entry {
 	bool (*is)(const struct difference *difference);
 	const char *why;
@@ -89,6 +124,9 @@ static const struct entry list[] = {
 	{is_forged, "a forged source: ours drops it, or does not masquerade it"},
 	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
 	{is_ended, "DEL ends what the host's processes have connected to the container"},
+	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
+	{is_own_answer, "br_netfilter that comes meanwhile loses what a container answers itself"},
+	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what conntrack calls INVALID the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},

@@ -114,7 +114,8 @@ test_install_lists_alias_elsewhere() {
 
 # going back: uninstall names containers by the first digits of their IDs, and says what a static Pod needs
 test_install_lists_back() {
-	local id=106d2c0b339c$(printf '%052d' 7)
+	local id
+	id=106d2c0b339c$(printf '%052d' 7)
 	node_make
 	list . >"$conf/10-a.conflist"
 	at_node 0 install

@@ -653,7 +653,8 @@ test_ownership_interface_in_two_networks() {
 # what an engine has forgotten, and no process lives in: the error and who give the one command that
 # frees the port, and it does, for the containers of each engine
 test_ownership_forgotten() {
-	local id=4c01db0b339c$(printf '%052d' 7) args what
+	local args what id
+	id=4c01db0b339c$(printf '%052d' 7)
 	container_add_plain second
 	for args in 'IgnoreUnknown=1;NOMAD_JOB_ID=shop;NOMAD_GROUP_NAME=web' "${pods}web-0" \
 		'IgnoreUnknown=1;K8S_POD_NAME=web' 'IgnoreUnknown=1'; do

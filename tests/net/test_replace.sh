@@ -145,7 +145,8 @@ test_replace_workloads() {
 # who waits: a container of an engine that has no process any more is being stopped, and its DEL is
 # waited for; one that has a process is refused at once
 test_replace_conflict_waits() {
-	local id=4c01db0b339c$(printf '%052d' 7) adding since
+	local adding since id
+	id=4c01db0b339c$(printf '%052d' 7)
 	container_add_plain first
 	container_add_plain second
 	plugin_config first | NETNS=/run/netns/first plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"

@@ -59,6 +59,7 @@ void check_version(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
 	cleanup_error struct cni_error err = {0};
+	struct meta meta;
 
 	if (datapath->state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(datapath, &err);
@@ -72,6 +73,12 @@ void check_version(struct doctor *doctor)
 			     "the programs that run are of bpf-portmap %.*s, this is %s",
 			     PROGRAM_VERSION_SIZE, datapath->maker, PROGRAM_VERSION);
 	}
+	if (datapath_is_usable(datapath) && meta_read(&datapath->objects, &meta) &&
+	    meta.conntrack == CONNTRACK_UNREADABLE)
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "this kernel does not tell programs what conntrack knows (Linux 5.18"
+			     " and BTF do): what another NAT of this host translates is only"
+			     " remembered as it leaves by an uplink");
 }
 
 void check_cgroup(struct doctor *doctor)
