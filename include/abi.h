@@ -637,9 +637,9 @@ struct meta {
 	__u64 lo_inode;     /* of lo's directory in that host's sysfs; 0: not known */
 	__u32 generation;   /* last one given out; only grows */
 	__u32 next_slot;    /* where the search for a free slot begins */
+	char program_version[PROGRAM_VERSION_SIZE];
 	__u32 conntrack;    /* enum conntrack_use */
 	__u32 sees_devices; /* 1: the programs can look for qdiscs and filters themselves */
-	char program_version[PROGRAM_VERSION_SIZE];
 	/* Ports for masqueraded flows whose policy has none */
 	struct port_range masquerade_ports[MASQUERADE_RANGES];
 	__u64 port_seed; /* random, written once; keeps the next port unpredictable */

@@ -17,6 +17,8 @@ parallel_add() {
 # 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
 # [T31][s60]
 test_crash_parallel_own_ports() {
+	container_add first bridge -p 9999:80/tcp # from now on there is a program at lo
+	container_remove first bridge
 	container_add first bridge
 	local before number pids=()
 	before=$(state_show)
@@ -494,7 +496,7 @@ test_crash_churn() {
 # limit 120 s
 # 30 whole lives of a container, bridge and ptp, leave nothing: no interface either [i14][T30]
 test_crash_churn_whole_list() {
-	container_add first bridge
+	container_add first bridge -p 8080:80/tcp
 	container_add second ptp
 	container_remove first bridge
 	container_remove second ptp

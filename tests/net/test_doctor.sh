@@ -164,7 +164,7 @@ test_doctor_addresses() {
 	conflist third bridge "$(with_ours '{"excludeInterfaces": ["eth1"]}') | $third_network"
 	container_start third third -p 81:80/tcp
 	container_start fourth bridge -p "$host4_second:82:80/tcp"
-	begins 'leave its address out by "excludeInterfaces"' 82
+	expect_answer server tcp "$host4_second" 82 fourth # an address that is named is meant
 	container_remove fourth bridge
 	container_remove third third
 	conflist named bridge "$(with_ours '{"uplinks": ["eth7"]}') | $third_network"

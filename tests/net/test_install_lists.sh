@@ -79,6 +79,8 @@ test_install_lists_odd() {
 # doctor without a port: Multus first, whose delegate has portmap, while a later list has ours, warns;
 # where the delegate has ours nothing is wrong; portmap in the folder beside ours maps twice
 test_install_lists_doctor() {
+	ip route add default via "$client4"
+	ip route add default via "$client6"
 	own_directory /etc/cni
 	mkdir -p /etc/cni/net.d/net1
 	list '.plugins[1].type = "bpf-portmap"' >/etc/cni/net.d/10-a.conflist

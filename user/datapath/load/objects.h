@@ -104,9 +104,9 @@ struct meta_head {
 	uint64_t lo_inode;
 	uint32_t generation;
 	uint32_t next_slot;
+	char program_version[PROGRAM_VERSION_SIZE];
 	uint32_t conntrack;
 	uint32_t sees_devices;
-	char program_version[PROGRAM_VERSION_SIZE];
 };
 
 /* Reads it from a map of any layout. *has_our_shape, which may be NULL: the map is of our layout.

@@ -16,6 +16,10 @@ static const struct {
 		  "who is named gets no packet. A line that begins with the word note tells "
 		  "of a client that doctor chose itself, and whom a firewall does not want: "
 		  "ask with --from for one whom it should let in."},
+	{"nat", "A rule of the host's own NAT, kube-proxy's or Docker's for example, takes what "
+		"comes to the port, and the line names it. Where it was there at ADD, or at the "
+		"last repair, the packets are left to it, as with portmap. One that came since "
+		"gets nothing until the next bpf-portmap repair."},
 	{"probe-policy",
 	 "A firewall's chain drops whatever none of its rules accepts, and none "
 	 "accepts this packet. The remedy adds rules at the end of that chain for "
