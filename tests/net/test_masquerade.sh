@@ -153,14 +153,14 @@ test_masquerade_ports_exhausted() {
 	container_add two bridge
 	capture_start wire server eth0 "$leak"
 	for port in $free; do
-		conversation_open "talk$port" one udp "$server4" 9000 --source-port "$port"
+		conversation_open "talk$port" one tcp "$server4" 9000 --source-port "$port"
 		expect_contains "$(say "talk$port")" "client=$host4_second:$port "
 	done
 	for port in $free 5000 40000; do
-		expect_no_answer two udp "$server4" 9000 --source-port "$port"
+		expect_no_answer two tcp "$server4" 9000 --source-port "$port"
 	done
 	expect_contains "$(say talk65531)" "client=$host4_second:65531 "
-	expect_answer two udp "$client4" 9000 client "$host4" --source-port 1024
+	expect_answer two tcp "$client4" 9000 client "$host4" --source-port 1024
 	expect_captured_nothing wire
 }
 

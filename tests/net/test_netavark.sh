@@ -151,7 +151,7 @@ test_netavark_create() {
 # where the namespace is gone
 test_netavark_setup() {
 	local before
-	setup web 5 '[]'
+	setup web 5 "[$(port 8080 80 tcp)]"
 	teardown web
 	before=$(state_show)
 	setup web 5 "[$(port 8080 80 tcp,udp),$(port 8081 80 tcp "$host4_second"),$(port 9000 80 tcp '' 3)]" \

@@ -71,6 +71,12 @@ unreplied mapping stack/- -' "$(flow_rows | sort | awk '{ print $2, $3, $8, $9 }
 
 remarked() { by_hand 0 flows --state syn; grep -q 'no answer from the container' /run/out; }
 
+# UDP is established two seconds after it began.
+three_are_established() {
+	expect_says three web
+	[ "$(flows_counted --state established)" = 3 ]
+}
+
 # every filter leaves what it names, and the sums at the end are of all
 test_operator_flows_filters() {
 	local row
@@ -82,6 +88,7 @@ test_operator_flows_filters() {
 	for row in one three one three; do expect_says "$row" web; done
 	expect_says two db
 	expect_says two db
+	wait_until 10 three_are_established || fail "$(flows_counted --state established) are"
 	while read -r row; do
 		expect_equal "${row%% *}" "$(flows_counted ${row#* })" "flows ${row#* }"
 	done <<-ROWS
