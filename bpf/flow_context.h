@@ -17,6 +17,7 @@ struct arrival {
 	bool routed;          /* goes into the IP stack, not switched */
 	bool sender_verified; /* the source address is the sender's own */
 	bool may_offload;     /* the packet may skip the stack */
+	bool by_bridge;       /* from its bridge's ingress: a veth without a program of ours */
 	struct owner owner;   /* of the container whose packet is routed, or {0, 0} */
 };
 

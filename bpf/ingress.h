@@ -296,7 +296,8 @@ INLINE int handle_ingress(struct flow_context *flow)
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE &&
-		 (may_offload || route_leads_back(skb, packet))) /* or a container has forged it */
+		 (!flow->arrival.by_bridge ||
+		  route_leads_back(skb, packet))) /* or a container has forged it */
 		verdict = decide_inwards(flow);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);
@@ -312,11 +313,13 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 {
 	struct translation translation;
 	struct packet packet;
-	struct flow_context flow = {
-		.skb = skb,
-		.packet = &packet,
-		.translation = &translation,
-		.arrival = {.ifindex = skb->ifindex, .routed = true, .may_offload = uplink}};
+	struct flow_context flow = {.skb = skb,
+				    .packet = &packet,
+				    .translation = &translation,
+				    .arrival = {.ifindex = skb->ifindex,
+						.routed = true,
+						.may_offload = uplink,
+						.by_bridge = !uplink}};
 	bool switched = uplink && skb->tc_index && interface_bridge_behind(skb->ifindex);
 
 	/* A container at the other end of a veth may have set it. */

@@ -48,7 +48,8 @@ enum take {
 	TAKE_IDLE,   /* or that of a connection idle for hours */
 	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
 	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
-	/* or that of any masqueraded connection that is not assured or has no ports */
+	/* or that of any masqueraded connection that is not assured, of UDP not answered, or has no
+	 * ports */
 	TAKE_FOR_HOST,
 	/* A bit: only of an owner with no fewer ports, none that is free */
 	TAKE_REPLACE = 1 << 3,
@@ -78,8 +79,10 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 		return true;
 	if (take == TAKE_IDLE)
 		return false;
+	/* UDP that is answered may have a memo, whoever has its port. */
 	if (take == TAKE_FOR_HOST &&
-	    (!(state & STATE_ASSURED) || packet_protocol_is_portless(key->protocol)))
+	    (!(state & (packet_protocol_is_udp(key->protocol) ? STATE_REPLIED : STATE_ASSURED)) ||
+	     packet_protocol_is_portless(key->protocol)))
 		return true;
 	if (packet_protocol_is_portless(key->protocol))
 		return !(state & STATE_REPLIED) &&

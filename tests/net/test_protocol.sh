@@ -258,7 +258,6 @@ test_protocol_bad_results_and_options() {
 	refuses 6 '.prevResult.ips = [null]'
 	refuses 6 '.prevResult.interfaces = [null]'
 	refuses 6 '.prevResult.ips[0].interface = "0"'
-	refuses 7 '.prevResult.ips = []'
 	refuses 7 '.prevResult.cniVersion = "0.2.0"'
 	refuses 7 '.localhost = false | .runtimeConfig.portMappings[0].hostIP = "127.0.0.1"'
 	refuses 6 '.reserveHostPorts = "true"'

@@ -186,6 +186,8 @@ add_waits() { grep -qs nanosleep /proc/*/wchan; }
 
 # what stands meanwhile: list has both containers, who says who comes and who goes
 test_replace_who_and_list() {
+	ip route add default via "$client4"
+	ip route add default via "$client6"
 	alloc_start old
 	conversations_open old
 	alloc_start new

@@ -62,6 +62,12 @@ static int parse_request(struct container *container, const struct cni_environme
 		return -1;
 	ipv4 = cni_result_first_address(result, true, ifname);
 	ipv6 = cni_result_first_address(result, false, ifname);
+	/* Without any address ADD does as portmap; with another interface's it is mistaken. */
+	if (conf->port_count && result->address_count && !ipv4 && !ipv6)
+		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "port mappings need an IP address to lead to: prevResult has"
+				     " none on interface %s",
+				     ifname);
 	if (conf_claim_ports(conf, ipv4 ? ipv4->address : NULL, ipv6 ? ipv6->address : NULL, err))
 		return -1;
 	claims->ports = conf->ports;
