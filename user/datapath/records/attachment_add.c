@@ -391,7 +391,7 @@ int attachment_open_maps(const struct objects *objects, struct cni_error *err)
 	static const enum map_number written[] = {
 		MAP_SLOTS,      MAP_VETHS,           MAP_ATTACHMENTS, MAP_POLICIES,
 		MAP_PORTMAPS,   MAP_PUBLISHED_PORTS, MAP_ENDPOINTS,   MAP_ENDPOINT_ADDRESSES,
-		MAP_CONTAINERS, MAP_INTERFACES,      MAP_NETWORKS,
+		MAP_CONTAINERS, MAP_INTERFACES,      MAP_NETWORKS,    MAP_NAT_PORTS,
 	};
 
 	for (size_t i = 0; i < sizeof(written) / sizeof(*written); i++)
