@@ -329,10 +329,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(&packet);
 	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	/* It came by this bridge, from no container: another NAT has changed a sibling's address.
-	 */
+	/* It came by this bridge, and another NAT has changed the address of the sibling that sent
+	 * it. */
 	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
-	    flow.kind == PACKET_TRANSLATABLE)
+	    conntrack_has_translated(conntrack_seen(skb)))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
 	    !conntrack_tells_of(packet.tuple.protocol) &&

@@ -90,6 +90,15 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
+/* Lifts a packet, and what is held of its datagram. */
+INLINE int lift_all(const struct flow_context *flow, const struct interface *port)
+{
+	if (apply_to_held(flow, FRAGMENT_LIFTED))
+		return TC_ACT_SHOT;
+	seal_set(flow->skb, flow->packet, NULL, true);
+	return lift(flow->skb, port);
+}
+
 /* Handles a packet of a connection that the bridge would switch: what is translated is lifted. A
  * masqueraded connection does not come here: its gateway is behind a port, so the bridge must
  * switch its packets. */
@@ -102,12 +111,9 @@ INLINE int handle_switched(struct flow_context *flow, const struct interface *po
 	lifted = translation_changes(flow->translation, &packet->tuple);
 	if (!lifted && !packet->error)
 		connection_use(&flow->found, packet, flow->skb->len);
-	if (apply_to_held(flow, lifted ? FRAGMENT_LIFTED : FRAGMENT_PASSED))
-		return TC_ACT_SHOT;
-	if (!lifted)
-		return TC_ACT_UNSPEC;
-	seal_set(flow->skb, packet, NULL, true);
-	return lift(flow->skb, port);
+	if (lifted)
+		return lift_all(flow, port);
+	return apply_to_held(flow, FRAGMENT_PASSED) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }
 
 /* Returns whether the packet answers a sibling whose address another NAT has changed on its way to
@@ -294,12 +300,8 @@ INLINE int handle_container(struct flow_context *flow)
 	arrival->may_offload = arrival->routed;
 	if (arrival->routed)
 		arrival->owner = interface->owner;
-	if (answers_hidden_sibling(flow, interface)) {
-		if (!flow->packet->error && apply_to_held(flow, FRAGMENT_LIFTED))
-			return TC_ACT_SHOT;
-		seal_set(skb, flow->packet, NULL, true);
-		return lift(skb, interface);
-	}
+	if (answers_hidden_sibling(flow, interface))
+		return lift_all(flow, interface);
 	if (flow->kind == PACKET_FRAGMENT)
 		action = apply_later_fragment(flow, interface);
 	return action == TC_ACT_UNSPEC ? handle_containers_packet(flow, interface) : action;

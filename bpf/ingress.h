@@ -296,8 +296,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE &&
-		 (!flow->arrival.by_bridge ||
-		  route_leads_back(skb, packet))) /* or a container has forged it */
+		 (!flow->arrival.by_bridge || route_leads_back(skb, packet)))
 		verdict = decide_inwards(flow);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);

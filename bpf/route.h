@@ -79,7 +79,8 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 	       !bpf_map_lookup_elem(&interfaces, &out);
 }
 
-/* Returns whether routing would send an answer back through the interface where it has arrived. */
+/* Returns whether routing would send an answer back through the interface where the packet has
+ * arrived. A container without our programs may forge an address that is outside of its bridge. */
 GLOBAL_FUNCTION bool route_leads_back(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct bpf_fib_lookup query;
