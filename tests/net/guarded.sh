@@ -99,3 +99,11 @@ no_connection() {
 		[ -z "$(in_namespace "$name" ss -Htn state connected exclude time-wait)" ] || return 1
 	done
 }
+
+# ufw_start: ufw with its defaults; its configuration is the test's own, as is /run
+ufw_start() {
+	mkdir /run/ufw.copy /run/xtables
+	cp -a /etc/ufw/. /run/ufw.copy
+	mount --bind /run/ufw.copy /etc/ufw
+	ufw --force enable >/run/ufw.log 2>&1 || fail "$(cat /run/ufw.log)"
+}

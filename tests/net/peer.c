@@ -15,7 +15,7 @@
 
 #define LINE_SIZE 512
 
-enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4, EXIT_ENDED = 5 };
+enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
 
 struct options {
 	const char *name;
@@ -46,9 +46,7 @@ const char tool_usage[] =
 	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
 	"     [--ip-options] [--tos N] [--priority N]\n"
-	"     sends a request and prints the answer and from=..., or timeout, refused, closed;\n"
-	"     or ended if another process destroyed the UDP socket: on demand it then connects\n"
-	"     again\n"
+	"     sends a request and prints the answer and from=..., or timeout, refused, closed\n"
 	"     --on-demand: one request for each line of standard input, over one socket, until\n"
 	"     \"bye\"\n"
 	"     --connected: the UDP socket is connected and receives from the server only\n"
@@ -179,10 +177,6 @@ static int report_failed_read(ssize_t got)
 		puts("closed");
 		return EXIT_BROKEN;
 	}
-	if (errno == ECONNABORTED || errno == EDESTADDRREQ) {
-		puts("ended");
-		return EXIT_ENDED;
-	}
 	if (errno == ECONNREFUSED) {
 		puts("refused");
 		return EXIT_REFUSED;
@@ -223,16 +217,6 @@ static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server,
 }
 
 /* The kernel reports the destroyed socket by two errors; one of them may still be pending. */
-static void connect_again(int fd, const struct sockaddr_in6 *server)
-{
-	int error;
-	socklen_t size = sizeof(error);
-
-	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-	if (connect_socket(fd, server))
-		die("connect");
-}
-
 static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
 			 const struct options *options)
 {
@@ -243,8 +227,6 @@ static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
 		result = ask_once(fd, tcp, server, options);
 		if (tcp && result >= EXIT_BROKEN)
 			return result;
-		if (result == EXIT_ENDED)
-			connect_again(fd, server);
 	}
 	return result;
 }

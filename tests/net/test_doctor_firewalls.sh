@@ -75,10 +75,7 @@ firewalld_runs() { [ "$(firewall-cmd --state 2>&1)" = running ]; }
 test_doctor_firewalls_ufw() {
 	command -v ufw >/dev/null || skip "no ufw"
 	guarded_host
-	mkdir /run/ufw.copy /run/xtables
-	cp -a /etc/ufw/. /run/ufw.copy
-	mount --bind /run/ufw.copy /etc/ufw
-	ufw --force enable >/run/ufw.log 2>&1 || fail "$(cat /run/ufw.log)"
+	ufw_start
 	opens 'nft ip filter, chain FORWARD, policy drop' \
 		'nft ip6 filter, chain FORWARD, policy drop'
 	expect_contains "$(ufw status)" '80/tcp'

@@ -97,10 +97,7 @@ test_doctor_remedies_iptables() {
 test_doctor_remedies_ufw() {
 	command -v ufw >/dev/null || skip "no ufw"
 	sick
-	mkdir /run/ufw.copy /run/xtables
-	cp -a /etc/ufw/. /run/ufw.copy
-	mount --bind /run/ufw.copy /etc/ufw
-	ufw --force enable >/run/ufw.log 2>&1 || fail "$(cat /run/ufw.log)"
+	ufw_start
 	mends --from "$client4"
 	expect_answer client tcp "$host4" 8090 two
 	expect_no_answer server tcp "$host4_second" 8090

@@ -5,18 +5,6 @@
 #
 # nothing is loaded before these tests
 
-bin=/run/node/bin conf=/run/node/conf
-
-node_make() {
-	mkdir -p "$bin" "$conf"
-	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
-}
-at_node() {
-	local code=$1 verb=$2
-	shift 2
-	by_hand "$code" "$verb" --bin-dir "$bin" --conf-dir "$conf" "$@"
-}
-
 # list FILTER: a list of a node, through a jq filter
 list() {
 	jq "$1" <<-'JSON'

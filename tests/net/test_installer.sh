@@ -5,21 +5,6 @@
 #
 # nothing is loaded before these tests
 
-bin=/run/node/bin conf=/run/node/conf
-
-# node_make: directories of a node, with the reference plugins
-node_make() {
-	mkdir -p "$bin" "$conf"
-	cp -L "$reference_plugins"/{bridge,host-local,portmap} "$bin/"
-}
-
-# at_node CODE VERB [OPTION...]: what it prints is in /run/out and /run/err
-at_node() {
-	local code=$1 verb=$2
-	shift 2
-	by_hand "$code" "$verb" --bin-dir "$bin" --conf-dir "$conf" "$@"
-}
-
 # Lists as the agents write them, blanks included.
 list_of_kindnet() { cat "$project/tests/net/agents/kindnet.conflist"; }
 list_of_calico() { cat "$project/tests/net/agents/calico.conflist"; }

@@ -3,9 +3,7 @@
 # test_real_lists.sh - the kinds of lists that people and engines have, each through `install`, ADD,
 # `migrate` and going back. Names and addresses are ours. Which word each gets stands in its row.
 
-bin=/run/node/bin conf=/run/node/conf
-
-node_make() {
+lists_begin() {
 	mkdir -p "$bin" "$conf" /etc/cni/net.d
 	mount -t tmpfs tmpfs /etc/cni/net.d
 	cp -L "$reference_plugins"/* "$bin/"
@@ -15,8 +13,6 @@ node_make() {
 	done
 	rows_done=0
 }
-
-at_node() { by_hand "$1" "$2" --bin-dir "$bin" --conf-dir "$conf" "${@:3}"; }
 
 # node_run VERB NAME [OPTION...]: cnirun with the node's list and plugins
 node_run() { CNI_PATH=$bin "$cnirun" "$1" "$conf/10-net.conflist" "$2" --id "$2" "${@:3}"; }
@@ -70,7 +66,7 @@ main='.plugins[0]' ports='.plugins[1]'
 # limit 300 s
 # the usual ones: of engines and of their manuals
 test_real_lists_engines() {
-	node_make
+	lists_begin
 	row ours answers . "containerd's example: bridge, host-local, portmap"
 	row ours answers '.cniVersion = "0.3.1"' "one of the first, version 0.3.1"
 	row ours answers '.cniVersion = "0.4.0" | .plugins += [{"type": "firewall"}, {"type": "tuning"}]' "Podman 4's, nerdctl's"
@@ -89,7 +85,7 @@ test_real_lists_engines() {
 # limit 300 s
 # addresses: one family, both, several ranges, static, none
 test_real_lists_addresses() {
-	node_make
+	lists_begin
 	row ours answers "$main.ipam.ranges += [[{\"subnet\": \"fd00:88::/64\"}]]" "both families"
 	row ours answers "$main.ipam = {type: \"host-local\", subnet: \"10.88.0.0/16\", routes: [{\"dst\": \"0.0.0.0/0\"}]}" "host-local's oldest form"
 	row ours answers "$main.ipam.ranges[0] += [{\"subnet\": \"10.89.0.0/24\"}]" "two subnets in one set"
@@ -105,7 +101,7 @@ test_real_lists_addresses() {
 # limit 300 s
 # portmap's own options
 test_real_lists_options() {
-	node_make
+	lists_begin
 	row ours answers "$ports.snat = false" "snat false"
 	row ours answers "$ports.masqAll = true" "masqAll"
 	row ours answers "$ports.markMasqBit = 5" "markMasqBit"
@@ -125,7 +121,7 @@ test_real_lists_options() {
 # limit 300 s
 # networks of Kubernetes: what install makes of them; their plugins are not here
 test_real_lists_agents() {
-	node_make
+	lists_begin
 	local type
 	for type in flannel calico weave-net kube-router antrea ovn-k8s-cni-overlay aws-cni azure-vnet gke ; do
 		row ours "failed to find plugin \"$type\"" ".plugins[0] = {type: \"$type\"}" "$type"
@@ -140,7 +136,7 @@ test_real_lists_agents() {
 # limit 300 s
 # odd ones
 test_real_lists_odd() {
-	node_make
+	lists_begin
 	row 'has no "name"' . 'del(.name)' "without a name"
 	row 'has the same plugin twice' . ".plugins += [$ports]" "portmap twice"
 	row 'map the same ports' . ".plugins += [$ports | .type = \"bpf-portmap\"]" "both"
@@ -157,7 +153,7 @@ test_real_lists_odd() {
 # limit 120 s
 # a list with comments is refused by us as by every runtime, with line and column
 test_real_lists_comments() {
-	node_make
+	lists_begin
 	{ echo '// the default network' && cat "$project/tests/net/agents/usual.conflist"; } >"$conf/10-net.conflist"
 	at_node 1 install
 	expect_contains "$(cat /run/err)" '10-net.conflist is not valid JSON: line 1, column 1'
