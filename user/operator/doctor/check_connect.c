@@ -19,6 +19,7 @@
 #include "operator/doctor/ruleset.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
+#include "operator/view/claimants.h"
 
 #define CONNECT_MS 1500
 #define CLOSED_MS 100 /* a server that closes at once does it within that */
@@ -116,7 +117,8 @@ static bool connect_once(struct connecting *connecting, struct cni_error *err)
 			 : netns_call(connecting->netns, attempt_connect, attempt, err));
 }
 
-/* Once more, while nftables traces it: the rule that drops it on this host; NULL: none. */
+/* Connects once more, while nftables traces it. Returns the rule that drops it on this host; NULL:
+ * none does. */
 static char *find_rule(struct connecting *connecting)
 {
 	struct attempt *attempt = &connecting->attempt;
@@ -148,7 +150,7 @@ static char *find_rule(struct connecting *connecting)
 	return text;
 }
 
-/* To the server at the attempt's address, as often as --count says. */
+/* Connects to the attempt's address, as often as --count says. */
 static void connect_all(struct connecting *connecting)
 {
 	struct doctor *doctor = connecting->doctor;
@@ -188,19 +190,17 @@ static void connect_all(struct connecting *connecting)
 
 /* --- to mapped ports -------------------------------------------------------------------------- */
 
-/* An address of the host at which somebody there reaches the port. */
+/* Chooses an address of the host at which whoever connects reaches the port. */
 static bool choose_address(const struct connecting *connecting, const struct mapping *mapping,
 			   uint8_t address[CNI_ADDRESS_SIZE])
 {
 	const struct address_list *list = &connecting->doctor->host.addresses;
 	bool ipv4 = cni_address_is_ipv4(mapping->portmap.container_address);
-	static const uint8_t loopback4[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1},
-			     loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};
 
 	memcpy(address, mapping->key.host_address, CNI_ADDRESS_SIZE);
 	if (!cni_address_is_any(address))
 		return connecting->netns < 0 || !cni_address_is_loopback(address);
-	memcpy(address, ipv4 ? loopback4 : loopback6, CNI_ADDRESS_SIZE);
+	memcpy(address, ipv4 ? claimant_loopback4 : claimant_loopback6, CNI_ADDRESS_SIZE);
 	if (connecting->netns < 0)
 		return mapping->portmap.localhost;
 	for (size_t i = 0; i < list->address_count; i++) {
@@ -246,8 +246,8 @@ static bool is_meant(struct doctor *doctor, const struct subject *subject)
 	       owner_is(doctor->mappings.list[0].portmap.owner, subject->container->record.owner);
 }
 
-/* First a packet that ends at the uplink, which tells what becomes of it on this host; then a
- * connection, which tells of the server. */
+/* Sends a packet that ends at the uplink, which tells what becomes of it on this host, and then
+ * connects, which tells of the server. */
 static void connect_out(struct connecting *connecting, const uint8_t *source)
 {
 	struct doctor *doctor = connecting->doctor;
@@ -302,7 +302,7 @@ static void connect_from(struct doctor *doctor, struct subject *subject, const u
 		connect_to_ports(&connecting);
 }
 
-/* By each address of the containers that are meant. */
+/* Connects from each address of the containers that are meant. */
 static void connect_from_containers(struct doctor *doctor)
 {
 	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,

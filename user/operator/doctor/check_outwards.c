@@ -30,8 +30,8 @@ static bool is_new(struct outwards *outwards, const struct subject *subject)
 	return true;
 }
 
-/* To a server to which containers are connected; where there is none, or not `seen`, to somebody
- * who is made up. */
+/* Returns the way to a server to which containers are connected. Where there is none, or `seen` is
+ * false, the server is made up. */
 static struct probe_way way_of(struct doctor *doctor, const struct subject *subject,
 			       const uint8_t *source, bool seen)
 {

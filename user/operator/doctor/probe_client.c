@@ -84,7 +84,8 @@ static void add(struct choosing *choosing, enum probe_client client, const uint8
 	memcpy(choosing->list[choosing->count++].address, address, CNI_ADDRESS_SIZE);
 }
 
-/* A neighbour with the prefix, and somebody with it: behind a gateway it may be nobody. */
+/* Adds a neighbour with the prefix, and an address with it, which may be nobody's: behind a gateway
+ * that makes no difference. */
 static void add_in(struct choosing *choosing, const uint8_t *prefix, unsigned int length,
 		   const uint8_t *far)
 {

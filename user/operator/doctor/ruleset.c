@@ -47,17 +47,24 @@ void ruleset_release(struct ruleset *ruleset)
 
 /* --- lines -------------------------------------------------------------------------------- */
 
-/* A rule at a time of one chain. Begins with rules_of(). */
+/* The rules of one chain, of which each rules_next() reads one. */
 struct rules {
 	const char *next; /* NULL: no more */
 	char rule[RULE_SIZE];
 	uint64_t handle;
 };
 
-static struct rules rules_of(const struct ruleset *ruleset, const char *chain)
+/* Where the chain begins; NULL: there is none. */
+static const char *find_chain(const struct ruleset *ruleset, const char *chain)
 {
 	cleanup_free char *title = cni_format("\n\tchain %s {", chain);
-	const char *begin = ruleset->text ? strstr(ruleset->text, title) : NULL;
+
+	return ruleset->text ? strstr(ruleset->text, title) : NULL;
+}
+
+static struct rules rules_of(const struct ruleset *ruleset, const char *chain)
+{
+	const char *begin = find_chain(ruleset, chain);
 
 	begin = begin ? strchr(begin + 1, '\n') : NULL;
 	return (struct rules){.next = begin ? begin + 1 : NULL};
@@ -109,8 +116,7 @@ char *ruleset_rule(const struct ruleset *ruleset, const char *chain, uint64_t ha
 
 bool ruleset_is_forward(const struct ruleset *ruleset, const char *chain)
 {
-	cleanup_free char *title = cni_format("\n\tchain %s {", chain);
-	const char *begin = ruleset->text ? strstr(ruleset->text, title) : NULL;
+	const char *begin = find_chain(ruleset, chain);
 	const char *end = begin ? strstr(begin, "\n\t}") : NULL;
 	const char *hook = begin ? strstr(begin, " hook forward ") : NULL;
 
@@ -207,14 +213,15 @@ static bool is_name(const char *element, const void *wanted)
 	return strlen(name) == length && !strncmp(element + 1, name, length);
 }
 
-/* "!=" with exactly this one. */
+/* Returns whether the operand is "!=" with exactly this value. */
 static bool excludes(const char *operand, is_element *is, const void *wanted)
 {
 	return !strncmp(operand, "!= ", 3) && operand[3] != '@' &&
 	       may_hold(operand + 3, is, wanted);
 }
 
-/* Whether what the operand of these words says may be true of the packet. Without it, it is. */
+/* Returns whether what the operand of these words says may be true of the packet. A rule without
+ * these words says nothing against it. */
 static bool may_match(const char *rule, const char *words, is_element *is, const void *wanted)
 {
 	const char *operand = operand_of(rule, words);
@@ -300,7 +307,7 @@ static bool has_end(const char *rule, const char *end)
 	return length >= of_end && !strcmp(rule + length - of_end, end);
 }
 
-/* The chains that it calls, one by one; `rest` begins as the rule. */
+/* Finds the next chain that a rule calls. `rest` is what is left of the rule, at first all. */
 static bool next_call(const char **rest, char chain[NFT_CHAIN_MAXNAMELEN])
 {
 	static const char *const words[] = {"jump ", "goto "};

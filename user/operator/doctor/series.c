@@ -32,7 +32,8 @@ struct series {
 	uint64_t slowest_ns; /* from the uplink until an answer leaves by it */
 };
 
-/* By whom it was dropped: the kernel says of netfilter no more than that. */
+/* Returns whether it is known who dropped the packet. Of netfilter the kernel says no more than its
+ * name. */
 static bool is_named(const struct probe_result *result)
 {
 	return result->rule_dropped || result->program_dropped;
@@ -70,7 +71,7 @@ static int send_one(struct series *series, struct size *size, struct cni_error *
 	return 0;
 }
 
-/* Once more, where the last one that was lost met no trace. */
+/* Sends one more packet if no trace was on while the last one was lost. */
 static int send_for_rule(struct series *series, struct size *size, struct cni_error *err)
 {
 	return size->sent > size->answered && !is_named(&size->failed) ? send_one(series, size, err)
@@ -100,7 +101,7 @@ static int send_all(struct series *series, uint32_t count, struct cni_error *err
 	return failed;
 }
 
-/* Of a size some, or all, of which were not answered. */
+/* Reports packets of this size, if some of them were not answered. */
 static void report_losses(const struct series *series, const struct size *size)
 {
 	struct probe_finding finding = {0};
