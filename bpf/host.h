@@ -5,8 +5,8 @@
  *
  * A mapping would take the replies to a socket whose source port is published. A masqueraded
  * connection would take those to a later socket with the same source port and server: the host gets
- * the port. But if that connection is assured, or is UDP and answered, it keeps the port and the
- * host's gets another one outside, as netfilter does it: any user of the host could end a
+ * the port. But if that connection is assured, or has a path, it keeps the port and the host's gets
+ * another one outside, as netfilter does it: any user of the host could end a
  * container's connections otherwise. Nothing else of the host's is ever changed. Of a protocol
  * without ports the host gets the packets as soon as it sends one, since only root of the host can
  * send such a packet.

@@ -84,13 +84,17 @@ GLOBAL_FUNCTION bool leaves_unclassified(struct __sk_buff *skb, const struct pac
 GLOBAL_FUNCTION bool route_leads_back(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct bpf_fib_lookup query;
+	long result;
 
 	if (!packet)
 		return true;
-	route_query(&query, packet, skb->ifindex);
+	/* As lo's: a question for the output of one interface finds any of its routes. */
+	route_query(&query, packet, LOOPBACK_IFINDEX);
 	route_query_addresses(&query, packet->tuple.destination, packet->sender);
-	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), BPF_FIB_LOOKUP_OUTPUT)) &&
-	       query.ifindex == skb->ifindex;
+	result = bpf_fib_lookup(skb, &query, sizeof(query), 0);
+	if (result == BPF_FIB_LKUP_RET_FWD_DISABLED)
+		return true; /* routing was not asked */
+	return route_is_found(result) && query.ifindex == skb->ifindex;
 }
 
 #define MTU_SEGMENTS 1 /* BPF_MTU_CHK_SEGS: checks each segment of a GSO packet */

@@ -48,8 +48,8 @@ enum take {
 	TAKE_IDLE,   /* or that of a connection idle for hours */
 	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
 	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
-	/* or that of a masqueraded connection that is not assured, of UDP one that is not answered,
-	 * and of any without ports */
+	/* or that of a masqueraded connection that is not assured and has no path, or has no ports
+	 */
 	TAKE_FOR_HOST,
 	/* A bit: only of an owner with no fewer ports, none that is free */
 	TAKE_REPLACE = 1 << 3,
@@ -79,10 +79,10 @@ INLINE bool snat_gives_up(const struct connection_key *key, const struct connect
 		return true;
 	if (take == TAKE_IDLE)
 		return false;
-	/* Answered UDP keeps its port: until this second ends its memo (flow_cache.h) would take
-	 * the host's answers. */
+	/* One with a path keeps its port: until this second ends, its memo (flow_cache.h) would
+	 * take the host's answers. */
 	if (take == TAKE_FOR_HOST &&
-	    (!(state & (packet_protocol_is_udp(key->protocol) ? STATE_REPLIED : STATE_ASSURED)) ||
+	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] == PATH_UNDECIDED) ||
 	     packet_protocol_is_portless(key->protocol)))
 		return true;
 	if (packet_protocol_is_portless(key->protocol))

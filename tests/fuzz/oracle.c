@@ -565,15 +565,15 @@ static void ask_host(struct question *question)
 		take(question, record, OUTWARDS, "the host's own, of a known connection");
 }
 
-/* Another NAT has given it the address of its egress interface. */
+/* Another NAT has given it the address of its egress interface. The programs that are run here
+ * cannot ask conntrack. */
 static bool is_foreign(const struct question *question)
 {
 	const struct visit *visit = question->visit;
 	const struct interface *interface = world_interface(question->world, visit->device);
 	const struct wire *wire = &visit->wire;
 
-	return visit->came_in_by && visit->hook == TO_UPLINK && wire->kind == WIRE_FLOW &&
-	       begins_direct(wire) && interface &&
+	return visit->came_in_by && wire->kind == WIRE_FLOW && begins_direct(wire) && interface &&
 	       memcmp(wire->ipv4 ? interface->address4 : interface->address6, wire->outer.source,
 		      16) == 0;
 }

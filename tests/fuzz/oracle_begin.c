@@ -435,10 +435,9 @@ static bool gives_way(const struct world *world, const struct world_connection *
 		return false;
 	if (record_idle(world, &holder->value) > record_spared(holder))
 		return true;
-	return kind == FLOW_HOST &&
-	       (!(holder->value.state &
-		  (wire_is_udp(holder->key.protocol) ? STATE_REPLIED : STATE_ASSURED)) ||
-		can_do_without(world, holder));
+	return kind == FLOW_HOST && ((!(holder->value.state & STATE_ASSURED) &&
+				      holder->value.path[INWARDS] == PATH_UNDECIDED) ||
+				     can_do_without(world, holder));
 }
 
 /* The masqueraded connection keeps its port: the host's gets another one. */

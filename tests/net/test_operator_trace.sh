@@ -55,7 +55,7 @@ datagrams_begin() {
 	mkfifo /run/pause
 	touch /run/go-on
 	in_namespace client taskset -c 0 bash -c "exec 3<>/run/pause; while [ -e /run/go-on ]; do
-		echo >/dev/udp/$host4/8080; read -r -t 0.002 <&3 || true; done" &
+		echo >/dev/udp/$host4/8080; read -r -t 0.005 <&3 || true; done" &
 	sender=$!
 }
 
