@@ -56,11 +56,14 @@ enum take {
 };
 
 /* Returns whether an owner has no fewer ports towards the draft's server than the draft's. */
-INLINE bool draft_finds_fuller(const struct owner *owner)
+GLOBAL_FUNCTION bool draft_finds_fuller(const struct owner *owner)
 {
 	const struct scratch *scratch = scratch_get();
-	const struct port_share *theirs = port_shares_of(&scratch->draft.external, owner).mine;
+	const struct port_share *theirs;
 
+	if (!owner)
+		return false;
+	theirs = port_shares_of(&scratch->draft.external, owner).mine;
 	return theirs && (__s32)(theirs->ports - scratch->order.ports) >= 0;
 }
 
@@ -68,23 +71,27 @@ INLINE bool draft_finds_fuller(const struct owner *owner)
  * (host.h). While enough ports are free, a closed one keeps it for minutes, for late segments, and
  * an idle one for days (RFC 5382 REQ-5). Of a protocol without ports one that has got no answer in
  * time gives way however often it repeats its question. */
-INLINE bool snat_gives_up(const struct connection_key *key, const struct connection *connection,
-			  const struct alias *alias, enum take take)
+GLOBAL_FUNCTION bool snat_gives_up(const struct connection_key *key,
+				   const struct connection *connection, const struct alias *alias,
+				   enum take take)
 {
-	__u32 idle = connection_idle(connection, clock_second()), state = connection->state;
+	__u32 idle, state;
 
-	if (take == TAKE_FREE || connection->kind != FLOW_MASQUERADE)
+	if (!key || !connection || !alias || take == TAKE_FREE ||
+	    connection->kind != FLOW_MASQUERADE)
 		return false;
-	if (idle > connection_spared(key, connection))
-		return true;
-	if (take == TAKE_IDLE)
-		return false;
+	state = connection->state;
 	/* One with a path keeps its port: until this second ends, its memo (flow_cache.h) would
 	 * take the host's answers. */
 	if (take == TAKE_FOR_HOST &&
 	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] == PATH_UNDECIDED) ||
 	     packet_protocol_is_portless(key->protocol)))
 		return true;
+	idle = connection_idle(connection, clock_second());
+	if (idle > connection_spared(key, connection))
+		return true;
+	if (take == TAKE_IDLE)
+		return false;
 	if (packet_protocol_is_portless(key->protocol))
 		return !(state & STATE_REPLIED) &&
 		       idle_seconds(clock_second(), alias->made) > ANSWER_SECONDS;
