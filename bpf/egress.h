@@ -266,6 +266,8 @@ INLINE int leave_from_host(struct flow_context *flow)
 
 	if (flow->packet->fragment == FIRST_FRAGMENT && direct_confirm(flow->packet))
 		return TC_ACT_UNSPEC;
+	if (noticed_has(loopback_flows, 0) && endpoint_is_likely(flow->packet->tuple.destination))
+		host_ends_loopback(flow->packet);
 	if (packet_protocol_is_portless(flow->packet->tuple.protocol))
 		host_send_portless(flow->packet);
 	else if (host_must_be_remembered(flow->packet))

@@ -142,6 +142,23 @@ GLOBAL_FUNCTION int host_send_portless(const struct packet *packet)
 	return 0;
 }
 
+/* A process asks a container itself, with the tuple of a connection that goes through a mapping by
+ * lo (loopback.h): that would take the answers. Only one socket had the tuple last. */
+GLOBAL_FUNCTION int host_ends_loopback(const struct packet *packet)
+{
+	struct connection_key *key = &scratch_get()->other;
+	const struct connection *connection;
+
+	if (!packet || (packet->tuple.protocol == PROTOCOL_TCP && !packet_begins_tcp(packet)))
+		return 0;
+	connection_key_of(&packet->tuple, INWARDS, key);
+	connection = connection_find(key);
+	if (connection && connection->kind == FLOW_MAPPING &&
+	    connection->in_ifindex == LOOPBACK_IFINDEX)
+		connection_end(key, connection->id);
+	return 0;
+}
+
 /* No lookup finds the socket of an ICMP identifier, an SCTP or a UDP-Lite port, so all are
  * remembered. A TCP or UDP socket that already exists is found when a masqueraded connection
  * chooses a port. Of a moved connection every packet must be translated. */

@@ -233,6 +233,8 @@ INLINE enum verdict loopback_begin(struct flow_context *flow)
 	if (!mapping || !mapping->localhost || portmap_is_excluded(mapping, tuple->destination) ||
 	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))
 		return VERDICT_PASS;
+	if (!address_is_loopback(tuple->source))
+		noticed_mark(loopback_flows, 0);
 	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(local_by_loopback);

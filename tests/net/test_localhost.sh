@@ -411,6 +411,13 @@ test_localhost_many_peers() {
 	done
 	expect_lines "$(on_host udp4 "${steps[@]}")" "${expected[@]}"
 	own=$(address4 web)
+	for _ in 1 2; do # a socket's second peer is the first one's container
+		expect_lines "$(on_host udp4 connect "$bridge4" 8080 names ask connect "$own" 80 names ask \
+			connect "$bridge4" 8080 ask)" \
+			"connect ok" "peer=$bridge4:8080 *" "name=web * from=$bridge4:8080" \
+			"connect ok" "peer=$own:80 *" "name=web * from=$own:80" \
+			"connect ok" "name=web * from=$bridge4:8080"
+	done
 	expect_lines "$(on_host udp6 sendto ::1 8080 recvmsg sendto "$(address6 web)" 80 recvmsg \
 		sendto 127.0.0.1 8080 recvmsg sendto "$own" 80 recvmsg)" \
 		"sendto ok" "name=web * from=\\[::1]:8080" \
