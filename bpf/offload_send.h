@@ -159,9 +159,9 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. Where
- * the source is translated behind the stack, only an assured connection has one: another may lose
- * its external port before the second ends. And only one whose packets the owner may send: at its
+/* Makes a memo of what was decided about a packet that has been applied to its connection. Of a
+ * masqueraded connection in the stack only if it is assured: another may lose its external port
+ * before the second ends (snat_gives_up()). And only one whose packets the owner may send: at its
  * veth a memo stands for the sender's check. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
@@ -169,8 +169,9 @@ INLINE void offload_remember(const struct flow_context *flow)
 	bool in_stack = flow->translation->done;
 
 	if (flow->packet->leaving)
-		in_stack = (found->connection->state & STATE_ASSURED) &&
-			   connection_is_of_owner(found->connection);
+		in_stack = connection_is_of_owner(found->connection);
+	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)
+		in_stack = in_stack && (found->connection->state & STATE_ASSURED);
 	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
 	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,

@@ -84,7 +84,7 @@ GLOBAL_FUNCTION bool snat_gives_up(const struct connection_key *key,
 	/* One with a path keeps its port: until this second ends, its memo (flow_cache.h) would
 	 * take the host's answers. */
 	if (take == TAKE_FOR_HOST &&
-	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] == PATH_UNDECIDED) ||
+	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] < PATH_CONTAINER) ||
 	     packet_protocol_is_portless(key->protocol)))
 		return true;
 	idle = connection_idle(connection, clock_second());

@@ -436,7 +436,7 @@ static bool gives_way(const struct world *world, const struct world_connection *
 	if (record_idle(world, &holder->value) > record_spared(holder))
 		return true;
 	return kind == FLOW_HOST && ((!(holder->value.state & STATE_ASSURED) &&
-				      holder->value.path[INWARDS] == PATH_UNDECIDED) ||
+				      holder->value.path[INWARDS] < PATH_CONTAINER) ||
 				     can_do_without(world, holder));
 }
 
