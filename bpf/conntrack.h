@@ -90,11 +90,12 @@ INLINE __u64 conntrack_seen(struct __sk_buff *skb)
 	return device_layout.conntrack ? MEMBER(__u64, skb, skb_conntrack) : 0;
 }
 
-/* Returns whether another NAT translates the connection of a packet that netfilter has seen. */
-INLINE bool conntrack_has_translated(__u64 seen)
+/* Returns whether another NAT translates the connection of a packet that netfilter has seen, in one
+ * of these ways. */
+INLINE bool conntrack_has_translated(__u64 seen, __u32 ways)
 {
-	return device_layout.tracked &&
-	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT);
+	return device_layout.tracked && seen &&
+	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & ways);
 }
 
 /* Returns whether an entry keeps a packet from beginning another connection. A SYN on one that has
@@ -120,8 +121,19 @@ GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct pa
 		return false;
 	seen = conntrack_seen(skb);
 	if (seen)
-		return conntrack_has_translated(seen);
+		return conntrack_has_translated(seen, CONNTRACK_NAT);
 	return conntrack_find(skb, &packet->tuple) && conntrack_keeps(packet);
+}
+
+/* Returns whether another NAT has given a packet at lo only another source: a rule masquerades all
+ * that leaves, by lo too. */
+INLINE bool conntrack_masquerades(struct __sk_buff *skb)
+{
+	__u64 seen = conntrack_seen(skb);
+
+	return (seen & CONNTRACK_INFO) < CONNTRACK_REPLY &&
+	       conntrack_has_translated(seen, CONNTRACK_SOURCE_NAT) &&
+	       !conntrack_has_translated(seen, CONNTRACK_DESTINATION_NAT);
 }
 
 /* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
@@ -131,7 +143,7 @@ INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
 	__u64 seen = conntrack_seen(skb), info = seen & CONNTRACK_INFO;
 
 	return (info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY) &&
-	       conntrack_has_translated(seen);
+	       conntrack_has_translated(seen, CONNTRACK_NAT);
 }
 
 /* Returns whether a container's packet answers a client of a mapped port whose address another NAT

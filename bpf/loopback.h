@@ -238,6 +238,8 @@ INLINE enum verdict loopback_begin(struct flow_context *flow)
 	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(local_by_loopback);
+	else if (conntrack_masquerades(flow->skb))
+		noticed_mark(loopback_masquerade, 0);
 	return verdict;
 }
 

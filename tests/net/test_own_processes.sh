@@ -125,6 +125,28 @@ test_own_new_address() {
 }
 
 # also with portmap
+# where a rule masquerades all that leaves, by lo too, sockets of every kind reach the mapped port at the
+# host's own addresses and at 127.0.0.1; a connected UDP socket does so once one was refused
+test_own_masqueraded() {
+	local asked socket
+	container_start web bridge $both
+	nft 'add table inet foreign; add chain inet foreign out { type nat hook postrouting priority srcnat + 1; };
+		add rule inet foreign out masquerade'
+	[ "$plugin" = portmap ] || expect_equal "ask: Connection refused" \
+		"$(on_host udp4 connect "$host4_second" 8080 ask)" "the first connected UDP socket"
+	for asked in 127.0.0.1 "$host4" "$host4_second" "$host6" "$host6_second"; do
+		socket=4
+		case $asked in *:*) socket=6 ;; esac
+		expect_said web "$(on_host "tcp$socket" connect "$asked" 8080 ask)" "TCP to $asked"
+		expect_said web "$(on_host "udp$socket" sendto "$asked" 8080 recvfrom)" "sendto $asked"
+		expect_said web "$(on_host "udp$socket" connect "$asked" 8080 ask ask)" "UDP to $asked"
+		[ "$asked" != 127.0.0.1 ] || continue
+		expect_said web "$(on_host "udp$socket" bind "$asked" 0 connect "$asked" 8080 ask)" \
+			"UDP, bound to $asked"
+	done
+}
+
+# also with portmap
 # where the container does not listen, sockets are refused at once
 test_own_refused() {
 	local source
