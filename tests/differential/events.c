@@ -15,12 +15,18 @@ static const char *const rules[] = {
 
 #define RULES (sizeof(rules) / sizeof(*rules))
 
-static bool present[RULES], second_address;
+static bool present[RULES], second_address, masquerades_loopback;
 
 void events_forget(void)
 {
 	memset(present, 0, sizeof(present));
 	second_address = false;
+	masquerades_loopback = false;
+}
+
+bool event_has_masqueraded_loopback(void)
+{
+	return masquerades_loopback;
 }
 
 static bool run(struct step *step, const char *verb, const char *object)
@@ -38,6 +44,8 @@ static bool change_rule(struct step *step)
 	if (present[rule] == add)
 		return true;
 	present[rule] = add;
+	masquerades_loopback |= add && (!strcmp(rules[rule], "masquerade_all") ||
+					!strcmp(rules[rule], "masquerade_not_net"));
 	return run(step, add ? "rule_add" : "rule_delete", rules[rule]);
 }
 
