@@ -54,6 +54,27 @@ INLINE bool conntrack_tells_of(enum protocol protocol)
 	return device_layout.tracked && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP);
 }
 
+/* Reads an entry into scratch->tracked. */
+INLINE void conntrack_read(__u64 entry)
+{
+	struct tracked *tracked = &scratch_get()->tracked;
+
+	tracked->status = device_read(entry, device_layout.tracked_status);
+	tracked->tcp_state = device_read(entry + device_layout.tracked_protocol,
+					 device_layout.tracked_tcp_state);
+	entry += device_layout.tracked_tuples + device_layout.tracked_tuple;
+	bpf_probe_read_kernel(tracked, offsetof(struct tracked, tcp_state), (void *)entry);
+}
+
+/* An address of the entry that was read */
+INLINE void conntrack_address(const struct packet *packet, const __u8 *read, __u8 *address)
+{
+	if (packet->ipv4)
+		address_from_ipv4(address, *(__be32 *)read);
+	else
+		address_copy(address, read);
+}
+
 /* Reads the entry of a tuple into scratch->tracked. False: there is none, or its connection is not
  * translated. */
 GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple)
@@ -61,7 +82,6 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	struct tracked *tracked = &scratch_get()->tracked;
 	struct conntrack_options options = {.netns_id = BPF_F_CURRENT_NETNS};
 	struct bpf_sock_tuple query = {};
-	__u64 address;
 	void *entry;
 	__u32 size;
 
@@ -72,12 +92,7 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	entry = conntrack_lookup(skb, &query, size, &options, sizeof(options));
 	if (!entry)
 		return false;
-	address = (__u64)entry;
-	tracked->status = device_read(address, device_layout.tracked_status);
-	tracked->tcp_state = device_read(address + device_layout.tracked_protocol,
-					 device_layout.tracked_tcp_state);
-	address += device_layout.tracked_tuples + device_layout.tracked_tuple;
-	bpf_probe_read_kernel(tracked, offsetof(struct tracked, tcp_state), (void *)address);
+	conntrack_read((__u64)entry);
 	conntrack_release(entry);
 	tracked->direction = options.direction;
 	return tracked->status & CONNTRACK_NAT;
@@ -146,6 +161,19 @@ INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
 	       conntrack_has_translated(seen, CONNTRACK_NAT);
 }
 
+/* Returns whether another NAT has sent a packet elsewhere than it was addressed to, which
+ * scratch->tracked then has. */
+INLINE bool conntrack_has_moved(struct __sk_buff *skb)
+{
+	__u64 seen = conntrack_seen(skb);
+
+	if ((seen & CONNTRACK_INFO) >= CONNTRACK_REPLY ||
+	    !conntrack_has_translated(seen, CONNTRACK_DESTINATION_NAT))
+		return false;
+	conntrack_read(seen & ~CONNTRACK_INFO);
+	return true;
+}
+
 /* Returns whether a container's packet answers a client of a mapped port whose address another NAT
  * has changed, on the way from the mapping to this container. */
 GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
@@ -158,10 +186,7 @@ GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct 
 	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
 		return false;
 	connection_key_of(&packet->tuple, OUTWARDS, key);
-	if (packet->ipv4)
-		address_from_ipv4(key->outside, *(__be32 *)tracked->client);
-	else
-		address_copy(key->outside, tracked->client);
+	conntrack_address(packet, tracked->client, key->outside);
 	key->outside_port = bpf_ntohs(tracked->client_port);
 	connection = connection_find(key);
 	return connection && connection->kind == FLOW_MAPPING;

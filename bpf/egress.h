@@ -133,12 +133,30 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	return verdict;
 }
 
+/* Returns whether the seal was right before br_netfilter let another NAT send the packet elsewhere
+ * than the bridge would have. */
+GLOBAL_FUNCTION bool sender_sealed_before(struct __sk_buff *skb, const struct packet *packet)
+{
+	const struct tracked *tracked = &scratch_get()->tracked;
+	struct translation asked = {};
+
+	if (!packet || !conntrack_has_moved(skb))
+		return false;
+	asked.port = packet->tuple.destination_port;
+	asked.peer_port = packet->tuple.source_port;
+	if (packet_protocol_has_ports(packet->tuple.protocol))
+		asked.port = bpf_ntohs(tracked->asked_port);
+	conntrack_address(packet, tracked->asked, asked.address);
+	return packet->seal == seal_of(packet, &asked, false);
+}
+
 /* Returns whether a packet with a container's address is from that container, or was made by the
  * host in its name: the latter has no ingress interface. Nor has a fragment that ip6_fragment() has
  * made again of what anyone sent, so that one needs the seal. */
 INLINE bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet)
 {
-	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet);
+	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet) ||
+	       sender_sealed_before(skb, packet);
 }
 
 /* Returns whether a user of this host sends with an address that the host does not have. IPv6 lets

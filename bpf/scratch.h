@@ -36,6 +36,9 @@ struct draft {
 struct tracked {
 	__u8 client[16]; /* the first packet's source, IPv4 in the first four bytes */
 	__be16 client_port;
+	__u16 family;
+	__u8 asked[16]; /* its destination */
+	__be16 asked_port;
 	__u8 tcp_state;
 	__u8 direction; /* of the tuple that was asked about */
 	__u32 status;

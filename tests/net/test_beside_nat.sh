@@ -107,6 +107,31 @@ neighbours_learn() {
 	done
 }
 
+expect_taken_elsewhere() {
+	local asked
+	for asked in "$(address4 web)" "$(address6 web)"; do
+		expect_answer asker udp "$asked" 9000 "$1"
+		expect_answer asker tcp "$asked" 9000 "$1"
+	done
+	conntrack -F 2>/dev/null
+}
+
+# what the bridge would switch to another container, and br_netfilter lets a rule send to a server
+# outside, arrives there, masqueraded, as the first packet and within a connection's second
+test_beside_nat_sibling_elsewhere() {
+	container_start web bridge
+	container_start asker bridge
+	serve_in web 9000
+	serve_in server 9000
+	nat_rule prerouting "iifname cni0 meta l4proto { tcp, udp } th dport 9000 dnat ip to $server4"
+	nat_rule prerouting "iifname cni0 meta l4proto { tcp, udp } th dport 9000 dnat ip6 to $server6"
+	bridge_netfilter 0
+	expect_taken_elsewhere web
+	bridge_netfilter 1
+	expect_taken_elsewhere server
+	expect_taken_elsewhere server
+}
+
 # a connection that the host's NAT has begun at a port keeps to it when the port is mapped; a new one from
 # the same client's port goes to the mapping, and so does UDP of an old client, as with portmap
 test_beside_nat_before_mapping() {
