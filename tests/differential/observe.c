@@ -32,10 +32,14 @@ static uint32_t next_sequence(const struct packet *packet)
 	return packet->sequence + (uint32_t)packet->size + !!(packet->flags & (SYN | FIN));
 }
 
-/* The first packet of a flow shows what NAT makes of its source; later ones have to look alike.
- * Returns false if this one does not. */
+/* The first packet of a flow shows what NAT makes of its source; later ones have to look alike, but
+ * for a new connection after a RST. Returns false if this one does not. */
 static bool learn_source(struct view *view, const struct packet *packet)
 {
+	if (view->reset && (packet->flags & (SYN | ACK)) == SYN)
+		view->learned = view->reset = false;
+	view->reset |= packet->flags & RST;
+
 	bool same = view->learned && view->port == packet->source_port &&
 		    same_address(&view->address, &packet->source);
 	bool known = view->learned;

@@ -93,12 +93,12 @@ static bool is_clash(const struct difference *difference)
 	       all(difference, OURS, is_copy);
 }
 
-/* A container answers itself. */
+/* A container asks or answers itself. */
 static bool is_own_answer(const struct difference *difference)
 {
 	const struct flow *flow = difference->step->flow;
 
-	return flow && !difference->step->forward && flow->views[OURS].at == flow->origin &&
+	return flow && flow->views[OURS].at == flow->origin &&
 	       !difference->count[REFERENCE] && all(difference, OURS, is_copy);
 }
 
@@ -135,7 +135,7 @@ static const struct entry list[] = {
 	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
 	{is_ended, "DEL ends what the host's processes have connected to the container"},
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
-	{is_own_answer, "br_netfilter that comes meanwhile loses what a container answers itself"},
+	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_first_masqueraded, "where lo's packets are masqueraded, the first socket is refused"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
