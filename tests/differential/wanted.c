@@ -111,8 +111,9 @@ static bool is_forgotten(const struct difference *difference)
 
 	for (size_t i = 0; flow && i < sizeof(host_ports) / sizeof(*host_ports); i++)
 		is_mapped |= flow->first.destination_port == host_ports[i];
+	/* An answer begins anew: it is refused, or masqueraded as whatever a container begins. */
 	return is_mapped && !difference->step->forward && flow->first.protocol == IPPROTO_UDP &&
-	       all(difference, OURS, is_copy) && all(difference, REFERENCE, is_hosts_refusal);
+	       all(difference, OURS, is_copy);
 }
 
 /* Its process is told, and connects again: see bpf/socket.bpf.c. */
