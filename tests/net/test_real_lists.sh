@@ -23,11 +23,11 @@ calico-linkerd|ours|failed to find plugin "calico"|-
 cilium|is Cilium|-|-
 cilium-generic-veth|ours|failed to find plugin "cilium-cni"|-
 cilium-with-portmap|is Cilium|-|-
-conditions-conntrack|remove the key|-|its rules are not as portmap writes them
-conditions-destination|"excludeCIDRs": ["192.0.2.99/32"]|-|its rules are not as portmap writes them
-conditions-interface|"excludeInterfaces": ["wg0"]|-|its rules are not as portmap writes them
+conditions-conntrack|remove the key|-|remove the key
+conditions-destination|"excludeCIDRs": ["192.0.2.99/32"]|-|mapped
+conditions-interface|"excludeInterfaces": ["wg0"]|-|put in its place: "excludeInterfaces": ["wg0"]
 conditions-nftables|remove the key|-|-
-conditions-source|"sourceRanges": ["192.0.2.0/24", "2001:db8::/32"]|-|its rules are not as portmap writes them
+conditions-source|"sourceRanges": ["192.0.2.0/24", "2001:db8::/32"]|-|mapped
 containerd|ours|answers|mapped
 containerd-ptp|ours|answers|mapped
 crio-bridge|has no plugin portmap|-|-
