@@ -81,7 +81,7 @@ lists_begin() {
 	for command in iptables ip6tables; do "$command" -t nat -N KUBE-MARK-MASQ; done
 	namespace_add new
 	tcp_serve new
-	expect_equal "$(cd "$conf" && ls | sed 's,\.conflist$,,' | sort)" "$(for_each echo '$file')" "the lists that have a row"
+	expect_equal "$(printf '%s\n' "$conf"/* | sed 's,.*/,,; s,\.conflist$,,' | sort)" "$(for_each echo '$file')" "the lists that have a row"
 }
 
 tcp_serve() { in_namespace "$1" "$peer" serve tcp any 80 --name "$1" --background; }

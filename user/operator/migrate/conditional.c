@@ -8,7 +8,6 @@
 #include "conf/conditions.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
-#include "lib/text.h"
 #include "operator/run_command.h"
 #include "operator/view/add_cache.h"
 
@@ -69,10 +68,9 @@ static bool iptables_has(const struct nat_rule *rule, const json_t *conditions)
 	return command_run(&run);
 }
 
-bool conditional_as_listed(const struct migrating *container, const struct portmap_entry *entry)
+bool conditional_as_listed(const json_t *cached, const struct portmap_entry *entry)
 {
-	cleanup_json json_t *config =
-		container->cached ? add_cache_config(container->cached) : NULL;
+	cleanup_json json_t *config = cached ? add_cache_config(cached) : NULL;
 	cleanup_json json_t *ours = conditions_translate(config);
 	const json_t *conditions = cni_json_get(config, keys_of_family[entry->rule.ipv4]);
 
@@ -81,22 +79,20 @@ bool conditional_as_listed(const struct migrating *container, const struct portm
 	return !ours || iptables_has(&entry->rule, conditions);
 }
 
-void conditional_translate(struct migrating *container, json_t *config)
+char *conditional_translate(json_t *config)
 {
 	cleanup_json json_t *ours = conditions_translate(config);
-	cleanup_free char *text = NULL;
 	const char *key;
 	json_t *value;
 
 	/* An interface that one list excludes is none for other networks either. */
 	if (!ours || !json_object_size(ours) || json_object_get(ours, "excludeInterfaces"))
-		return;
+		return NULL;
 	json_object_foreach (ours, key, value)
 		if (cni_json_get(config, key))
-			return;
+			return NULL;
 	for (size_t i = 0; i < 2; i++)
 		cni_json_delete(config, keys_of_family[i]);
 	json_object_update(config, ours);
-	text = conditions_print(ours);
-	snprintf(container->reason, sizeof(container->reason), "its conditions as %s", text);
+	return conditions_print(ours);
 }

@@ -5,15 +5,17 @@
  */
 #pragma once
 
-#include "nat/portmap_rules.h"
-#include "operator/migrate/containers.h"
+#include <jansson.h>
 
-/* Returns whether the rule has the conditions that the list of its container asks for, and no
+#include "nat/portmap_rules.h"
+
+/* Returns whether the rule has the conditions that the list of its container's ADD asks for, and no
  * others, as iptables itself says. True also where no option of ours does the same as these: the
  * list is refused then, which says more. */
-bool conditional_as_listed(const struct migrating *container, const struct portmap_entry *entry);
+bool conditional_as_listed(const json_t *cached, const struct portmap_entry *entry);
 
-/* Puts our options in the place of the conditions in the configuration of a container, and says so
- * in container->reason. Where none does the same for this network alone, or the list has one
- * already, the conditions stay, and reading them says why they are refused. */
-void conditional_translate(struct migrating *container, json_t *config);
+/* Puts our options in the place of the conditions in the configuration of a container, and returns
+ * them as they stand in a list, malloc'ed. NULL: it has none, or none of our options does the same
+ * for this network alone, or the list has one already. Then the conditions stay, and reading them
+ * says why they are refused. */
+char *conditional_translate(json_t *config);

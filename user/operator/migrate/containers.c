@@ -112,7 +112,8 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 		return;
 	if (portmap_container_is_gone(&containers->evidence, entries, entry))
 		container->fate = MIGRATING_GONE;
-	else if (entry->changed || (entry->conditional && !conditional_as_listed(container, entry)))
+	else if (entry->changed ||
+		 (entry->conditional && !conditional_as_listed(container->cached, entry)))
 		migrating_leave(container,
 				"its rules are not as portmap writes them, or another rule"
 				" comes before them");

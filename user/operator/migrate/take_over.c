@@ -53,11 +53,15 @@ static int read_config(struct taking *taking, struct cni_error *err)
 {
 	struct migrating *migrating = taking->migrating;
 	cleanup_json json_t *config = add_cache_config(migrating->cached);
+	cleanup_free char *conditions = NULL;
 
 	if (!config)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the list that its runtime has kept has no portmap");
-	conditional_translate(migrating, config);
+	conditions = conditional_translate(config);
+	if (conditions)
+		snprintf(migrating->reason, sizeof(migrating->reason), "its conditions as %s",
+			 conditions);
 	taking->arguments = add_cache_arguments(migrating->cached);
 	taking->text = or_exit(json_dumps(config, 0));
 	taking->environment = (struct cni_environment){
