@@ -2,8 +2,6 @@
 #
 # test_install.sh - what a user gets: the two programs, where they are put, what they say of
 # themselves, and what they say where they cannot work.
-#
-# nothing is loaded before these tests
 
 install_make() {
 	make -C "$project" --no-print-directory --old-file all DESTDIR=/run/root "$@" >/run/out 2>&1 ||
@@ -259,6 +257,7 @@ expect_sizes() {
 	done
 }
 
+# nothing is loaded
 # the programs use the whole of the table that the list asks for, also those that come later to it
 test_install_table_size() {
 	local offset
