@@ -62,14 +62,15 @@ INLINE bool inwards_by_mapping(const struct tuple *tuple, const struct portmap *
 	return inwards_by_key(tuple, found);
 }
 
-/* The same, also where the connection is with the container that was replaced. */
+/* The same, also where the connection is with a container that was replaced. */
 INLINE bool inwards_by_entry(const struct tuple *tuple, struct portmap *mapping,
 			     struct found *found)
 {
-	const struct portmap *before = portmap_before(mapping);
+	const struct portmap *before = portmap_before(mapping), *earlier = portmap_earlier(mapping);
 
 	return inwards_by_mapping(tuple, mapping, found) ||
-	       (before->owner.slot && inwards_by_mapping(tuple, before, found));
+	       (before->owner.slot && inwards_by_mapping(tuple, before, found)) ||
+	       (earlier->owner.slot && inwards_by_mapping(tuple, earlier, found));
 }
 
 /* Returns the mapping of the destination, or NULL. A connection through a mapping of any address

@@ -172,12 +172,9 @@ INLINE bool gives_way_to_mapping(const struct packet *packet, const struct found
 INLINE bool gives_way_to_successor(const struct flow_context *flow)
 {
 	const struct connection *connection = flow->found.connection;
-	const struct portmap *before;
 
-	if (!flow->mapping || !connection || !packet_begins_tcp(flow->packet))
-		return false;
-	before = portmap_before(flow->mapping);
-	return before->owner.slot && owner_equal(&before->owner, &connection->owner) &&
+	return flow->mapping && connection && packet_begins_tcp(flow->packet) &&
+	       portmap_has_replaced(flow->mapping, &connection->owner) &&
 	       state_is_closed(connection->state);
 }
 

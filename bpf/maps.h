@@ -43,7 +43,7 @@
 		value; \
 	})
 
-HASH_OF(portmaps, struct portmap_key, struct portmap_pair, MAX_PORTMAPS);
+HASH_OF(portmaps, struct portmap_key, struct portmap_succession, MAX_PORTMAPS);
 HASH_OF(nat_ports, struct portmap_key, struct nat_port, MAX_NAT_PORTS);
 HASH_OF(endpoints, struct endpoint_key, struct endpoint, MAX_ENDPOINTS);
 HASH_OF(interfaces, __u32, struct interface, MAX_INTERFACES);

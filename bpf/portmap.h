@@ -39,7 +39,21 @@ INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol pro
 
 INLINE struct portmap *portmap_before(struct portmap *mapping)
 {
-	return &((struct portmap_pair *)mapping)->before;
+	return &((struct portmap_succession *)mapping)->before;
+}
+
+INLINE const struct portmap *portmap_earlier(const struct portmap *mapping)
+{
+	return &((const struct portmap_succession *)mapping)->earlier;
+}
+
+/* Returns whether the owner is one of those that the mapping's has replaced. */
+INLINE bool portmap_has_replaced(struct portmap *mapping, const struct owner *owner)
+{
+	const struct portmap *before = portmap_before(mapping);
+
+	return before->owner.slot && (owner_equal(&before->owner, owner) ||
+				      owner_equal(&portmap_earlier(mapping)->owner, owner));
 }
 
 /* Returns whether there is a container before the mapping's that can get a connection. */

@@ -187,13 +187,15 @@ struct portmap {
 	__u64 flows; /* begun through this mapping */
 };
 
-/* The value. One write of it replaces a container by the next one of its workload, or gives the
+/* The value: containers of one workload. One write of it replaces one by the next, or gives the
  * port back: there is no state in between. */
-struct portmap_pair {
+struct portmap_succession {
 	struct portmap now;
 	/* The one that `now` has replaced, while it lives: its connections go on, and it gets new
 	 * ones until a process serves the port in the other (bpf/replace.h). Owner {0, 0}: none. */
 	struct portmap before;
+	/* The one that `before` has replaced: its connections go on. Set only where `before` is. */
+	struct portmap earlier;
 } __attribute__((aligned(8)));
 
 /* published_ports: ARRAY of three times PORT_WORDS words, a bit for each port; in the second third,
@@ -697,7 +699,7 @@ ASSERT_SIZE(struct owner, 8);
 ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
 ASSERT_SIZE(struct nat_port, 8);
-ASSERT_SIZE(struct portmap_pair, 80);
+ASSERT_SIZE(struct portmap_succession, 120);
 ASSERT_SIZE(struct slot, 56 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);

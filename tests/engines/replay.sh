@@ -8,6 +8,8 @@
 declare call call_command call_container call_interface call_network
 # Not empty: containers have IPv6
 declare replay_has_ipv6=
+# Not empty: before each call of how many places in it a call of its own is killed
+declare replay_kills=
 # PROTOCOL HOST-IP HOST-PORT -> the container that has it; the recorded NETNS -> the one here
 declare -A mapping_owner=() replay_netns=() replay_bridge=()
 
@@ -39,6 +41,7 @@ replay_read_call() {
 replay_call() {
 	: >/run/concerned
 	[ "$call_command" != ADD ] || replay_connect
+	[ -z "$replay_kills" ] || replay_killed
 	if replay_plugin "$(replay_call_netns)" >/run/answer 2>&1; then
 		replay_expect_exit 0 || return 1
 		replay_succeeded
@@ -56,7 +59,33 @@ replay_plugin() {
 	local variables
 	mapfile -t variables < <(of_call '.env | del(.CNI_NETNS) | to_entries[] | "\(.key)=\(.value)"')
 	replay_stdin >/run/stdin
-	env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" "$build/bpf-portmap" </run/stdin
+	env -i PATH="$PATH" "${variables[@]}" CNI_NETNS="$1" ${PREFIX:-} "$build/bpf-portmap" </run/stdin
+}
+
+# The same call is killed at some of its calls into the kernel, first. After an ADD the engine calls DEL,
+# and begins again. Meanwhile each port is its owner's, as clients, `list` and `who` see it.
+replay_killed() {
+	local i key protocol address port owner status
+	for ((i = 0; i < replay_kills; i++)); do
+		status=0
+		PREFIX="$build/tests/traced kill $((RANDOM % 40 + 1))" replay_plugin "$(replay_call_netns)" \
+			>/run/answer 2>&1 || status=$?
+		[ "$status" != 137 ] || replay_killed_count=$((replay_killed_count + 1))
+		"$build/bpf-portmap" list --json >/run/list || fail list
+		for key in "${!mapping_owner[@]}"; do
+			owner=${mapping_owner[$key]}
+			[ -n "$owner" ] && [ "$owner $call_command" != "$call_container DEL" ] || continue
+			read -r protocol address port <<<"$key"
+			replay_questions "$address" | sed -n 1p >/run/questions
+			expect_answers_of "$owner" "$protocol" "$port"
+			jq -e --arg id "$owner" --arg protocol "$protocol" --argjson port "$port" '[.items[] | select(
+				.container.id == $id and .protocol == $protocol and .host.port == $port)] | length == 1' \
+				/run/list >/dev/null || fail "$key of $owner: $(cat /run/list)"
+			by_hand_says 1 "${owner:0:12}" who "$port/$protocol@${address/#-/$host4}"
+		done
+		[ "$call_command" != ADD ] || PREFIX='env -u CNI_ARGS CNI_COMMAND=DEL' \
+			replay_plugin "$(replay_call_netns)" || fail "DEL after a killed ADD"
+	done
 }
 
 # The recorded bytes, except for the previous result

@@ -214,9 +214,9 @@ static void write_portmaps(const struct world *world)
 	for (int i = 0; i < machine->written.portmap_count; i++)
 		bpf_map_delete_elem(map, &machine->written.portmaps[i].key);
 	for (int i = 0; i < world->portmap_count; i++) {
-		const struct portmap_pair pair = {.now = world->portmaps[i].value};
+		const struct portmap_succession entry = {.now = world->portmaps[i].value};
 
-		update(map, &world->portmaps[i].key, &pair);
+		update(map, &world->portmaps[i].key, &entry);
 	}
 }
 

@@ -88,7 +88,7 @@ static void add_owner(const char *directory, int number)
 	};
 	struct slot slot = {.generation = record.owner.generation, .live = 1, .ifindex = 1};
 	struct portmap_key key = {.protocol = PROTOCOL_TCP, .host_port = (__u16)(1024 + number)};
-	struct portmap_pair entry = {.now = {.owner = record.owner, .container_port = 80}};
+	struct portmap_succession entry = {.now = {.owner = record.owner, .container_port = 80}};
 
 	if (slots < 0) {
 		slots = open_map(directory, "slots");

@@ -275,7 +275,7 @@ static int lend(const char *directory, const char *pins)
 {
 	empty_maps(directory);
 	meta_renew(directory);
-	if (mkdir(pins, 0700))
+	if (mkdir(pins, 0700) && errno != EEXIST)
 		die(pins);
 	each_object(directory, pins, pin_in);
 	return 0;

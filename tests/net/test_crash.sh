@@ -328,12 +328,12 @@ unload() {
 
 # nothing is loaded
 # limit 180 s
-# 12 first ADDs, which load everything, killed at moments that are spread over the time that one
+# six first ADDs, which load everything, killed at moments that are spread over the time that one
 # takes (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
 test_crash_first_add_killed() {
 	container_start_plain web
 	plugin_config web >/run/config
-	local round rounds=${KILLS:-12} killed=0 moment took since=${EPOCHREALTIME/./}
+	local round rounds=${KILLS:-6} killed=0 moment took since=${EPOCHREALTIME/./}
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	took=$((${EPOCHREALTIME/./} - since))
 	for round in $(seq "$rounds"); do

@@ -2,8 +2,6 @@
 #
 # test_docs.sh - what README.md and docs/ say: the commands in them are run (docs.sh), and what they
 # name is there.
-#
-# nothing is loaded before these tests
 
 . "$here/docs.sh"
 
@@ -80,6 +78,7 @@ port_prepare() {
 	nft 'add table inet filter; add chain inet filter forward { type filter hook forward priority 0; policy drop; }'
 }
 
+# nothing is loaded
 # docs/monitoring.md: its commands do what it says
 test_docs_monitoring() { docs_page monitoring monitoring_prepare; }
 monitoring_prepare() {

@@ -2,8 +2,6 @@
 #
 # test_lock.sh - the locks of ADD and DEL: which processes can hold them, which ones they exclude,
 # and how their holder is reported.
-#
-# nothing is loaded before these tests
 
 # The /sys of world.sh is this network namespace's sysfs.
 lock_file=/sys/bus/platform/drivers_probe
@@ -134,6 +132,7 @@ test_lock_of_another_host() {
 	kill -0 "$holder" || fail "the holder has ended"
 }
 
+# nothing is loaded
 # once the programs are loaded, ADD mounts nothing for the lock where /sys is that of this network
 # namespace, and does where it is another one's
 test_lock_mounts_nothing() {

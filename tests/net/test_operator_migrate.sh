@@ -257,6 +257,61 @@ test_operator_migrate_restricted() {
 	expect_no_answer client tcp "$host4" 8083
 }
 
+# who_is_answered PORT: of clients of both uplinks, at two addresses of the host
+who_is_answered() {
+	local asked answered=''
+	for asked in "client $host4" "client 192.0.2.99" "server $host4_second"; do
+		! ask ${asked% *} tcp "${asked#* }" "$1" --timeout 200 >/dev/null || answered+=" ${asked% *}@${asked#* }"
+	done
+	echo "$answered"
+}
+
+# container_with_conditions NUMBER CONDITIONS: a container of its own network, by portmap, whose list has
+# these conditionsV4; its host port is 8100 and the number
+container_with_conditions() {
+	conflist "cond$1" bridge "$as_reference | $only_ipv4 | .name = \"cond$1\" | .plugins[0].bridge = \"cond$1\" |
+		.plugins[0].ipam.ranges = [[{\"subnet\":\"10.84.$1.0/24\"}]] | .plugins[1].conditionsV4 = $2"
+	container_add "cond$1" "cond$1" -p "$((8100 + $1)):80/tcp"
+	in_namespace "cond$1" "$peer" serve tcp any 80 --name "cond$1" --background
+}
+
+# limit 120 s
+# conditions of portmap become our options, and the same clients are answered as before; where no
+# option does the same for that network alone, the reason has the words; where the rule has other conditions than the list,
+# the container is left
+test_operator_migrate_conditions() {
+	local i jump rows before=() text
+	migrate_world
+	ip address add 192.0.2.99/32 dev eth0
+	rows=(
+		'["!", "-d", "192.0.2.99/32"]|mapped|"excludeCIDRs": ["192.0.2.99/32"]'
+		'["-d", "192.0.2.99"]|mapped|"excludeCIDRs": ["0.0.0.0/0", "!192.0.2.99"]'
+		'["-s", "198.51.100.0/24,203.0.113.7"]|mapped|"sourceRanges": ["198.51.100.0/24", "203.0.113.7", "::/0"]'
+		'["!", "--source", "192.0.2.10"]|mapped|"sourceRanges": ["0.0.0.0/0", "!192.0.2.10", "::/0"]'
+		'["-i", "eth0", "!", "-d", "192.0.2.99"]|mapped|"uplinks": ["eth0"], "excludeCIDRs": ["192.0.2.99"]'
+		'["-i", "eth0+"]|mapped|"uplinks": ["eth0*"]'
+		'["!", "-i", "eth1"]|left|put in its place: "excludeInterfaces": ["eth1"]'
+		'["-m", "conntrack", "--ctstate", "NEW"]|left|remove the key: the options "sourceRanges"'
+		'["-s", "192.0.2.0/24"]|left|its rules are not as portmap writes them'
+		'[]|left|its rules are not as portmap writes them'
+	)
+	for i in "${!rows[@]}"; do container_with_conditions "$i" "${rows[i]%%|*}"; done
+	for i in 8 9; do
+		jump=$(iptables-save -t nat | grep -- "-A CNI-HOSTPORT-DNAT .*--dports 810$i ")
+		eval "iptables -t nat -D ${jump#-A}"
+		eval "iptables -t nat $(sed 's, -s 192.0.2.0/24,,; s, -p tcp, -d 192.0.2.1&,' <<<"$jump")"
+	done
+	for i in "${!rows[@]}"; do before[i]=$(who_is_answered "$((8100 + i))"); done
+	expect_equal ' client@192.0.2.1 server@198.51.100.1' "${before[0]}" 'by portmap'
+	by_hand 1 migrate --from-portmap --json
+	for i in "${!rows[@]}"; do
+		text=$(jq -r --arg id "cond$i" '.items[] | select(.container_id == $id) | "\(.result)|\(.reason)"' /run/out)
+		expect_contains "$text" "$(cut -d '|' -f 2 <<<"${rows[i]}")|"
+		expect_contains "$text" "${rows[i]##*|}"
+		expect_equal "${before[i]}" "$(who_is_answered "$((8100 + i))")" "after migrate, ${rows[i]}"
+	done
+}
+
 # rules of dead containers are removed: one whose namespace is gone, one whose address another has now
 test_operator_migrate_dead() {
 	migrate_world

@@ -202,8 +202,8 @@ refuses_input() {
 		! grep -aE 'Sanitizer|runtime error' /run/err || fail "of: $(head -c 500 "$input")"
 		output=$(cat /run/out)
 		expect_code "$1"
-		expect_same_state "$state_before"
 	done
+	expect_same_state "$state_before"
 	rm "$input"
 }
 

@@ -95,22 +95,55 @@ test_replace_new_fails() {
 	expect_equal 0 "$(map_count portmaps)" "ports"
 }
 
-# the third while the first drains: the first one's DEL takes nothing, and a third that fails gives
-# back to the second. A warning says whose connections end
+# the third while the first and the second drain: connections of both go on, and the DEL of either
+# takes nothing; a third that fails gives back to the second
 test_replace_twice() {
 	alloc_start first
+	conversations_open first
 	alloc_start second
-	namespace_add third
-	runtime add bridge third -p 8080:80/tcp -p 8080:80/udp --args "$nomad" >/run/out 2>/run/err ||
-		fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'connections of Nomad job prod/shop/web (allocation first)'
-	expect_equal 1 "$(grep -c 'replaced twice' /run/err)" warnings
+	conversation_with second later client tcp "$host4" 8080
+	alloc_add third
 	expect_all second
 	serve_in third 80
 	expect_all third
-	container_remove first bridge
+	conversations_go_on first
+	expect_says later second
+	container_check first bridge
+	container_check second bridge
+	by_hand_says 1 'container first, since' who 8080
+	container_remove second bridge
+	expect_all third
+	conversations_go_on first
+	alloc_start fourth
+	conversations_go_on first
+	container_remove fourth bridge
 	expect_all third
 	container_remove third bridge
+	expect_all first
+	conversations_go_on first
+	container_remove first bridge
+	expect_equal 0 "$(map_count portmaps)" "ports"
+}
+
+# a fourth while three drain: the first one's connections end, and a warning says whose
+test_replace_three_times() {
+	alloc_start first
+	conversations_open first
+	alloc_start second
+	alloc_start third
+	namespace_add fourth
+	runtime add bridge fourth -p 8080:80/tcp -p 8080:80/udp --args "$nomad" >/run/out 2>/run/err ||
+		fail "$(cat /run/out)"
+	expect_contains "$(cat /run/err)" 'connections of Nomad job prod/shop/web (allocation first)'
+	expect_equal 1 "$(grep -c 'replaced three times' /run/err)" warnings
+	expect_all third
+	serve_in fourth 80
+	expect_all fourth
+	case $(say tcp4 || true) in *name=first*) fail "the first one's connection goes on" ;; esac
+	container_remove first bridge
+	container_remove third bridge
+	expect_all fourth
+	container_remove fourth bridge
 	expect_all second
 	container_remove second bridge
 	expect_equal 0 "$(map_count portmaps)" "ports"

@@ -106,7 +106,7 @@ forget_pins() { rm -rf "$pins"; }
 test_uninstall_binary() {
 	local before=forget_pins afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	FILES=1 each_place 1 uninstall ADD
+	FILES=1 each_place 2 uninstall ADD
 }
 
 late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
@@ -156,4 +156,52 @@ test_uninstall_killed() {
 		uninstalled
 	done
 	echo "note: killed at up to $call"
+}
+
+# limit 240 s
+# uninstall --drop-ports takes them away; killed before calls for maps and programs, or for files, the
+# next call completes it; what another host in another network namespace has stays, and so do qdiscs
+# and filters of others
+test_uninstall_drop() {
+	local kind call code
+	uninstall_make
+	node_make
+	cp "$project/tests/lists/kind.conflist" "$conf/10-a.conflist"
+	tc qdisc add dev eth1 clsact
+	tc filter add dev eth1 ingress priority 7 protocol all u32 match u32 0 0 flowid 1:1
+	conflist clsact bridge "$(with_ours '{attach: "clsact"}')"
+	# The other host's maps are its own, as each step empties those that are lent.
+	rm -rf "$pins"
+	container_start web clsact -p 8080:80/tcp
+	second_host_make
+	at_node 0 uninstall --drop-ports
+	for kind in env FILES=1; do
+		for ((call = 1, code = 137; code == 137; call += ${STEP:-20})); do
+			"$build/tests/loaded" lend "$LENT" "$pins"
+			container_again
+			at_node 0 install
+			code=0
+			env "$kind" "$build/tests/traced" kill "$call" "$build/bpf-portmap" uninstall --drop-ports --bin-dir "$bin" \
+				--conf-dir "$conf" >/run/out 2>&1 || code=$?
+			at_node 0 uninstall --drop-ports
+			expect_equal '' "$(programs_show | grep -v clsact.u32 || true)" "programs, killed at $call ($kind)"
+			# The kernel lets go of them a moment after their pins.
+			wait_until 10 sockets_have_one_set ||
+				fail "programs at sockets, at $call ($kind): $(socket_hooks_show)"
+			expect_equal '' "$(find "$pins" -maxdepth 1 ! -type d)" "pins, at $call ($kind)"
+			expect_equal '' "$(tc qdisc show dev eth0 | grep clsact || true)" "qdisc, at $call ($kind)"
+		done
+		echo "note: killed up to call $call ($kind)"
+		[ "$call" -ge 24 ] || fail "only $call calls"
+	done
+	expect_no_answer client tcp "$host4" 8080
+	expect_answer outside2 tcp 192.0.3.1 8080 web2
+	expect_contains "$(tc filter show dev eth1 ingress)" u32
+}
+
+sockets_have_one_set() { [ -z "$(socket_hooks_show | uniq -d)" ]; }
+
+container_again() {
+	runtime del clsact web 2>/run/err || true
+	container_add web clsact -p 8080:80/tcp
 }

@@ -387,33 +387,34 @@ static void portmap_key_of(struct portmap_key *key, int protocol, const char *ho
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner)
 {
-	struct portmap_pair pair = {
+	struct portmap_succession entry = {
 		.now = {.owner = fixture_owner(owner), .container_port = (uint16_t)container_port}};
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);
-	fixture_address(pair.now.container_address, container);
+	fixture_address(entry.now.container_address, container);
 	set_bit(skeleton->maps.published_ports, (uint32_t)host_port);
-	pair.now.names_address = strcmp(host, "0.0.0.0") && strcmp(host, "::");
-	if (pair.now.names_address)
+	entry.now.names_address = strcmp(host, "0.0.0.0") && strcmp(host, "::");
+	if (entry.now.names_address)
 		set_bit(skeleton->maps.published_ports, 65536 + (uint32_t)host_port);
-	update(skeleton->maps.portmaps, &key, &pair);
+	update(skeleton->maps.portmaps, &key, &entry);
 }
 
 void fixture_replace(int protocol, const char *host, int host_port, const char *container,
 		     int container_port, enum container owner)
 {
-	struct portmap_pair pair;
+	struct portmap_succession entry;
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.portmaps), &key, &pair))
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.portmaps), &key, &entry))
 		err(1, "mapping of port %d", host_port);
-	pair.before = pair.now;
-	pair.now = (struct portmap){.owner = fixture_owner(owner),
-				    .container_port = (uint16_t)container_port};
-	fixture_address(pair.now.container_address, container);
-	update(skeleton->maps.portmaps, &key, &pair);
+	entry.earlier = entry.before;
+	entry.before = entry.now;
+	entry.now = (struct portmap){.owner = fixture_owner(owner),
+				     .container_port = (uint16_t)container_port};
+	fixture_address(entry.now.container_address, container);
+	update(skeleton->maps.portmaps, &key, &entry);
 }
 
 void fixture_leave_to_nat(int protocol, const char *host, int host_port, uint32_t hooks)
@@ -470,13 +471,13 @@ void fixture_unmap_port(int protocol, const char *host, int host_port)
 
 uint64_t fixture_mapping_flows(int protocol, const char *host, int host_port)
 {
-	struct portmap_pair pair;
+	struct portmap_succession entry;
 	struct portmap_key key;
 
 	portmap_key_of(&key, protocol, host, host_port);
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.portmaps), &key, &pair))
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.portmaps), &key, &entry))
 		err(1, "mapping of port %d", host_port);
-	return pair.now.flows;
+	return entry.now.flows;
 }
 
 void fixture_set_masquerade_ports(uint16_t first, uint16_t last)

@@ -320,6 +320,18 @@ static void given_replaced_reset(void)
 	given_replaced();
 }
 
+static void given_replaced_twice_meanwhile(void)
+{
+	given_replaced_meanwhile();
+	fixture_replace(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_quiet, 80, QUIET);
+}
+
+static void given_replaced_twice_reset(void)
+{
+	given_replaced_reset();
+	fixture_replace(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_quiet, 80, QUIET);
+}
+
 static void given_successor_without_veth(void)
 {
 	given_replaced();
@@ -363,6 +375,19 @@ static const struct row replaced_rows[] = {
 	 .given = given_replaced_reset,
 	 TO(v4_container_two, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
 	 .flows = {THIS_MAPPED(NEW, .owner = TWO)}},
+	{.says = "a connection of the first of three goes on",
+	 .given = given_replaced_twice_meanwhile,
+	 TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK | PSH))),
+	 .flows = {THIS_MAPPED(ANSWERED)}},
+	{.then = "its answers too",
+	 AS(v4_host, 8080, LEAVES(TCP(v4_container_one, 80, v4_client, 40000, ACK)))},
+	{.then = "while others go to the third",
+	 TO(v4_container_quiet, 80, ARRIVES(TCP(v4_client, 40001, v4_host, 8080, SYN))),
+	 .adds = THIS_MAPPED(NEW, .owner = QUIET)},
+	{.says = "a client that has ended its connection with the first of three begins anew",
+	 .given = given_replaced_twice_reset,
+	 TO(v4_container_quiet, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN))),
+	 .flows = {THIS_MAPPED(NEW, .owner = QUIET)}},
 	{.says = "where the new one's veth has gone without DEL, the one before gets connections",
 	 .given = given_successor_without_veth,
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},

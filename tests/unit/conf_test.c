@@ -58,6 +58,10 @@ static const struct {
 	{"conditions that we have no option for", "{'conditionsV4':['-m','mark','--mark','1']}", 2,
 	 "remove the key: the options \"sourceRanges\" (clients), \"excludeCIDRs\" (addresses of"
 	 " the host) and \"uplinks\" (interfaces) say who"},
+	{"iptables' wildcard for interfaces", "{'conditionsV4':['-i','eth+']}", 2,
+	 "put in its place: \"uplinks\": [\"eth*\"]"},
+	{"an interface whose name would be a wildcard of ours", "{'conditionsV4':['-i','eth*']}", 2,
+	 "remove the key"},
 	{"two of a kind", "{'conditionsV4':['-s','10.0.0.0/8','!','-s','10.0.0.1']}", 2,
 	 "remove the key"},
 	{"[s90] conditionsV6 with an empty text", "{'conditionsV6':['']}", 2,

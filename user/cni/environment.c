@@ -34,6 +34,7 @@ void cni_environment_read(struct cni_environment *environment)
 		.ifname = variable("CNI_IFNAME"),
 		.args = variable("CNI_ARGS"),
 		.netns_override = !strcmp(override, "1") || !strcasecmp(override, "true"),
+		.engine_holds_ports = *variable(ENGINE_HOLDS_PORTS),
 	};
 	if (*environment->command_name)
 		do

@@ -20,6 +20,10 @@ enum cni_command {
 	CNI_UNKNOWN_COMMAND,
 };
 
+/* The driver for Podman sets it: Podman listens on each host port of a container before it asks for
+ * its network, and so keeps it from others. */
+#define ENGINE_HOLDS_PORTS "BPF_PORTMAP_ENGINE_HOLDS_PORTS"
+
 /* The strings belong to the environment. A variable that is unset is "", as CNI makes no difference
  * between the two. */
 struct cni_environment {
@@ -30,6 +34,7 @@ struct cni_environment {
 	const char *ifname;
 	const char *args;
 	bool netns_override; /* CNI_NETNS_OVERRIDE: the plugin's own netns is meant */
+	bool engine_holds_ports;
 };
 
 void cni_environment_read(struct cni_environment *environment);

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
+#include "lib/json.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 
 #define ALL_IPV4 "0.0.0.0/0"
@@ -65,6 +68,24 @@ static json_t *split(const char *value)
 	return list;
 }
 
+/* iptables' "eth+" is our "eth*". False: the name would be another one to us. */
+static bool translate_names(json_t *list)
+{
+	json_t *element;
+	size_t i;
+
+	json_array_foreach (list, i, element) {
+		const char *name = json_string_value(element);
+		size_t length = strlen(name);
+
+		if (strpbrk(name, "*?["))
+			return false;
+		if (length && name[length - 1] == '+')
+			json_array_set_new(list, i, json_sprintf("%.*s*", (int)length - 1, name));
+	}
+	return true;
+}
+
 /* All but these: an exception for each, of all addresses of the family. */
 static json_t *invert(json_t *list, const char *all)
 {
@@ -94,6 +115,10 @@ static bool translate(json_t *keys, const json_t *conditions, const char *all, b
 		key = condition.negated ? matches[condition.match].negated
 					: matches[condition.match].key;
 		list = split(condition.value);
+		if (condition.match == MATCH_INTERFACE && !translate_names(list)) {
+			json_decref(list);
+			return false;
+		}
 		/* Clients are named that may, addresses that may not. */
 		if ((condition.match == MATCH_SOURCE && condition.negated) ||
 		    (condition.match == MATCH_DESTINATION && !condition.negated))
@@ -109,23 +134,25 @@ static bool translate(json_t *keys, const json_t *conditions, const char *all, b
 	return true;
 }
 
-char *conditions_translate(const json_t *ipv4, const json_t *ipv6)
+json_t *conditions_translate(const json_t *config)
 {
-	json_t *keys = json_object();
-	char *text, *stripped = NULL;
+	cleanup_json json_t *keys = or_exit(json_object());
 	bool source4, source6;
 
-	if (translate(keys, ipv4, ALL_IPV4, &source4) &&
-	    translate(keys, ipv6, ALL_IPV6, &source6)) {
-		/* A list with ranges of one family lets in nobody of the other one. */
-		if (source4 != source6)
-			json_array_append_new(json_object_get(keys, "sourceRanges"),
-					      json_string(source4 ? ALL_IPV6 : ALL_IPV4));
-		text = json_dumps(keys, 0);
-		/* Without its braces. */
-		stripped = cni_format("%.*s", (int)strlen(text) - 2, text + 1);
-		free(text);
-	}
-	json_decref(keys);
-	return stripped;
+	if (!translate(keys, cni_json_get(config, "conditionsV4"), ALL_IPV4, &source4) ||
+	    !translate(keys, cni_json_get(config, "conditionsV6"), ALL_IPV6, &source6))
+		return NULL;
+	/* A list with ranges of one family lets in nobody of the other one. */
+	if (source4 != source6)
+		json_array_append_new(json_object_get(keys, "sourceRanges"),
+				      json_string(source4 ? ALL_IPV6 : ALL_IPV4));
+	return json_incref(keys);
+}
+
+char *conditions_print(const json_t *keys)
+{
+	cleanup_free char *text = or_exit(json_dumps(keys, 0));
+
+	/* Without its braces. */
+	return or_exit(cni_format("%.*s", (int)strlen(text) - 2, text + 1));
 }

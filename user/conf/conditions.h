@@ -6,6 +6,9 @@
 
 #include <jansson.h>
 
-/* Returns the keys that let in and keep out the same clients, as they stand in a list:
- * "excludeCIDRs": ["192.0.2.1"]. malloc'ed; NULL: not all of these conditions have such a key. */
-char *conditions_translate(const json_t *ipv4, const json_t *ipv6);
+/* Returns a new object of the keys that let in and keep out the same clients. NULL: not all of
+ * these conditions have such a key. */
+json_t *conditions_translate(const json_t *config);
+
+/* Returns the keys as they stand in a list: "excludeCIDRs": ["192.0.2.1"]. malloc'ed. */
+char *conditions_print(const json_t *keys);

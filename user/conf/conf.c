@@ -118,6 +118,7 @@ static int ignore_option(const struct given *given, enum option_type type, struc
 static int refuse_option(const struct given *given, struct cni_error *err)
 {
 	cleanup_free char *text = NULL, *ours = NULL;
+	cleanup_json json_t *keys = NULL;
 	json_t *conditions = NULL;
 
 	if (cni_json_get_array(given->object, given->key, &conditions, err))
@@ -125,8 +126,8 @@ static int refuse_option(const struct given *given, struct cni_error *err)
 	if (!json_array_size(conditions))
 		return 0;
 	text = json_dumps(conditions, JSON_COMPACT);
-	ours = conditions_translate(cni_json_get(given->object, "conditionsV4"),
-				    cni_json_get(given->object, "conditionsV6"));
+	keys = conditions_translate(given->object);
+	ours = keys ? conditions_print(keys) : NULL;
 	return cni_error_set(
 		err, CNI_ERROR_UNSUPPORTED_FIELD,
 		"unsupported field \"%s\": %s: conditions are written for iptables or nftables, "

@@ -328,6 +328,7 @@ void host_sockets_warn(const struct host *host, const struct container *containe
 	struct rival rival;
 
 	if (!container->claims.port_count || reserves(&container->conf) ||
+	    container->environment->engine_holds_ports ||
 	    find_rivals(host, container, &rivals, &ignored))
 		return;
 	while (next_rival(&rivals, &number, &rival)) {

@@ -37,5 +37,5 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 			struct cni_error *err);
 
 /* For ADD, where the ports are not reserved: warns of processes of the host that have one of them,
- * and get nothing any more that comes to it. */
+ * and get nothing any more that comes to it. Not where its engine holds them for it. */
 void host_sockets_warn(const struct host *host, const struct container *container);

@@ -95,7 +95,6 @@ static void add_jump(struct reading *reading, size_t number, struct portmap_entr
 {
 	const struct nat_rule *jump = &reading->rules[number];
 
-	entry.changed |= jump->restricted || jump->excepts;
 	for (size_t i = reading->first; i < number; i++)
 		entry.changed |= is_containers_chain(reading->rules[i].chain_name) &&
 				 !is_as_written(&reading->rules[i]);
@@ -103,6 +102,7 @@ static void add_jump(struct reading *reading, size_t number, struct portmap_entr
 		if (reading->rules[i].verdict &&
 		    (!jump->protocol || reading->rules[i].protocol == jump->protocol))
 			add_entry(reading, &reading->rules[i], entry);
+	entry.conditional = jump->restricted || jump->excepts || !nat_rule_has_any_address(jump);
 	add_entry(reading, jump, entry);
 }
 

@@ -15,6 +15,9 @@ struct portmap_entry {
 	bool is_address; /* the rule, or the chain that it jumps to, leads to an address */
 	bool is_port;    /* it maps a port */
 	bool changed;    /* portmap would not write it so, or another rule comes before it */
+	/* It jumps for some packets to these ports alone, as portmap writes it for a list with
+	 * conditions; or somebody has changed it so. */
+	bool conditional;
 	struct nat_rule rule;
 	char network[NAT_COMMENT_SIZE]; /* "": nftables does not say */
 	char id[NAT_COMMENT_SIZE];      /* never "" */

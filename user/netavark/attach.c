@@ -2,10 +2,12 @@
 /* attach.c - setup and teardown, under the attachment's lock. */
 #include "netavark/attach.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "cni/environment.h"
 #include "cni/result.h"
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
@@ -23,7 +25,7 @@ static int add(const struct request *request, json_t **result, struct cni_error 
 
 	/* First as an intent. */
 	if (cache_write(&request->list, &request->conf, foreseen, err) ||
-	    plugin_run_all(&operation, NULL, result, err))
+	    setenv(ENGINE_HOLDS_PORTS, "1", 1) || plugin_run_all(&operation, NULL, result, err))
 		return -1;
 	return cache_write(&request->list, &request->conf, *result, err);
 }

@@ -6,6 +6,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/describe.h"
+#include "datapath/records/replacements.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
@@ -28,13 +29,13 @@ static int verify_port(const struct objects *objects, const struct port_claim *c
 		       struct owner owner, uint64_t container, struct cni_error *err)
 {
 	struct portmap wanted = claim->portmap, found = {0};
-	struct portmap_pair entry;
-	bool is_there = portmap_pair_read(objects, &claim->key, &entry);
+	struct portmap_succession entry;
+	bool is_there = portmap_succession_read(objects, &claim->key, &entry);
 	char port[DESCRIBED_PORT_SIZE];
 	struct slot other;
 
 	if (is_there)
-		found = owner_is(entry.before.owner, owner) ? entry.before : entry.now;
+		found = *(succession_find(&entry, owner) ?: &entry.now);
 	if (is_there && !owner_is(found.owner, owner) && owner_read(objects, found.owner, &other))
 		return other.container == container
 			       ? 0
@@ -157,10 +158,9 @@ static int verify_attachment(const struct objects *objects, const struct attachm
 		if (verify_port(objects, &claims->ports[i], record->owner, slot.container, err))
 			return -1;
 	while (map_next(&walk, err)) {
-		const struct portmap_pair *entry = walk.value;
+		struct portmap_succession entry = *(const struct portmap_succession *)walk.value;
 
-		count += owner_is(entry->now.owner, record->owner) ||
-			 owner_is(entry->before.owner, record->owner);
+		count += succession_find(&entry, record->owner) != NULL;
 	}
 	if (walk.failed)
 		return -1;

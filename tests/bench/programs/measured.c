@@ -171,7 +171,7 @@ static void add_mapping(const struct bpf_object *object, uint32_t slot, enum pro
 	parse_address(portmap.container_address, container);
 	portmap.container_port = (uint16_t)sides[CONTAINER].mapping_port;
 	set_bit(object, "published_ports", key.host_port);
-	update(object, "portmaps", &key, &(struct portmap_pair){.now = portmap});
+	update(object, "portmaps", &key, &(struct portmap_succession){.now = portmap});
 }
 
 static void add_crowd(const struct bpf_object *object)

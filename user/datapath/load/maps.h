@@ -86,8 +86,9 @@ MAP_BY_NUMBER(slot, MAP_SLOTS)
 MAP_BY_NUMBER(interface, MAP_INTERFACES) /* by its ifindex */
 
 /* Reads the whole entry of a port; portmap_read() reads who has it now. */
-static inline bool portmap_pair_read(const struct objects *objects, const struct portmap_key *key,
-				     struct portmap_pair *entry)
+static inline bool portmap_succession_read(const struct objects *objects,
+					   const struct portmap_key *key,
+					   struct portmap_succession *entry)
 {
 	return map_read(objects, MAP_PORTMAPS, key, entry);
 }
@@ -95,8 +96,8 @@ static inline bool portmap_pair_read(const struct objects *objects, const struct
 static inline bool portmap_read(const struct objects *objects, const struct portmap_key *key,
 				struct portmap *portmap)
 {
-	struct portmap_pair entry;
-	bool found = portmap_pair_read(objects, key, &entry);
+	struct portmap_succession entry;
+	bool found = portmap_succession_read(objects, key, &entry);
 
 	if (found)
 		*portmap = entry.now;

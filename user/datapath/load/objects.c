@@ -22,7 +22,7 @@ struct map_shape {
 	}
 
 static const struct map_shape shapes[MAP_COUNT] = {
-	[MAP_PORTMAPS] = SHAPE("portmaps", HASH, struct portmap_key, struct portmap_pair),
+	[MAP_PORTMAPS] = SHAPE("portmaps", HASH, struct portmap_key, struct portmap_succession),
 	[MAP_NAT_PORTS] = SHAPE("nat_ports", HASH, struct portmap_key, struct nat_port),
 	[MAP_PUBLISHED_PORTS] = SHAPE("published_ports", ARRAY, __u32, __u64),
 	[MAP_SLOTS] = SHAPE("slots", ARRAY, __u32, struct slot),

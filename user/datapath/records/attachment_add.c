@@ -87,7 +87,7 @@ static int mark_claims(const struct objects *objects, const struct attachment_cl
 static int wait_for_port(struct adding *adding, const struct portmap_key *key,
 			 const struct portmap *portmap, struct cni_error *err)
 {
-	const struct portmap_pair entry = {.now = *portmap};
+	const struct portmap_succession entry = {.now = *portmap};
 	struct portmap_key waiting = *key;
 
 	waiting.waiter = (__u16)adding->record.owner.slot;
@@ -137,7 +137,8 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	/* What the dead one had may have been handed over to the same container's other network. */
 	if (portmap_read(objects, key, &old) && owner_is_live_with_veth(objects, old.owner, &owner))
 		return take_over_port(adding, key, portmap, err);
-	if (map_write(objects, MAP_PORTMAPS, key, &(struct portmap_pair){.now = *portmap}, err))
+	if (map_write(objects, MAP_PORTMAPS, key, &(struct portmap_succession){.now = *portmap},
+		      err))
 		return -1;
 	adding->record.host_ports++;
 	return 0;
@@ -146,7 +147,7 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
 {
 	const struct objects *objects = adding->release.objects;
-	struct portmap_pair entry = {.now = claim->portmap};
+	struct portmap_succession entry = {.now = claim->portmap};
 
 	entry.now.owner = adding->record.owner;
 	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &entry, BPF_NOEXIST)) {
@@ -183,11 +184,11 @@ static int write_batch(struct adding *adding, const struct port_claim *claims, u
 {
 	const struct objects *objects = adding->release.objects;
 	struct portmap_key keys[PORT_BATCH];
-	struct portmap_pair entries[PORT_BATCH];
+	struct portmap_succession entries[PORT_BATCH];
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		entries[i] = (struct portmap_pair){.now = claims[i].portmap};
+		entries[i] = (struct portmap_succession){.now = claims[i].portmap};
 		entries[i].now.owner = adding->record.owner;
 	}
 	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, entries, &count, NULL))
@@ -313,7 +314,7 @@ static int replace_others(struct adding *adding, struct cni_error *err)
 			continue;
 		told = lost;
 		describe_attachment(objects, other.attachment, who);
-		warning("connections of %s end, which was replaced twice and has not been"
+		warning("connections of %s end, which was replaced three times and has not been"
 			" deleted yet",
 			who);
 	}

@@ -46,27 +46,20 @@ static int delete_ports(struct search *search, struct cni_error *err)
 	return 0;
 }
 
-/* The port stays with the container that has replaced it. */
-static int release_replaced(struct search *search, const void *key,
-			    const struct portmap_pair *entry, struct cni_error *err)
-{
-	const struct portmap_pair alone = {.now = entry->now};
-
-	search->left--;
-	return map_write(search->release->objects, MAP_PORTMAPS, key, &alone, err);
-}
-
+/* A port that another container has taken over stays with that one. */
 static int release_port(struct search *search, const void *key, const void *value,
 			struct cni_error *err)
 {
-	const struct portmap_pair *entry = value;
+	struct portmap_succession entry = *(const struct portmap_succession *)value;
 
-	if (owner_is(entry->before.owner, search->owner))
-		return release_replaced(search, key, entry, err);
-	if (!owner_is(entry->now.owner, search->owner))
+	if (!succession_find(&entry, search->owner))
 		return 0;
-	memcpy(&search->ports[search->port_count++], key, sizeof(search->ports[0]));
 	search->left--;
+	if (!owner_is(entry.now.owner, search->owner)) {
+		succession_remove(&entry, search->owner);
+		return map_write(search->release->objects, MAP_PORTMAPS, key, &entry, err);
+	}
+	memcpy(&search->ports[search->port_count++], key, sizeof(search->ports[0]));
 	return search->port_count == PORT_BATCH ? delete_ports(search, err) : 0;
 }
 
@@ -90,7 +83,7 @@ static int search_map(struct search *search, const void *likely, size_t count, s
 					     .map = search->map};
 	const char *key = likely;
 	union {
-		struct portmap_pair portmap;
+		struct portmap_succession portmap;
 		struct endpoint endpoint;
 	} value;
 

@@ -7,6 +7,7 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/replacements.h"
 
 /* Reads the addresses that the container has by its other attachments. Returns how many. */
 static int read_others(const struct objects *objects, uint64_t container, uint32_t own_slot,
@@ -97,20 +98,20 @@ static int hand_over_ports(const struct objects *objects, const struct slot *slo
 	while (map_next(&walk, err)) {
 		const struct portmap *waiting = walk.value;
 		struct portmap_key port = *(const struct portmap_key *)walk.key;
-		struct portmap_pair entry;
+		struct portmap_succession entry;
+		struct portmap *mapping;
 
 		if (!is_heirs(objects, &port, waiting, leaving, slot->container))
 			continue;
 		port.waiter = 0;
-		if (!portmap_pair_read(objects, &port, &entry))
+		if (!portmap_succession_read(objects, &port, &entry))
 			continue;
-		if (owner_is(entry.now.owner, leaving) || owner_is(entry.before.owner, leaving)) {
-			*(owner_is(entry.now.owner, leaving) ? &entry.now : &entry.before) =
-				*waiting;
+		mapping = succession_find(&entry, leaving);
+		if (mapping) {
+			*mapping = *waiting;
 			if (map_write(objects, MAP_PORTMAPS, &port, &entry, err))
 				return -1;
-		} else if (!owner_is(entry.now.owner, waiting->owner) &&
-			   !owner_is(entry.before.owner, waiting->owner)) {
+		} else if (!succession_find(&entry, waiting->owner)) {
 			continue;
 		}
 		if (map_delete(objects, MAP_PORTMAPS, walk.key, err))

@@ -30,17 +30,50 @@ bool workload_has_slot(const struct objects *objects, const struct workload *wor
 	       workload_is_same(workload, &record.workload);
 }
 
+struct portmap *succession_find(struct portmap_succession *entry, struct owner owner)
+{
+	struct portmap *const all[] = {&entry->now, &entry->before, &entry->earlier};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (owner_is(all[i]->owner, owner))
+			return all[i];
+	return NULL;
+}
+
+void succession_remove(struct portmap_succession *entry, struct owner owner)
+{
+	const struct portmap *leaving = succession_find(entry, owner);
+
+	if (leaving == &entry->now)
+		entry->now = entry->before;
+	if (leaving == &entry->now || leaving == &entry->before)
+		entry->before = entry->earlier;
+	if (leaving)
+		entry->earlier = (struct portmap){0};
+}
+
+/* Of those that were replaced, only the living stay. */
+static void forget_dead(const struct objects *objects, struct portmap_succession *entry)
+{
+	struct slot slot;
+
+	if (!owner_is_live_with_veth(objects, entry->earlier.owner, &slot))
+		entry->earlier = (struct portmap){0};
+	if (!owner_is_live_with_veth(objects, entry->before.owner, &slot))
+		succession_remove(entry, entry->before.owner);
+}
+
 int replacement_take(const struct objects *objects, const struct portmap_key *key,
 		     const struct portmap *portmap, struct owner *lost, struct cni_error *err)
 {
-	struct portmap_pair entry;
-	struct slot slot;
+	struct portmap_succession entry;
 
 	*lost = (struct owner){0};
-	if (!portmap_pair_read(objects, key, &entry))
+	if (!portmap_succession_read(objects, key, &entry))
 		return map_refuse_read(MAP_PORTMAPS, err);
-	if (owner_is_live_with_veth(objects, entry.before.owner, &slot))
-		*lost = entry.before.owner;
+	forget_dead(objects, &entry);
+	*lost = entry.earlier.owner;
+	entry.earlier = entry.before;
 	entry.before = entry.now;
 	entry.now = *portmap;
 	return map_write(objects, MAP_PORTMAPS, key, &entry, err);
@@ -50,17 +83,17 @@ int replacements_give_back(const struct objects *objects, struct owner leaving,
 			   struct cni_error *err)
 {
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
-	struct slot slot;
 
 	while (map_next(&walk, err)) {
 		const struct portmap_key *key = walk.key;
-		struct portmap_pair entry = *(const struct portmap_pair *)walk.value;
+		struct portmap_succession entry = *(const struct portmap_succession *)walk.value;
 
-		if (key->waiter || !owner_is(entry.now.owner, leaving) ||
-		    !owner_is_live_with_veth(objects, entry.before.owner, &slot))
+		if (key->waiter || !owner_is(entry.now.owner, leaving))
 			continue;
-		entry.now = entry.before;
-		entry.before = (struct portmap){0};
+		forget_dead(objects, &entry);
+		if (!entry.before.owner.slot)
+			continue;
+		succession_remove(&entry, leaving);
 		if (map_write(objects, MAP_PORTMAPS, key, &entry, err))
 			return -1;
 	}

@@ -14,6 +14,7 @@
 #include "lib/text.h"
 #include "nat/nat_chains.h"
 #include "net/address_list.h"
+#include "operator/migrate/conditional.h"
 #include "operator/view/add_cache.h"
 
 void migrating_leave(struct migrating *container, const char *format, ...)
@@ -34,23 +35,33 @@ static const char *name_of_rules(const struct portmap_entry *entry)
 	return entry->rule.legacy ? "iptables-legacy" : "iptables";
 }
 
+/* Of a list with several ranges of clients as many rules jump to one port. */
+static bool is_same_port(const struct migrating_port *one, const struct migrating_port *other)
+{
+	return !memcmp(&one->key, &other->key, sizeof(one->key)) &&
+	       !memcmp(one->container_address, other->container_address, CNI_ADDRESS_SIZE) &&
+	       one->container_port == other->container_port;
+}
+
 static void add_port(struct migrating *container, const struct portmap_entry *entry)
 {
-	struct migrating_port *port = ARRAY_ADD(container->ports, container->port_count);
 	const struct nat_rule *rule = &entry->rule;
-
-	*port = (struct migrating_port){
+	struct migrating_port port = {
 		.key = {.protocol = (enum protocol)rule->protocol,
 			.host_port = rule->ports[0].first},
 		.container_port = rule->new_port,
 		.rules = name_of_rules(entry),
 	};
-	memcpy(port->container_address, rule->new_address, CNI_ADDRESS_SIZE);
-	memcpy(port->key.host_address,
+	memcpy(port.container_address, rule->new_address, CNI_ADDRESS_SIZE);
+	memcpy(port.key.host_address,
 	       !nat_rule_has_any_address(rule) ? rule->address
 	       : rule->ipv4                    ? cni_address_any_ipv4
 					       : cni_address_any_ipv6,
 	       CNI_ADDRESS_SIZE);
+	for (size_t i = 0; i < container->port_count; i++)
+		if (is_same_port(&container->ports[i], &port))
+			return;
+	*ARRAY_ADD(container->ports, container->port_count) = port;
 }
 
 /* Rules of nftables do not say the network, and a container may be in several. A runtime that is
@@ -101,7 +112,8 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 		return;
 	if (portmap_container_is_gone(&containers->evidence, entries, entry))
 		container->fate = MIGRATING_GONE;
-	else if (entry->changed)
+	else if (entry->changed ||
+		 (entry->conditional && !conditional_as_listed(container->cached, entry)))
 		migrating_leave(container,
 				"its rules are not as portmap writes them, or another rule"
 				" comes before them");
@@ -205,6 +217,15 @@ void migrating_find(struct migrating_list *containers, const struct portmap_entr
 			if (container->fate == MIGRATING_MAP)
 				judge_port(containers, container, &container->ports[j].key);
 	}
+}
+
+unsigned int migrating_not_kept(const struct migrating *container)
+{
+	unsigned int not_kept = 0;
+
+	for (size_t i = 0; i < container->port_count; i++)
+		not_kept += container->ports[i].not_kept;
+	return not_kept;
 }
 
 void migrating_release(struct migrating_list *containers)

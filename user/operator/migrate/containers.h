@@ -33,7 +33,7 @@ struct migrating {
 	size_t port_count;
 	const json_t *cached; /* its ADD; NULL: no runtime has kept it */
 	enum migrating_fate fate;
-	char reason[512];
+	char reason[512]; /* of MIGRATING_LEFT; else what is to be said of it, or "" */
 };
 
 /* Begins as {0}. */
@@ -47,6 +47,8 @@ struct migrating_list {
 /* Finds whose rules they are, and decides about each container. The host is open. */
 void migrating_find(struct migrating_list *containers, const struct portmap_entries *entries,
 		    const struct host *host);
+/* Returns how many connections have got no record. */
+unsigned int migrating_not_kept(const struct migrating *container);
 void migrating_release(struct migrating_list *containers);
 
 /* Makes the container MIGRATING_LEFT, for this reason. */

@@ -297,7 +297,8 @@ static bool anything_left(const struct migrating_list *containers)
 {
 	for (size_t i = 0; i < containers->count; i++)
 		if (containers->list[i].fate == MIGRATING_LEFT ||
-		    (containers->list[i].fate == MIGRATING_MAPPED && *containers->list[i].reason))
+		    (containers->list[i].fate == MIGRATING_MAPPED &&
+		     migrating_not_kept(&containers->list[i])))
 			return true;
 	return false;
 }

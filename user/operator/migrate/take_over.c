@@ -29,6 +29,7 @@
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
 #include "operator/view/add_cache.h"
+#include "operator/migrate/conditional.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */
@@ -50,12 +51,17 @@ struct taking {
 /* What its runtime would give to ADD. */
 static int read_config(struct taking *taking, struct cni_error *err)
 {
-	const struct migrating *migrating = taking->migrating;
+	struct migrating *migrating = taking->migrating;
 	cleanup_json json_t *config = add_cache_config(migrating->cached);
+	cleanup_free char *conditions = NULL;
 
 	if (!config)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "the list that its runtime has kept has no portmap");
+	conditions = conditional_translate(config);
+	if (conditions)
+		snprintf(migrating->reason, sizeof(migrating->reason), "its conditions as %s",
+			 conditions);
 	taking->arguments = add_cache_arguments(migrating->cached);
 	taking->text = or_exit(json_dumps(config, 0));
 	taking->environment = (struct cni_environment){
@@ -110,9 +116,9 @@ static void release(struct taking *taking)
 	free(taking->text);
 }
 
-int take_over_check(const struct migrating *container, struct cni_error *err)
+int take_over_check(struct migrating *container, struct cni_error *err)
 {
-	struct taking taking = {.migrating = (struct migrating *)container, .keeping.program = -1};
+	struct taking taking = {.migrating = container, .keeping.program = -1};
 	int result = read_config(&taking, err) || check_claims(&taking, err) ? -1 : 0;
 
 	release(&taking);
@@ -274,11 +280,9 @@ static int complete(struct taking *taking, struct cni_error *err)
 
 static void mark_mapped(struct migrating *migrating)
 {
-	unsigned int not_kept = 0;
+	unsigned int not_kept = migrating_not_kept(migrating);
 
 	migrating->fate = MIGRATING_MAPPED;
-	for (size_t i = 0; i < migrating->port_count; i++)
-		not_kept += migrating->ports[i].not_kept;
 	if (not_kept)
 		snprintf(migrating->reason, sizeof(migrating->reason),
 			 "%u connections may break: the table of connections has no room for them",

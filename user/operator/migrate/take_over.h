@@ -11,5 +11,6 @@
  * ports are where they were. Codes as of ADD. */
 int take_over(struct migrating *container, struct cni_error *err);
 
-/* Checks whether that can be told from what its runtime has kept. Codes as of ADD. */
-int take_over_check(const struct migrating *container, struct cni_error *err);
+/* Checks whether that can be told from what its runtime has kept, and says in container->reason
+ * what it changes. Codes as of ADD. */
+int take_over_check(struct migrating *container, struct cni_error *err);

@@ -131,6 +131,7 @@ json_t *add_cache_config(const json_t *cached)
 {
 	cleanup_json json_t *list = decode_list(cached);
 	json_t *plugin = conflist_plugin(list, "bpf-portmap"), *config;
+	json_t *result = json_object_get(cached, "result");
 
 	/* Under the alias its type is portmap. */
 	plugin = plugin ? plugin : conflist_plugin(list, "portmap");
@@ -138,8 +139,9 @@ json_t *add_cache_config(const json_t *cached)
 		return NULL;
 	config = json_copy(plugin);
 	json_object_set(config, "name", json_object_get(list, "name"));
-	json_object_set(config, "cniVersion", json_object_get(list, "cniVersion"));
-	json_object_set(config, "prevResult", json_object_get(cached, "result"));
+	/* Of a list with several versions the result has the one that was spoken. */
+	json_object_set(config, "cniVersion", json_object_get(result, "cniVersion"));
+	json_object_set(config, "prevResult", result);
 	json_object_set_new(config, "runtimeConfig", make_runtime_config(plugin, cached));
 	return config;
 }

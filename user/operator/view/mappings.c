@@ -65,12 +65,14 @@ int mappings_add_replaced(struct mappings *mappings, const struct view *view, st
 	struct slot slot;
 
 	while (map_next(&walk, err)) {
-		const struct portmap *before = &((const struct portmap_pair *)walk.value)->before;
+		const struct portmap_succession *entry = walk.value;
+		const struct portmap *const replaced[] = {&entry->before, &entry->earlier};
 		size_t count = mappings->count;
 
-		if (before->owner.slot && owner_read(objects, before->owner, &slot) && slot.live)
-			add_mapping(mappings, walk.key, before);
-		if (mappings->count > count)
+		for (size_t i = 0; i < 2; i++)
+			if (owner_read(objects, replaced[i]->owner, &slot) && slot.live)
+				add_mapping(mappings, walk.key, replaced[i]);
+		for (; count < mappings->count; count++)
 			mappings->list[count].is_replaced = true;
 	}
 	if (mappings->count)
