@@ -30,6 +30,10 @@ static const struct {
 		       " rule, its table and its handle are named. Somebody has written it on "
 		       "purpose, so that no remedy is printed: change that rule, or where a tool "
 		       "writes it, that tool's configuration."},
+	{"probe-nat", "bpf-portmap's program has given the packet the container's address, and a "
+		      "rule of the host's own NAT another one after that: the host itself, or "
+		      "somebody else, gets it. The rule is named. Have it leave out what goes to "
+		      "containers, by an interface or by the address that it is meant for."},
 	{"probe-netfilter", "The kernel says that netfilter dropped it, and not which rule: "
 			    "iptables-legacy, or a user of netfilter that nftables does not trace. "
 			    "Rules of iptables-legacy that drop, and have counted the packet, are "

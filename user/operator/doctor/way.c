@@ -127,20 +127,46 @@ static void look_at_route(const struct passage *way)
 	    "the host's route to %s leads to %s, not to %s", address, name, gateway->name);
 }
 
-/* The container whose interface has this MAC; NULL: none. */
-static const struct container_info *container_with_mac(const struct passage *way,
-						       const uint8_t *mac)
+const struct container_info *way_container(struct doctor *doctor, uint32_t veth, const uint8_t *mac)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
 	cleanup_error struct cni_error ignored = {0};
 	size_t count = 0;
 
-	if (attachment_list(&way->doctor->host.datapath, &entries, &count, &ignored))
+	if (attachment_list(&doctor->host.datapath, &entries, &count, &ignored))
 		return NULL;
-	for (size_t i = 0; i < count; i++)
-		if (!memcmp(entries[i].attachment.container_mac, mac, LINK_MAC_SIZE))
-			return view_container(&way->doctor->view, entries[i].attachment.owner);
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *attachment = &entries[i].attachment;
+
+		if (mac ? !memcmp(attachment->container_mac, mac, LINK_MAC_SIZE)
+			: attachment->ifindex == veth)
+			return view_container(&doctor->view, attachment->owner);
+	}
 	return NULL;
+}
+
+/* Of both directions: routing knows the sender, too, and reverse path filters ask by it. */
+static void look_at_rules(const struct passage *way)
+{
+	struct netlink *socket = way->doctor->host.socket;
+	const struct link *gateway = &way->subject->gateway->link;
+	const struct forwarded packets[] = {
+		{.from = way->client,
+		 .to = way->container,
+		 .ifindex = way->uplink ? way->uplink->ifindex : 0,
+		 .interface = way->uplink ? way->uplink->name : ""},
+		{.from = way->container,
+		 .to = way->client,
+		 .ifindex = gateway->ifindex,
+		 .interface = gateway->name},
+	};
+	char text[RULE_TEXT_SIZE];
+
+	for (size_t i = 0; way->uplink && i < 2 && !way->diagnosis->text; i++)
+		if (!route_of_forwarded(socket, &packets[i]).exists &&
+		    rule_of_forwarded(socket, &packets[i], text))
+			say(way, NULL, "the host does not forward what comes in by %s: ip rule %s",
+			    packets[i].interface, text);
 }
 
 static void look_at_other_mac(const struct passage *way)
@@ -150,19 +176,26 @@ static void look_at_other_mac(const struct passage *way)
 	struct neighbour neighbour =
 		neighbour_of(way->doctor->host.socket, gateway->ifindex, way->container);
 	const struct container_info *other;
-	char address[CNI_ADDRESS_TEXT_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], port[IF_NAMESIZE];
 
 	if (!inside->ifindex || !neighbour.exists ||
 	    !(neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP)) ||
 	    !memcmp(neighbour.mac, inside->mac, LINK_MAC_SIZE))
 		return;
 	cni_address_format(way->container, address);
-	other = container_with_mac(way, neighbour.mac);
+	other = way_container(way->doctor, 0, neighbour.mac);
 	/* It would be known again at once. */
 	if (other) {
 		say(way, NULL, "%s and %s both have the address %s: at %s that of %s is known",
 		    other->text, way->subject->container->text, address, gateway->name,
 		    other->text);
+		return;
+	}
+	if (!(neighbour.state & NUD_PERMANENT) &&
+	    link_name(bridge_port_of(way->doctor->host.socket, gateway->ifindex, neighbour.mac),
+		      port)) {
+		say(way, NULL, "somebody behind %s, a port of %s, has the address %s of %s, too",
+		    port, gateway->name, address, way->subject->container->text);
 		return;
 	}
 	say(way, cni_format("ip neighbour del %s dev %s", address, remedy_word(gateway->name).text),
@@ -238,17 +271,61 @@ static void look_at_netmask(const struct passage *way, struct netlink *inside,
 		    link->name);
 }
 
+/* The bridge's own address may have gone. A gateway that no host has, as Calico's 169.254.1.1, is
+ * answered for all the same. */
+static void look_at_gateway(const struct passage *way, struct netlink *inside,
+			    const struct link *link, const uint8_t *gateway)
+{
+	struct neighbour neighbour = neighbour_of(inside, link->ifindex, gateway);
+	const char *bridge = way->subject->gateway->link.name, *who = way->subject->container->text;
+	unsigned int length = route_prefix_length(inside, gateway);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	cni_address_format(gateway, address);
+	if (neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED) &&
+	    !local_address_exists(way->doctor->host.socket, gateway))
+		say(way,
+		    length ? cni_format("ip address add %s/%u dev %s", address, length,
+					remedy_word(bridge).text)
+			   : NULL,
+		    "the host does not have %s, the gateway of %s", address, who);
+}
+
+/* The remedy is a default route, which mends nothing where a rule or a narrower route has the
+ * client's address. */
+static void say_no_route_back(const struct passage *way, struct netlink *inside,
+			      const struct link *link)
+{
+	const struct forwarded packet = {
+		.from = way->container, .to = way->client, .interface = "lo"};
+	const char *who = way->subject->container->text;
+	unsigned int length = route_prefix_length(inside, way->client);
+	char address[CNI_ADDRESS_TEXT_SIZE], text[RULE_TEXT_SIZE];
+
+	cni_address_format(way->client, address);
+	if (rule_of_forwarded(inside, &packet, text))
+		say(way, NULL, "%s has no route to %s by its %s: ip rule %s", who, address,
+		    link->name, text);
+	else if (length)
+		say(way, NULL, "%s has a route for %s/%u that does not lead out by its %s", who,
+		    address, length, link->name);
+	else
+		say(way, route_remedy(way, link->name),
+		    "%s has no IPv%c route to clients by its %s", who,
+		    way->subject->ipv4 ? '4' : '6', link->name);
+}
+
 static void look_at_route_back(const struct passage *way, struct netlink *inside,
 			       const struct link *link)
 {
 	struct route route = route_to(inside, way->client);
 
 	if (!route.exists || route.ifindex != link->ifindex)
-		say(way, route_remedy(way, link->name),
-		    "%s has no IPv%c route to clients by its %s", way->subject->container->text,
-		    way->subject->ipv4 ? '4' : '6', link->name);
+		say_no_route_back(way, inside, link);
 	else if (!route.has_gateway)
 		look_at_netmask(way, inside, link);
+	else if (!cni_address_is_any(route.gateway))
+		look_at_gateway(way, inside, link, route.gateway);
 }
 
 static void look_inside(const struct passage *way)
@@ -280,8 +357,8 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis)
 {
 	static void (*const looks[])(const struct passage *) = {
-		look_at_forwarding, look_at_links,     look_at_bridge,
-		look_at_route,      look_at_other_mac, look_inside,
+		look_at_forwarding, look_at_links,     look_at_bridge, look_at_route,
+		look_at_rules,      look_at_other_mac, look_inside,
 	};
 	struct passage way = passage_of(doctor, subject, diagnosis);
 

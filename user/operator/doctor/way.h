@@ -13,6 +13,7 @@
 struct diagnosis {
 	char *text;            /* malloc'ed; NULL: nothing is wrong as far as one sees */
 	char *remedy;          /* malloc'ed; NULL: none */
+	const char *code;      /* of --explain; NULL: by what became of the packet */
 	bool by_look;          /* the host was looked at */
 	bool is_not_looked_at; /* the text says what could not be looked at */
 };
@@ -25,6 +26,11 @@ void diagnosis_release(struct diagnosis *diagnosis);
  * route back to the client. `uplink` NULL: the packet comes from this host. */
 void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
+
+/* Returns the container whose interface has this MAC, or where it is NULL whose veth is this one;
+ * NULL: there is none. */
+const struct container_info *way_container(struct doctor *doctor, uint32_t veth,
+					   const uint8_t *mac);
 
 /* Looks for the socket that takes the packet in the container. It finds nothing wrong with SCTP,
  * which programs may have in user space. */

@@ -2,8 +2,11 @@
 /* route.c - where packets go from here: routing and neighbours. */
 #include "operator/kernel/route.h"
 
+#include <linux/fib_rules.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "net/netlink.h"
@@ -24,10 +27,22 @@ static uint32_t locked_mtu_of(const struct nlattr *metrics)
 	return lock && mtu && nla_get_u32(lock) & (1 << RTAX_MTU) ? nla_get_u32(mtu) : 0;
 }
 
+static void take_address(const struct nlattr *attribute, bool ipv4,
+			 uint8_t address[CNI_ADDRESS_SIZE])
+{
+	if (!attribute)
+		return;
+	memcpy(address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	nla_memcpy(address + (ipv4 ? 12 : 0), attribute, ipv4 ? 4 : CNI_ADDRESS_SIZE);
+}
+
 static void take_route(struct nlmsghdr *message, void *context)
 {
 	const struct rtmsg *header = nlmsg_data(message);
 	struct route *route = context;
+
+	take_address(nlmsg_find_attr(message, sizeof(*header), RTA_GATEWAY),
+		     header->rtm_family == AF_INET, route->gateway);
 
 	route->exists = header->rtm_type == RTN_UNICAST || header->rtm_type == RTN_LOCAL;
 	route->is_local = header->rtm_type == RTN_LOCAL;
@@ -38,22 +53,196 @@ static void take_route(struct nlmsghdr *message, void *context)
 	route->locked_mtu = locked_mtu_of(nlmsg_find_attr(message, sizeof(*header), RTA_METRICS));
 }
 
-struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])
+static void put_address(struct nl_msg *request, int type, const uint8_t *address)
 {
-	struct rtmsg header = {0};
-	cleanup_request struct nl_msg *request = NULL;
-	struct route route = {0};
 	int size;
 	const uint8_t *bytes = bytes_of(address, &size);
 
-	header.rtm_family = size == 4 ? AF_INET : AF_INET6;
-	header.rtm_dst_len = (unsigned char)(8 * size);
-	request = netlink_begin(RTM_GETROUTE, 0, &header, sizeof(header));
-	nla_put(request, RTA_DST, size, bytes);
+	nla_put(request, type, size, bytes);
+}
+
+/* `from` NULL: the packet is this namespace's own. */
+static struct nl_msg *route_request(const uint8_t *from, const uint8_t *to, unsigned int flags)
+{
+	bool ipv4 = cni_address_is_ipv4(to);
+	unsigned char length = ipv4 ? 32 : 128;
+	struct rtmsg header = {.rtm_family = ipv4 ? AF_INET : AF_INET6,
+			       .rtm_dst_len = length,
+			       .rtm_src_len = from ? length : 0,
+			       .rtm_flags = flags};
+	struct nl_msg *request = netlink_begin(RTM_GETROUTE, 0, &header, sizeof(header));
+
+	put_address(request, RTA_DST, to);
+	if (from)
+		put_address(request, RTA_SRC, from);
+	return request;
+}
+
+struct route route_to(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	cleanup_request struct nl_msg *request = route_request(NULL, address, 0);
+	struct route route = {0};
+
 	if (netlink_ask(socket, request, take_route, &route))
 		route.exists = false;
 	return route;
 }
+
+struct route route_of_forwarded(struct netlink *socket, const struct forwarded *packet)
+{
+	cleanup_request struct nl_msg *request = route_request(packet->from, packet->to, 0);
+	struct route route = {0};
+
+	nla_put_u32(request, RTA_IIF, packet->ifindex);
+	if (netlink_ask(socket, request, take_route, &route))
+		route.exists = false;
+	return route;
+}
+
+static void take_prefix_length(struct nlmsghdr *message, void *context)
+{
+	const struct rtmsg *header = nlmsg_data(message);
+
+	*(unsigned int *)context = header->rtm_dst_len;
+}
+
+unsigned int route_prefix_length(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	cleanup_request struct nl_msg *request = route_request(NULL, address, RTM_F_FIB_MATCH);
+	unsigned int length = 0;
+
+	return netlink_ask(socket, request, take_prefix_length, &length) ? 0 : length;
+}
+
+/* --- rules -------------------------------------------------------------------------------- */
+
+struct rule_search {
+	const struct forwarded *packet;
+	bool found;
+	char *text;
+};
+
+static const struct nlattr *rule_attribute(struct nlmsghdr *message, int type)
+{
+	return nlmsg_find_attr(message, sizeof(struct fib_rule_hdr), type);
+}
+
+static bool has_prefix(const uint8_t *address, const struct nlattr *prefix, unsigned int length)
+{
+	uint8_t read[CNI_ADDRESS_SIZE];
+
+	take_address(prefix, cni_address_is_ipv4(address), read);
+	return !prefix || cni_address_has_prefix(address, read, length);
+}
+
+static uint32_t rule_number(struct nlmsghdr *message, int type)
+{
+	const struct nlattr *attribute = rule_attribute(message, type);
+
+	return attribute ? nla_get_u32(attribute) : 0;
+}
+
+/* Of a rule for what this host sends by one interface, or for some users, it is false. */
+static bool rule_may_match(struct nlmsghdr *message, const struct forwarded *packet)
+{
+	const struct fib_rule_hdr *header = nlmsg_data(message);
+	const struct nlattr *interface = rule_attribute(message, FRA_IIFNAME);
+	bool matches =
+		has_prefix(packet->from, rule_attribute(message, FRA_SRC), header->src_len) &&
+		has_prefix(packet->to, rule_attribute(message, FRA_DST), header->dst_len) &&
+		(!interface || netlink_is(interface, packet->interface));
+
+	if (rule_attribute(message, FRA_OIFNAME) || rule_attribute(message, FRA_UID_RANGE))
+		return false;
+	if (rule_number(message, FRA_FWMARK) && packet->has_mark)
+		return matches;
+	return (matches && !rule_number(message, FRA_FWMARK)) !=
+	       !!(header->flags & FIB_RULE_INVERT);
+}
+
+static const char *action_word(const struct fib_rule_hdr *header)
+{
+	switch (header->action) {
+	case FR_ACT_BLACKHOLE:
+		return "blackhole";
+	case FR_ACT_UNREACHABLE:
+		return "unreachable";
+	case FR_ACT_PROHIBIT:
+		return "prohibit";
+	default:
+		return NULL;
+	}
+}
+
+static size_t write_prefix(struct nlmsghdr *message, int type, unsigned int length, char *text)
+{
+	const struct fib_rule_hdr *header = nlmsg_data(message);
+	const struct nlattr *prefix = rule_attribute(message, type);
+	bool ipv4 = header->family == AF_INET;
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	uint8_t read[CNI_ADDRESS_SIZE];
+
+	if (!prefix)
+		return 0;
+	take_address(prefix, ipv4, read);
+	cni_address_format(read, address);
+	return (size_t)(length == (ipv4 ? 32U : 128U)
+				? sprintf(text, " %s %s", type == FRA_SRC ? "from" : "to", address)
+				: sprintf(text, " %s %s/%u", type == FRA_SRC ? "from" : "to",
+					  address, length));
+}
+
+/* Three words, two addresses and four numbers fit in RULE_TEXT_SIZE. */
+static void write_rule(struct nlmsghdr *message, char text[RULE_TEXT_SIZE])
+{
+	const struct fib_rule_hdr *header = nlmsg_data(message);
+	const struct nlattr *interface = rule_attribute(message, FRA_IIFNAME);
+	uint32_t mark = rule_number(message, FRA_FWMARK);
+	const char *action = action_word(header);
+
+	text += sprintf(text, "%u:%s", rule_number(message, FRA_PRIORITY),
+			header->flags & FIB_RULE_INVERT ? " not" : "");
+	text += write_prefix(message, FRA_SRC, header->src_len, text);
+	text += write_prefix(message, FRA_DST, header->dst_len, text);
+	if (interface)
+		text += sprintf(text, " iif %.*s", IF_NAMESIZE, (char *)nla_data(interface));
+	if (mark)
+		text += sprintf(text, " fwmark 0x%x", mark);
+	if (action)
+		sprintf(text, " %s", action);
+	else
+		sprintf(text, " lookup %u", rule_number(message, FRA_TABLE));
+}
+
+static void take_rule(struct nlmsghdr *message, void *context)
+{
+	const struct fib_rule_hdr *header = nlmsg_data(message);
+	struct rule_search *search = context;
+	uint32_t table = rule_number(message, FRA_TABLE);
+	bool is_usual =
+		table == RT_TABLE_MAIN || table == RT_TABLE_LOCAL || table == RT_TABLE_DEFAULT;
+
+	if (search->found || (is_usual && !action_word(header)) ||
+	    !rule_may_match(message, search->packet))
+		return;
+	search->found = true;
+	write_rule(message, search->text);
+}
+
+bool rule_of_forwarded(struct netlink *socket, const struct forwarded *packet,
+		       char text[RULE_TEXT_SIZE])
+{
+	struct fib_rule_hdr header = {.family =
+					      cni_address_is_ipv4(packet->to) ? AF_INET : AF_INET6};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETRULE, NLM_F_DUMP, &header, sizeof(header));
+	struct rule_search search = {packet, false, text};
+
+	netlink_ask(socket, request, take_rule, &search);
+	return search.found;
+}
+
+/* --- neighbours --------------------------------------------------------------------------- */
 
 static void take_neighbour(struct nlmsghdr *message, void *context)
 {
@@ -72,15 +261,32 @@ struct neighbour neighbour_of(struct netlink *socket, uint32_t ifindex,
 	struct ndmsg header = {.ndm_ifindex = (int)ifindex};
 	cleanup_request struct nl_msg *request = NULL;
 	struct neighbour neighbour = {0};
-	int size;
-	const uint8_t *bytes = bytes_of(address, &size);
 
-	header.ndm_family = size == 4 ? AF_INET : AF_INET6;
+	header.ndm_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6;
 	request = netlink_begin(RTM_GETNEIGH, 0, &header, sizeof(header));
-	nla_put(request, NDA_DST, size, bytes);
+	put_address(request, NDA_DST, address);
 	if (netlink_ask(socket, request, take_neighbour, &neighbour))
 		neighbour.exists = false;
 	return neighbour;
+}
+
+static void take_port(struct nlmsghdr *message, void *context)
+{
+	const struct ndmsg *header = nlmsg_data(message);
+
+	*(uint32_t *)context = (uint32_t)header->ndm_ifindex;
+}
+
+uint32_t bridge_port_of(struct netlink *socket, uint32_t bridge, const uint8_t mac[LINK_MAC_SIZE])
+{
+	struct ndmsg header = {.ndm_family = AF_BRIDGE};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETNEIGH, 0, &header, sizeof(header));
+	uint32_t port = 0;
+
+	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
+	nla_put_u32(request, NDA_MASTER, bridge);
+	return netlink_ask(socket, request, take_port, &port) ? 0 : port;
 }
 
 struct neighbour_search {
@@ -104,8 +310,7 @@ static void take_first(struct nlmsghdr *message, void *context)
 	if (search->found || !address || (uint32_t)header->ndm_ifindex != search->ifindex ||
 	    !(header->ndm_state & NUD_THERE))
 		return;
-	memcpy(read, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	nla_memcpy(read + (ipv4 ? 12 : 0), address, ipv4 ? 4 : CNI_ADDRESS_SIZE);
+	take_address(address, ipv4, read);
 	if (cni_address_is_link_local(read) ||
 	    !cni_address_has_prefix(read, search->prefix, search->prefix_length))
 		return;
