@@ -195,7 +195,9 @@ check_run check_owner, check_nat, check_ephemeral;
 check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
-check_run check_conntrack, check_ipsec;
+check_run check_conntrack, check_ipsec, check_queues;
+/* check_resolver.c */
+check_run check_resolver;
 /* check_records.c */
 check_run check_abandoned, check_unfinished, check_source_addresses, check_tables;
 /* check_conflist.c: what stands in files */

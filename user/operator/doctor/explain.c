@@ -138,6 +138,17 @@ static const struct {
 		"larger packets than the uplink takes, they are fragmented or refused; "
 		"where its veth takes less than the container sends, they are lost without "
 		"a word."},
+	{"queues",
+	 "A queue (qdisc) that packets leave by has dropped a tenth of them or more since "
+	 "it was made: a shaper, whose rate or limit is too small, or a link that is too "
+	 "slow. tc -s qdisc show dev INTERFACE tells the same. A probe is not dropped there: "
+	 "it ends at bpf-portmap's program, before the queue."},
+	{"resolver",
+	 "A container's /etc/resolv.conf has a loopback address, such as systemd-resolved's"
+	 " 127.0.0.53, which inside of the container is the container itself, and there"
+	 " nobody listens: no name is found. Give the runtime a resolver that has an "
+	 "address of its own; systemd-resolved's upstreams are in "
+	 "/run/systemd/resolve/resolv.conf."},
 	{"snat-address", "The host does not have an address of \"snatAddresses\": what leaves with "
 			 "it gets no answer."},
 	{"tables", "The table of connections is nearly full. bpf-portmap flows --top 10 shows "

@@ -256,6 +256,17 @@ static char *route_remedy(const struct passage *way, const char *interface)
 			  address, remedy_word(interface).text);
 }
 
+/* Its routes of IPv4 have gone with it. With IPv6 its address has, too, which is not ours to give.
+ */
+static char *up_remedy(const struct passage *way, const char *interface)
+{
+	cleanup_free char *route = way->subject->ipv4 ? route_remedy(way, interface) : NULL;
+
+	return cni_format("nsenter --net=%s ip link set dev %s up%s%s",
+			  remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
+			  remedy_word(interface).text, route ? "\n" : "", route ? route : "");
+}
+
 /* Somebody whom the container takes for a neighbour, and who does not answer there. */
 static void look_at_netmask(const struct passage *way, struct netlink *inside,
 			    const struct link *link)
@@ -340,11 +351,7 @@ static void look_inside(const struct passage *way)
 		return;
 	}
 	if (!(link->flags & IFF_UP)) {
-		say(way,
-		    cni_format("nsenter --net=%s ip link set dev %s up",
-			       remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
-			       remedy_word(link->name).text),
-		    "%s in %s is down", link->name, who);
+		say(way, up_remedy(way, link->name), "%s in %s is down", link->name, who);
 		return;
 	}
 	if (has_own_stack(way))
@@ -388,6 +395,14 @@ static const struct socket_list *read_sockets(const struct passage *way, struct 
 		return NULL;
 	inside->has_sockets = true;
 	return &inside->sockets;
+}
+
+const struct socket_list *way_sockets(struct doctor *doctor, const struct subject *subject)
+{
+	const struct passage way = passage_of(doctor, subject, NULL);
+	cleanup_error struct cni_error ignored = {0};
+
+	return read_sockets(&way, &ignored);
 }
 
 static bool is_at_port(const struct passage *way, const struct host_socket *socket)

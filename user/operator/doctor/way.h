@@ -37,6 +37,10 @@ const struct container_info *way_container(struct doctor *doctor, uint32_t veth,
 void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis);
 
+/* Returns the sockets of the container, which are read at the first call; NULL: they are not known.
+ */
+const struct socket_list *way_sockets(struct doctor *doctor, const struct subject *subject);
+
 /* Looks whether that socket's program runs: the kernel completes handshakes for one that was
  * stopped or frozen, too. Reads the open files of every process. */
 void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
