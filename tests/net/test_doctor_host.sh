@@ -82,11 +82,14 @@ test_doctor_resolver() {
 	healthy
 }
 
-# a table of connections that is nearly full
+# a table of connections that is nearly full, or its places for those that nobody has answered yet
 test_doctor_tables() {
 	conflist small bridge "$(with_ours '{"flowEntries": 16384}')"
 	container_start web small -p 8080:80/tcp
 	healthy
+	herds_prepare
+	herd_of web udp 100.64.0.0 9 40000 --destinations 65536 --seconds 2 --rate 20000 >/run/herd
+	finds tables 'places for connections that nobody has answered yet are taken, as in a flood' 1
 	record_set usage '' 0 0x00 0x3f
 	finds tables '16128 of 16384' 1
 	mend
