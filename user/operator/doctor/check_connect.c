@@ -300,6 +300,7 @@ static void connect_to_ports(struct connecting *connecting)
 		connecting->attempt.port = mapping->key.host_port;
 		if (connect_all(connecting))
 			report(connecting);
+		doctor->ports_probed++;
 		doctor->was_probed[i] = true;
 	}
 }

@@ -359,7 +359,7 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 {
 	struct subject subject;
 	struct probing probing = {.doctor = doctor, .subject = &subject};
-	size_t before = doctor->finding_count;
+	size_t before = doctor->finding_count, sent = doctor->sent;
 
 	if (!doctor_subject(doctor, mapping, &subject))
 		return;
@@ -367,6 +367,7 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 			 &probing.policy))
 		probing.policy = (struct policy){0};
 	probe_mapping(&probing);
+	doctor->ports_probed += doctor->sent > sent;
 	doctor->was_probed[mapping] = probing.is_known;
 	doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= probing.is_known;
 	if (doctor->finding_count == before && !probing.is_told && !probing.is_known &&

@@ -101,7 +101,8 @@ struct doctor {
 	/* By mapping: it was tried; a packet has shown whether it is answered. */
 	bool *was_tried, *was_probed;
 	const struct interface_look *in; /* of --in; NULL: any */
-	size_t sent;                     /* packets to mapped ports */
+	size_t sent;                     /* packets to mapped ports, and connections */
+	size_t ports_probed;             /* mappings to which one was sent */
 	struct prober *prober;           /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
 	struct plan plan;       /* what ADD or `repair` would change */
