@@ -173,6 +173,12 @@ test_doctor_faults_rules() {
 	dead "the answer is dropped in the container's own firewall: nft inet f, chain o, policy drop"
 	closed_stays_closed
 	in_namespace web nft delete table inet f
+	ip neighbour flush dev cni0
+	ip neighbour del "$web4" dev cni0 2>/dev/null || true
+	nft "table bridge b { chain c { type filter hook output priority 0; ether type arp drop; }; }"
+	dead "nobody at cni0 answers for $web4; rules that see ARP are in nft's table bridge b"
+	nft delete table bridge b
+	ip neighbour flush dev cni0
 	nft "table inet f { set s { type ipv4_addr . inet_service; elements = { $client4 . 80 }; };
 		chain c { type filter hook forward priority 0; ip saddr . tcp dport @s drop; }; }"
 	dead 'dropped by the host: nft inet f, chain c, rule handle'
@@ -235,6 +241,10 @@ test_doctor_faults_container() {
 	ip -n web route del default
 	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
 	ip -n web route add default via "$bridge4"
+	ip -n web route replace default via 10.88.0.99
+	dead 'the host does not have 10.88.0.99, the gateway of shop/web-0'
+	expect_contains "$(cat /run/out)" "ip route replace default via $bridge4 dev eth0"
+	ip -n web route replace default via "$bridge4"
 	ip -n web rule add to "$client4" blackhole pref 100
 	dead "shop/web-0 has no route to $client4 by its eth0: ip rule 100: to $client4 blackhole"
 	ip -n web rule del pref 100

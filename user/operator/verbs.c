@@ -143,8 +143,7 @@ static int explain(const struct verb *verb)
 	printf("usage: bpf-portmap %s%s%s\n", verb->name, verb->operands,
 	       verb->options ? " [OPTION...]" : "");
 	command_line_print_indented(verb->help, 6, stdout);
-	if (verb->options)
-		command_line_print_help(&line, stdout);
+	command_line_print_help(&line, stdout);
 	return finish(EXIT_SUCCESS);
 }
 

@@ -330,8 +330,7 @@ static const char *why_not(const struct doctor *doctor, const struct mapping *ma
 static void note(struct doctor *doctor, const struct subject *subject, const char *why)
 {
 	doctor_found(doctor, VERDICT_NOTE, NULL,
-		     "no packet is sent to %s: %s; whether the way is open and somebody listens is"
-		     " looked up",
+		     "no packet is sent to %s: %s; its route and its socket are looked at instead",
 		     subject->port, why);
 }
 

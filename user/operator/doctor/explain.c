@@ -151,9 +151,10 @@ static const struct {
 	 "/run/systemd/resolve/resolv.conf."},
 	{"snat-address", "The host does not have an address of \"snatAddresses\": what leaves with "
 			 "it gets no answer."},
-	{"tables", "The table of connections is nearly full. bpf-portmap flows --top 10 shows "
-		   "whose they are; \"flowEntries\" sets its size when the first container is "
-		   "added after a restart."},
+	{"tables", "The table of connections is nearly full, or its places for those that nobody "
+		   "has answered yet, as in a flood. bpf-portmap flows --top 10 shows whose they "
+		   "are; \"flowEntries\" sets its size when the first container is added after a "
+		   "restart."},
 	{"abandoned", "A container has gone and its runtime has not called DEL. Its ports are "
 		      "free for others all the same; repair removes the record."},
 	{"unfinished", "An ADD or DEL was killed in between. Remove the container and add it "

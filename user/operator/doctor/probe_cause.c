@@ -134,11 +134,9 @@ static char *rule_by_mark(const struct cause *cause)
 		.interface = is_inwards ? cause->way->entry->name : gateway->name,
 		.has_mark = true,
 	};
-	char text[RULE_TEXT_SIZE];
+	cleanup_free char *rule = rule_of_forwarded(cause->doctor->host.socket, &packet);
 
-	return rule_of_forwarded(cause->doctor->host.socket, &packet, text)
-		       ? cni_format("ip rule %s", text)
-		       : NULL;
+	return rule ? cni_format("ip rule %s", rule) : NULL;
 }
 
 static void read_reason(struct cause *cause)
@@ -222,12 +220,17 @@ static char *absence_cause(const struct cause *cause)
 	const uint8_t *container = cause->subject->mapping->portmap.container_address;
 	cleanup_netlink struct netlink *inside = doctor_enter(cause->doctor, cause->subject);
 	bool is_gone = inside && !local_address_exists(inside, container);
+	cleanup_free char *table = is_gone ? NULL : ruleset_table_below_ip();
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
+	cni_address_format(container, address);
+	if (is_gone)
+		return cni_format("nobody at %s answers for %s: %s does not have that address",
+				  cause->subject->gateway->link.name, address,
+				  cause->subject->container->text);
 	return cni_format("nobody at %s answers for %s%s%s%s", cause->subject->gateway->link.name,
-			  cni_address_format(container, address), is_gone ? ": " : "",
-			  is_gone ? cause->subject->container->text : "",
-			  is_gone ? " does not have that address" : "");
+			  address, table ? "; rules that see ARP are in nft's table " : "",
+			  table ? table : "", table ? ", and no trace tells what they drop" : "");
 }
 
 /* A tc program of others that runs before ours; NULL: none. */
@@ -294,14 +297,15 @@ static char *unnamed_cause(const struct cause *cause)
 	char sender[CNI_ADDRESS_TEXT_SIZE], target[ENDPOINT_TEXT_SIZE];
 
 	if (is_answered_by_host(result))
-		return cni_format("%s by the host itself, not by %s%s",
-				  result->answer == ANSWER_RESET ? "refused" : "answered",
-				  cause->subject->container->text,
-				  result->was_translated
-					  ? ", although the packet was translated"
-					  : ": the packet was not translated; does a conflist leave"
-					    " its address out by \"excludeInterfaces\" or"
-					    " \"excludeCIDRs\"?");
+		return cni_format(
+			"%s by the host itself, not by %s%s",
+			result->answer == ANSWER_RESET ? "refused" : "answered",
+			cause->subject->container->text,
+			result->was_translated
+				? ", to which the packet was translated, as by a SYN proxy"
+				: ": the packet was not translated; does a conflist leave"
+				  " its address out by \"excludeInterfaces\" or"
+				  " \"excludeCIDRs\"?");
 	if (result->answer == ANSWER_RESET)
 		return cni_format("refused: %s answers with a reset: nobody listens at %s, or its"
 				  " program refuses",
@@ -433,9 +437,20 @@ static bool tells_of_clients(const struct cause *cause)
 	       !(cause->rule && is_by_peer(cause));
 }
 
-static enum verdict verdict_of(const struct cause *cause)
+/* A SYN proxy of the host lets clients through that go on where a probe does not. */
+static bool is_proxied(const struct cause *cause, const struct diagnosis *diagnosis)
 {
-	if (!tells_of_clients(cause))
+	const struct probe_result *result = cause->result;
+
+	if (cause->rule)
+		return strstr(cause->rule, "synproxy");
+	return is_answered_by_host(result) && result->was_translated &&
+	       result->answer == ANSWER_ACCEPTED && !diagnosis->code && !diagnosis->by_look;
+}
+
+static enum verdict verdict_of(const struct cause *cause, const struct diagnosis *diagnosis)
+{
+	if (is_proxied(cause, diagnosis) || !tells_of_clients(cause))
 		return VERDICT_NOTE;
 	return cause->way->is_outwards ? VERDICT_WARN : VERDICT_FAIL;
 }
@@ -502,7 +517,7 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 	read_reason(&cause);
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	if (diagnosis.text) {
-		verdict = verdict_of(&cause);
+		verdict = verdict_of(&cause, &diagnosis);
 		finding->cause = TAKE(diagnosis.text);
 		finding->remedy = TAKE(diagnosis.remedy);
 		finding->place = place_of(&cause);

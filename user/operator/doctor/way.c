@@ -160,13 +160,16 @@ static void look_at_rules(const struct passage *way)
 		 .ifindex = gateway->ifindex,
 		 .interface = gateway->name},
 	};
-	char text[RULE_TEXT_SIZE];
 
-	for (size_t i = 0; way->uplink && i < 2 && !way->diagnosis->text; i++)
-		if (!route_of_forwarded(socket, &packets[i]).exists &&
-		    rule_of_forwarded(socket, &packets[i], text))
+	for (size_t i = 0; way->uplink && i < 2 && !way->diagnosis->text; i++) {
+		cleanup_free char *rule = route_of_forwarded(socket, &packets[i]).exists
+						  ? NULL
+						  : rule_of_forwarded(socket, &packets[i]);
+
+		if (rule)
 			say(way, NULL, "the host does not forward what comes in by %s: ip rule %s",
-			    packets[i].interface, text);
+			    packets[i].interface, rule);
+	}
 }
 
 static void look_at_other_mac(const struct passage *way)
@@ -282,24 +285,41 @@ static void look_at_netmask(const struct passage *way, struct netlink *inside,
 		    link->name);
 }
 
-/* The bridge's own address may have gone. A gateway that no host has, as Calico's 169.254.1.1, is
- * answered for all the same. */
+static bool host_has_gateway(const struct passage *way)
+{
+	const struct addressed_interface *gateway = way->subject->gateway->addressed;
+
+	return gateway &&
+	       !cni_address_is_any(way->subject->ipv4 ? gateway->address4 : gateway->address6);
+}
+
+/* Where the bridge has another address the container's route is wrong; else its own has gone. */
+static char *gateway_remedy(const struct passage *way, struct netlink *inside,
+			    const struct link *link, const uint8_t *gateway)
+{
+	unsigned int length = route_prefix_length(inside, gateway);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (host_has_gateway(way))
+		return route_remedy(way, link->name);
+	cni_address_format(gateway, address);
+	return length ? cni_format("ip address add %s/%u dev %s", address, length,
+				   remedy_word(way->subject->gateway->link.name).text)
+		      : NULL;
+}
+
+/* A gateway that no host has, as Calico's 169.254.1.1, is answered for all the same. */
 static void look_at_gateway(const struct passage *way, struct netlink *inside,
 			    const struct link *link, const uint8_t *gateway)
 {
 	struct neighbour neighbour = neighbour_of(inside, link->ifindex, gateway);
-	const char *bridge = way->subject->gateway->link.name, *who = way->subject->container->text;
-	unsigned int length = route_prefix_length(inside, gateway);
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
-	cni_address_format(gateway, address);
 	if (neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED) &&
 	    !local_address_exists(way->doctor->host.socket, gateway))
-		say(way,
-		    length ? cni_format("ip address add %s/%u dev %s", address, length,
-					remedy_word(bridge).text)
-			   : NULL,
-		    "the host does not have %s, the gateway of %s", address, who);
+		say(way, gateway_remedy(way, inside, link, gateway),
+		    "the host does not have %s, the gateway of %s",
+		    cni_address_format(gateway, address), way->subject->container->text);
 }
 
 /* The remedy is a default route, which mends nothing where a rule or a narrower route has the
@@ -311,12 +331,13 @@ static void say_no_route_back(const struct passage *way, struct netlink *inside,
 		.from = way->container, .to = way->client, .interface = "lo"};
 	const char *who = way->subject->container->text;
 	unsigned int length = route_prefix_length(inside, way->client);
-	char address[CNI_ADDRESS_TEXT_SIZE], text[RULE_TEXT_SIZE];
+	cleanup_free char *rule = rule_of_forwarded(inside, &packet);
+	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	cni_address_format(way->client, address);
-	if (rule_of_forwarded(inside, &packet, text))
+	if (rule)
 		say(way, NULL, "%s has no route to %s by its %s: ip rule %s", who, address,
-		    link->name, text);
+		    link->name, rule);
 	else if (length)
 		say(way, NULL, "%s has a route for %s/%u that does not lead out by its %s", who,
 		    address, length, link->name);

@@ -6,9 +6,10 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "lib/cleanup.h"
+#include "lib/text.h"
 #include "net/netlink.h"
 
 static const uint8_t *bytes_of(const uint8_t address[CNI_ADDRESS_SIZE], int *size)
@@ -118,8 +119,7 @@ unsigned int route_prefix_length(struct netlink *socket, const uint8_t address[C
 
 struct rule_search {
 	const struct forwarded *packet;
-	bool found;
-	char *text;
+	char *text; /* NULL: none is found yet */
 };
 
 static const struct nlattr *rule_attribute(struct nlmsghdr *message, int type)
@@ -174,44 +174,42 @@ static const char *action_word(const struct fib_rule_hdr *header)
 	}
 }
 
-static size_t write_prefix(struct nlmsghdr *message, int type, unsigned int length, char *text)
+/* " from 10.88.0.2", malloc'ed; "": it has no such condition. */
+static char *prefix_text(struct nlmsghdr *message, int type)
 {
 	const struct fib_rule_hdr *header = nlmsg_data(message);
 	const struct nlattr *prefix = rule_attribute(message, type);
+	unsigned int length = type == FRA_SRC ? header->src_len : header->dst_len;
 	bool ipv4 = header->family == AF_INET;
 	char address[CNI_ADDRESS_TEXT_SIZE];
 	uint8_t read[CNI_ADDRESS_SIZE];
 
 	if (!prefix)
-		return 0;
+		return cni_format("%s", "");
 	take_address(prefix, ipv4, read);
 	cni_address_format(read, address);
-	return (size_t)(length == (ipv4 ? 32U : 128U)
-				? sprintf(text, " %s %s", type == FRA_SRC ? "from" : "to", address)
-				: sprintf(text, " %s %s/%u", type == FRA_SRC ? "from" : "to",
-					  address, length));
+	return length == (ipv4 ? 32 : 128)
+		       ? cni_format(" %s %s", type == FRA_SRC ? "from" : "to", address)
+		       : cni_format(" %s %s/%u", type == FRA_SRC ? "from" : "to", address, length);
 }
 
-/* Three words, two addresses and four numbers fit in RULE_TEXT_SIZE. */
-static void write_rule(struct nlmsghdr *message, char text[RULE_TEXT_SIZE])
+/* "100: from 10.88.0.2 iif cni0 fwmark 0x9 lookup 77" */
+static char *rule_text(struct nlmsghdr *message)
 {
 	const struct fib_rule_hdr *header = nlmsg_data(message);
 	const struct nlattr *interface = rule_attribute(message, FRA_IIFNAME);
 	uint32_t mark = rule_number(message, FRA_FWMARK);
+	cleanup_free char *from = prefix_text(message, FRA_SRC);
+	cleanup_free char *to = prefix_text(message, FRA_DST);
+	cleanup_free char *marked = mark ? cni_format(" fwmark 0x%x", mark) : NULL;
+	cleanup_free char *looked_up = cni_format("lookup %u", rule_number(message, FRA_TABLE));
 	const char *action = action_word(header);
 
-	text += sprintf(text, "%u:%s", rule_number(message, FRA_PRIORITY),
-			header->flags & FIB_RULE_INVERT ? " not" : "");
-	text += write_prefix(message, FRA_SRC, header->src_len, text);
-	text += write_prefix(message, FRA_DST, header->dst_len, text);
-	if (interface)
-		text += sprintf(text, " iif %.*s", IF_NAMESIZE, (char *)nla_data(interface));
-	if (mark)
-		text += sprintf(text, " fwmark 0x%x", mark);
-	if (action)
-		sprintf(text, " %s", action);
-	else
-		sprintf(text, " lookup %u", rule_number(message, FRA_TABLE));
+	return cni_format("%u:%s%s%s%s%.*s%s %s", rule_number(message, FRA_PRIORITY),
+			  header->flags & FIB_RULE_INVERT ? " not" : "", from, to,
+			  interface ? " iif " : "", IF_NAMESIZE,
+			  interface ? (char *)nla_data(interface) : "", marked ? marked : "",
+			  action ? action : looked_up);
 }
 
 static void take_rule(struct nlmsghdr *message, void *context)
@@ -222,24 +220,21 @@ static void take_rule(struct nlmsghdr *message, void *context)
 	bool is_usual =
 		table == RT_TABLE_MAIN || table == RT_TABLE_LOCAL || table == RT_TABLE_DEFAULT;
 
-	if (search->found || (is_usual && !action_word(header)) ||
-	    !rule_may_match(message, search->packet))
-		return;
-	search->found = true;
-	write_rule(message, search->text);
+	if (!search->text && (!is_usual || action_word(header)) &&
+	    rule_may_match(message, search->packet))
+		search->text = rule_text(message);
 }
 
-bool rule_of_forwarded(struct netlink *socket, const struct forwarded *packet,
-		       char text[RULE_TEXT_SIZE])
+char *rule_of_forwarded(struct netlink *socket, const struct forwarded *packet)
 {
-	struct fib_rule_hdr header = {.family =
-					      cni_address_is_ipv4(packet->to) ? AF_INET : AF_INET6};
+	bool ipv4 = cni_address_is_ipv4(packet->to);
+	struct fib_rule_hdr header = {.family = ipv4 ? AF_INET : AF_INET6};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(RTM_GETRULE, NLM_F_DUMP, &header, sizeof(header));
-	struct rule_search search = {packet, false, text};
+	struct rule_search search = {.packet = packet};
 
 	netlink_ask(socket, request, take_rule, &search);
-	return search.found;
+	return search.text;
 }
 
 /* --- neighbours --------------------------------------------------------------------------- */

@@ -37,13 +37,10 @@ struct forwarded {
  * reached by another interface, and a reverse path filter minds that. */
 struct route route_of_forwarded(struct netlink *socket, const struct forwarded *packet);
 
-#define RULE_TEXT_SIZE 256
-
-/* Finds the first rule of policy routing that applies to such a packet, or may by its mark: one
- * that refuses, or that has it looked up in a table of its own. Writes it as ip(8) prints it,
- * "100: from 10.88.0.2 blackhole"; false: there is none. */
-bool rule_of_forwarded(struct netlink *socket, const struct forwarded *packet,
-		       char text[RULE_TEXT_SIZE]);
+/* Returns the first rule of policy routing that applies to such a packet, or may by its mark, as
+ * ip(8) prints it, malloc'ed: "100: from 10.88.0.2 blackhole", one that refuses, or that has it
+ * looked up in a table of its own. NULL: there is none. */
+char *rule_of_forwarded(struct netlink *socket, const struct forwarded *packet);
 
 /* Returns the length of the prefix of the route by which the address is reached; 0: none. */
 unsigned int route_prefix_length(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
