@@ -80,6 +80,12 @@ test_doctor_resolver() {
 	healthy
 	printf 'nameserver 127.0.0.11\nnameserver 192.0.2.53\n' >/run/resolv.conf
 	healthy
+	# A container that has a pipe there keeps nobody waiting.
+	umount /etc/resolv.conf
+	mkfifo /run/pipe
+	mount --bind /run/pipe /etc/resolv.conf
+	container_start piped bridge -p 9191:80/tcp
+	healthy
 }
 
 # a table of connections that is nearly full, or its places for those that nobody has answered yet

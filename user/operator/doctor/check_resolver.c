@@ -3,27 +3,35 @@
  * container's own, and mostly there is none. */
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/memory.h"
-#include "net/processes.h"
 #include "operator/doctor/listening.h"
 #include "operator/doctor/way.h"
 
 #define NAMES_PORT 53
 #define FILE_SIZE 4096
+#define READ_MS 300
+#define TRIES_MOST 3
 
 /* Docker's own resolver, which has another port there and a rule that leads to it. */
 static const uint8_t of_docker[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 11};
 
-/* A container, until a process of it has told. */
+/* A container, and how many processes of it are still asked: one that has the file is enough. */
 struct asker {
 	struct subject subject;
 	ino_t netns;
-	bool is_known;
+	int tries;
 };
 
 static bool serves_names(struct doctor *doctor, const struct subject *subject,
@@ -50,13 +58,52 @@ static void look_at_resolver(struct doctor *doctor, const struct subject *subjec
 		     subject->container->text, address);
 }
 
+/* Runs in a child, as the container chooses what stands at this path, and on what file system. */
+static void __attribute__((noreturn)) copy_file(const char *root, int out)
+{
+	struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	int directory = open(root, O_PATH | O_DIRECTORY);
+	int file = (int)syscall(SYS_openat2, directory, "etc/resolv.conf", &how, sizeof(how));
+	char text[FILE_SIZE];
+	ssize_t length = file < 0 ? 0 : read(file, text, sizeof(text) - 1);
+
+	_exit(length > 0 && write(out, text, (size_t)length) == length ? 0 : 1);
+}
+
+/* Reads what there is after READ_MS. Returns the length. */
+static size_t read_file(const char *root, char text[FILE_SIZE])
+{
+	struct pollfd copied = {.events = POLLIN};
+	ssize_t length = 0;
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return 0;
+	child = fork();
+	if (!child)
+		copy_file(root, ends[1]);
+	close(ends[1]);
+	copied.fd = ends[0];
+	if (child > 0 && poll(&copied, 1, READ_MS) == 1)
+		length = read(ends[0], text, FILE_SIZE - 1);
+	close(ends[0]);
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	text[length > 0 ? length : 0] = '\0';
+	return length > 0 ? (size_t)length : 0;
+}
+
 /* False: the process has no such file, and another one may. */
-static bool look_at_file(struct doctor *doctor, const struct subject *subject, pid_t pid)
+static bool look_at_file(struct doctor *doctor, const struct subject *subject, const char *root)
 {
 	char text[FILE_SIZE], address[CNI_ADDRESS_TEXT_SIZE];
 	const char *line = text;
 
-	if (!process_file(pid, "root/etc/resolv.conf", text, sizeof(text)))
+	if (!read_file(root, text))
 		return false;
 	for (; line; line = strchr(line, '\n'), line += line ? 1 : 0)
 		if (sscanf(line, "nameserver %45s", address) == 1)
@@ -73,10 +120,12 @@ static void look_at_process(struct doctor *doctor, struct asker *askers, size_t 
 	snprintf(path, sizeof(path), "/proc/%.16s/ns/net", pid);
 	if (stat(path, &status))
 		return;
+	snprintf(path, sizeof(path), "/proc/%.16s/root", pid);
 	for (size_t i = 0; i < count; i++)
-		if (!askers[i].is_known && askers[i].netns == status.st_ino)
-			askers[i].is_known =
-				look_at_file(doctor, &askers[i].subject, (pid_t)atol(pid));
+		if (askers[i].tries && askers[i].netns == status.st_ino)
+			askers[i].tries = look_at_file(doctor, &askers[i].subject, path)
+						  ? 0
+						  : askers[i].tries - 1;
 }
 
 static bool is_asker(struct doctor *doctor, size_t mapping, struct asker *asker)
@@ -90,6 +139,7 @@ static bool is_asker(struct doctor *doctor, size_t mapping, struct asker *asker)
 	if (!namespace || fstat(namespace->fd, &status))
 		return false;
 	asker->netns = status.st_ino;
+	asker->tries = TRIES_MOST;
 	return true;
 }
 
