@@ -12,7 +12,10 @@ test_doctor_healthy() {
 	healthy 8080/tcp --from "$client4"
 	by_hand 0 doctor
 	expect_equal 1 "$(wc -l </run/out)" "lines of: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" "ok   (--all shows them)"
+	expect_contains "$(cat /run/out)" "ok; not probed: 2 of 4 mapped ports   (--all shows them)"
+	expect_equal '4 2' "$(item '.summary | "\(.ports) \(.ports_probed)"' doctor)"
+	by_hand_says 0 'ok   (--all shows them)' doctor 8080/tcp
+	by_hand_says 0 'ok; not probed: no packet was sent ' doctor --no-probe
 	by_hand 0 doctor --all
 	[ "$(grep -c '^ok ' /run/out)" -ge 30 ] || fail "few checks: $(cat /run/out)"
 	by_hand 64 doctor 8080 9090
@@ -138,6 +141,8 @@ test_doctor_bridge() {
 	mend
 	healthy
 	breaks settled 'since the last ADD or repair [cni0' 1 ip link set cni0 address 02:00:00:00:00:77
+	ip link delete cni0
+	finds bridge "the bridge that $veth was a port of is gone" 2
 	bridge_again "$veth"
 	doctor 2
 	expect_contains "$(jq -r .found /run/doctor)" "; $veth"
@@ -145,7 +150,6 @@ test_doctor_bridge() {
 	healthy
 }
 bridge_again() {
-	ip link delete cni0
 	ip link add cni0 type bridge
 	sysctl -qw net.ipv4.conf.cni0.forwarding=1 net.ipv6.conf.cni0.forwarding=1
 	ip link set cni0 up
@@ -201,7 +205,7 @@ test_doctor_interface_named_as_command() {
 	[ ! -e /run/pwned ] || fail "the container had a command run: $(cat /run/doctor)"
 	# Its address of IPv6 went with it, but not with a bridge plugin that sets keep_addr_on_down.
 	ip -n web address replace "$address/64" dev "$name" nodad
-	finds way 'no IPv4 route' 2
+	finds way 'no IPv6 route' 2
 	mend
 	healthy
 	ip link set eth0 mtu 1400
@@ -226,6 +230,9 @@ test_doctor_pins() {
 	umount /sys/fs/bpf
 	finds bpffs 'no BPF file system' 2
 	mend
+	healthy
+	umount /sys/fs/bpf
+	mount -t bpf bpf /sys/fs/bpf
 	finds pins 'the pins of their maps are gone' 2
 	mend
 	healthy

@@ -11,6 +11,9 @@ test_doctor_connect_localhost() {
 	expect_contains "$(cat /run/out)" 'connects to [::1]:8080'
 	processes_end web
 	by_hand_says 2 'to 127.0.0.1:8080 fail: Connection refused' doctor 8080/tcp --from localhost
+	nft 'table inet f { chain c { type filter hook output priority 0; tcp dport 80 drop; }; }'
+	by_hand_says 2 'to 127.0.0.1:8080 fail: dropped by the host: nft inet f, chain c, tcp dport 80 drop' \
+		doctor 8080/tcp --from localhost
 }
 
 # from another container on the bridge, which a rule of bridges or of forwarding keeps from it
@@ -24,6 +27,9 @@ test_doctor_connect_container() {
 	by_hand 0 doctor 8080/tcp --from "$client4"
 	by_hand_says 2 'nft inet f, chain c, iifname "cni0" oifname "cni0" drop' doctor 8080/tcp --from asker
 	nft flush ruleset
+	in_namespace asker nft 'table inet o { chain c { type filter hook output priority 0; tcp dport 8080 drop; }; }'
+	by_hand_says 2 "dropped in the container's own firewall: nft inet o, chain c, tcp dport 8080 drop" \
+		doctor 8080/tcp --from asker
 	by_hand 3 doctor 8080/tcp --from nobody-of-that-name
 }
 
@@ -43,7 +49,9 @@ test_doctor_connect_out() {
 	conflist plain bridge "$(with_ours '{ipMasq: false}')"
 	container_add plain plain -p 8085:80/tcp
 	by_hand 2 doctor 8085/tcp --to "$server4:5432"
-	expect_contains "$(cat /run/out)" "it leaves with the container's own address"
+	expect_contains "$(head -n 1 /run/out)" "it leaves with the container's own address"
+	ip route del default
+	by_hand_says 2 'Network is unreachable; the host has no route to it' doctor --from plain --to 203.0.113.9:443
 	by_hand_warns 64 'must be an IP address with a port' doctor --to "$server4"
 }
 

@@ -44,10 +44,19 @@ test_doctor_faults_host() {
 	dead "the host's route to $web4 leads to nowhere"
 	ip route del blackhole "$web4/32"
 	ip rule add iif eth0 to "$web4" prohibit pref 100
-	dead 'by the kernel: no route leads on, or one that refuses (ip rule'
+	dead "the host does not forward what comes in by eth0: ip rule 100: to $web4 iif eth0 prohibit"
 	ip rule del pref 100
+	ip rule add iif cni0 from "$web4" blackhole pref 100
+	dead "the host does not forward what comes in by cni0: ip rule 100: from $web4 iif cni0 blackhole"
+	ip rule del pref 100
+	nft "table inet f { chain c { type filter hook prerouting priority mangle; tcp dport 80 meta mark set 9; }; }"
+	ip route add blackhole default table 99
+	ip rule add fwmark 9 lookup 99 pref 100
+	dead 'or one that refuses (ip rule, ip route), perhaps ip rule 100: fwmark 0x9 lookup 99'
+	ip rule del pref 100
+	nft delete table inet f
 	ip -6 rule add iif cni0 unreachable pref 100
-	dead 'the answer is dropped by the kernel: no route leads on' --from "$client6" 8080/tcp
+	dead 'the host does not forward what comes in by cni0: ip rule 100: iif cni0 unreachable' --from "$client6" 8080/tcp
 	ip -6 rule del pref 100
 	# Routing would answer by eth1 what comes in by eth0.
 	ip route add default via "$server4" dev eth1 table 100
@@ -61,6 +70,29 @@ test_doctor_faults_host() {
 	ip neighbour replace "$web4" lladdr "$(mac_in twin eth0)" dev cni0 nud permanent
 	dead "twin and shop/web-0 both have the address $web4"
 	ip neighbour del "$web4" dev cni0
+	# One whom nobody has added: to forget it would help until it is asked for again.
+	namespace_add stranger
+	ip link add stranger0 type veth peer name eth0 netns stranger
+	ip link set stranger0 master cni0 up
+	ip -n stranger address add "$web4/16" dev eth0
+	ip -n stranger link set eth0 up
+	ip neighbour replace "$web4" lladdr "$(mac_in stranger eth0)" dev cni0 nud reachable
+	wait_until 5 stranger_is_known
+	dead "somebody behind stranger0, a port of cni0, has the address $web4 of shop/web-0, too"
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
+	ip link del stranger0
+	ip neighbour del "$web4" dev cni0
+	ip route replace default via 192.0.2.77
+	begins 'answered, but nobody at eth0 answers for 192.0.2.77, the next hop towards 203.0.113.9' \
+		--from 203.0.113.9 8080/tcp
+	ip route replace default via "$client4"
+	ip address del "$bridge4/16" dev cni0
+	ip route add 10.88.0.0/16 dev cni0
+	ip -n web neighbour flush dev eth0
+	dead "the host does not have $bridge4, the gateway of shop/web-0"
+	expect_contains "$(cat /run/out)" "ip address add $bridge4/16 dev cni0"
+	ip route del 10.88.0.0/16 dev cni0
+	ip address add "$bridge4/16" dev cni0
 	ip link set "$veth" nomaster
 	dead "$veth is no port of cni0 any more"
 	ip link set "$veth" master cni0
@@ -68,6 +100,11 @@ test_doctor_faults_host() {
 	dead "$veth is down"
 	ip link set "$veth" up
 	wait_until 5 alive_again
+}
+stranger_is_known() {
+	ip neighbour replace "$web4" lladdr "$(mac_in stranger eth0)" dev cni0 nud reachable
+	ip netns exec stranger bash -c "exec 3<>/dev/udp/$bridge4/9; echo >&3" 2>/dev/null || true
+	bridge fdb show br cni0 | grep "$(mac_in stranger eth0).*stranger0" >/dev/null
 }
 alive_again() { "$build/bpf-portmap" doctor 8080/tcp >/run/out; }
 
@@ -89,7 +126,7 @@ test_doctor_faults_programs() {
 	tc qdisc del dev "$veth" root
 	if tcx_is_there; then
 		"$build/tests/tcx" drop "$veth" egress /sys/fs/bpf/filter
-		dead 'dropped by the kernel: a tc program of others'
+		dead 'dropped by the kernel: a tc program of others, perhaps the TCX program '
 		"$build/tests/tcx" detach "$veth" egress somebody_elses
 		rm /sys/fs/bpf/filter
 		in_namespace web "$build/tests/tcx" drop eth0 ingress /sys/fs/bpf/filter
@@ -136,6 +173,12 @@ test_doctor_faults_rules() {
 	dead "the answer is dropped in the container's own firewall: nft inet f, chain o, policy drop"
 	closed_stays_closed
 	in_namespace web nft delete table inet f
+	ip neighbour flush dev cni0
+	ip neighbour del "$web4" dev cni0 2>/dev/null || true
+	nft "table bridge b { chain c { type filter hook output priority 0; ether type arp drop; }; }"
+	dead "nobody at cni0 answers for $web4; rules that see ARP are in nft's table bridge b"
+	nft delete table bridge b
+	ip neighbour flush dev cni0
 	nft "table inet f { set s { type ipv4_addr . inet_service; elements = { $client4 . 80 }; };
 		chain c { type filter hook forward priority 0; ip saddr . tcp dport @s drop; }; }"
 	dead 'dropped by the host: nft inet f, chain c, rule handle'
@@ -145,6 +188,30 @@ test_doctor_faults_rules() {
 }
 closed_stays_closed() {
 	! grep -E 'remedy|accept|ACCEPT' /run/out || fail "a remedy opens it: $(cat /run/out)"
+}
+
+# another NAT of the host that takes what was translated: to the host, to another container, to a
+# server outside; IPv4 and IPv6
+# limit 120 s
+test_doctor_faults_nat() {
+	local rule to
+	sick_host
+	container_start other bridge
+	while read -r rule to; do
+		nft "table ip n { chain c { type nat hook prerouting priority dstnat; tcp dport 80 ${rule//+/ }; }; }"
+		begins 'FAIL  probe-nat' 8080/tcp --from "$client4"
+		expect_contains "$(head -n 1 /run/out)" "and then taken to $to by another NAT of the host: nft ip n, chain c, rule handle 2 (tcp dport 80 ${rule//+/ })"
+		nft flush ruleset
+	done <<-ROWS
+		redirect+to+:81 the host itself
+		dnat+to+$(address4 other):81 $(address4 other):81
+		dnat+to+$(address4 other) $(address4 other):80
+		dnat+to+$server4:81 $server4:81
+	ROWS
+	nft "table ip6 n { chain c { type nat hook prerouting priority dstnat; tcp dport 80 dnat to $(address6 other); }; }"
+	begins "and then taken to [$(address6 other)]:80 by another NAT of the host: nft ip6 n" 8080/tcp --from "$client6"
+	nft flush ruleset
+	alive
 }
 
 # a program that was stopped, or whose container is paused: the kernel connects, and nobody answers
@@ -174,9 +241,19 @@ test_doctor_faults_container() {
 	ip -n web route del default
 	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
 	ip -n web route add default via "$bridge4"
+	ip -n web route replace default via 10.88.0.99
+	dead 'the host does not have 10.88.0.99, the gateway of shop/web-0'
+	expect_contains "$(cat /run/out)" "ip route replace default via $bridge4 dev eth0"
+	ip -n web route replace default via "$bridge4"
 	ip -n web rule add to "$client4" blackhole pref 100
-	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
+	dead "shop/web-0 has no route to $client4 by its eth0: ip rule 100: to $client4 blackhole"
 	ip -n web rule del pref 100
+	ip -n web link add d0 type veth peer name d1
+	ip -n web link set d0 up
+	ip -n web route add "$client4/32" dev d0
+	dead "shop/web-0 has a route for $client4/32 that does not lead out by its eth0"
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
+	ip -n web link del d0
 	# As with a netmask that is too short.
 	ip -n web route add "$client4/32" dev eth0
 	dead "shop/web-0 takes $client4 for a neighbour at its eth0 (a netmask"

@@ -56,11 +56,46 @@ test_doctor_ipsec() {
 	healthy
 }
 
-# a table of connections that is nearly full
+# a queue behind our program, at the uplink's egress, that drops what leaves
+test_doctor_queues() {
+	local i
+	healthy_host
+	tc qdisc replace dev eth0 root tbf rate 8bit burst 10 limit 10
+	for i in 1 2 3 4 5 6; do
+		"$peer" ask udp "$client4" 9 --timeout 1 >/dev/null 2>&1 || true
+	done
+	finds queues 'the queue at eth0 (tbf; tc -s qdisc) has dropped' 1
+	tc qdisc del dev eth0 root
+	healthy
+}
+
+# a resolver at a loopback address of the container, where nobody listens; Docker's, and one that the
+# container runs
+test_doctor_resolver() {
+	echo 'nameserver 127.0.0.53' >/run/resolv.conf
+	mount --bind /run/resolv.conf /etc/resolv.conf
+	healthy_host
+	finds resolver 'shop/web-0 asks for names at 127.0.0.53' 1
+	in_namespace web "$build/tests/hold" udp 127.0.0.53 53 --background >/dev/null
+	healthy
+	printf 'nameserver 127.0.0.11\nnameserver 192.0.2.53\n' >/run/resolv.conf
+	healthy
+	# A container that has a pipe there keeps nobody waiting.
+	umount /etc/resolv.conf
+	mkfifo /run/pipe
+	mount --bind /run/pipe /etc/resolv.conf
+	container_start piped bridge -p 9191:80/tcp
+	healthy
+}
+
+# a table of connections that is nearly full, or its places for those that nobody has answered yet
 test_doctor_tables() {
 	conflist small bridge "$(with_ours '{"flowEntries": 16384}')"
 	container_start web small -p 8080:80/tcp
 	healthy
+	herds_prepare
+	herd_of web udp 100.64.0.0 9 40000 --destinations 65536 --seconds 2 --rate 20000 >/run/herd
+	finds tables 'places for connections that nobody has answered yet are taken, as in a flood' 1
 	record_set usage '' 0 0x00 0x3f
 	finds tables '16128 of 16384' 1
 	mend

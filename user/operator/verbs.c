@@ -42,7 +42,7 @@ const struct verb verbs[] = {
 	 " discards the answer before it leaves the host; then it checks the host. It prints what"
 	 " is wrong and what mends it. Exit status: 0; 1 after a warning, 2 after a failure, 3"
 	 " where it could not look, 4 where nothing is wrong as far as it looked and no packet was"
-	 " sent"},
+	 " sent. The last line says to how many mapped ports none was sent"},
 	{"trace", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_TRACE, verb_trace, NULL,
 	 "what the programs do with packets, and which the kernel drops",
 	 "shows what the programs do with packets as they come, and which packets the kernel drops,"
@@ -143,8 +143,7 @@ static int explain(const struct verb *verb)
 	printf("usage: bpf-portmap %s%s%s\n", verb->name, verb->operands,
 	       verb->options ? " [OPTION...]" : "");
 	command_line_print_indented(verb->help, 6, stdout);
-	if (verb->options)
-		command_line_print_help(&line, stdout);
+	command_line_print_help(&line, stdout);
 	return finish(EXIT_SUCCESS);
 }
 

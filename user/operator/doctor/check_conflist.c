@@ -40,8 +40,7 @@ void check_conflist_syntax(struct doctor *doctor, const struct conflist *list)
 {
 	if (strstr(list->path, ".conflist") ? !json_is_array(json_object_get(list->json, "plugins"))
 					    : !json_is_object(list->json))
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("jq . %s", remedy_word(list->path).text),
+		doctor_found(doctor, VERDICT_FAIL, NULL,
 			     "%s is no conflist: it is no JSON, or has no \"plugins\"", list->path);
 }
 
@@ -136,8 +135,7 @@ void check_named_uplinks(struct doctor *doctor)
 		if (!*network->uplinks || has_uplink(look, network))
 			continue;
 		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# correct \"uplinks\" of network %s, then add a container;"
-					" or attach to it by name:\nip -br link",
+			     cni_format("# correct \"uplinks\" of network %s, then add a container",
 					remedy_word(network->name).text),
 			     "\"uplinks\" of network %s matches no interface that can be one",
 			     network->name);

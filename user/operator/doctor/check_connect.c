@@ -29,9 +29,10 @@
 struct attempt {
 	uint8_t address[CNI_ADDRESS_SIZE];
 	uint16_t port;
-	uint16_t source_port; /* 0: any */
-	int error;            /* errno; 0: connected */
-	bool is_closed;       /* by the server, without a word */
+	uint16_t source_port;             /* 0: any */
+	int error;                        /* errno; 0: connected */
+	uint8_t source[CNI_ADDRESS_SIZE]; /* from which it was tried */
+	bool is_closed;                   /* by the server, without a word */
 };
 
 static socklen_t socket_address(const struct attempt *attempt, struct sockaddr_storage *to)
@@ -50,6 +51,21 @@ static socklen_t socket_address(const struct attempt *attempt, struct sockaddr_s
 	ipv6->sin6_port = htons(attempt->port);
 	memcpy(&ipv6->sin6_addr, attempt->address, CNI_ADDRESS_SIZE);
 	return sizeof(*ipv6);
+}
+
+/* Once it is connected no more, the socket has forgotten it. */
+static void read_source(int fd, uint8_t source[CNI_ADDRESS_SIZE])
+{
+	struct sockaddr_storage from = {0};
+	socklen_t size = sizeof(from);
+
+	if (getsockname(fd, (struct sockaddr *)&from, &size))
+		return;
+	memcpy(source, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	if (from.ss_family == AF_INET6)
+		memcpy(source, &((struct sockaddr_in6 *)&from)->sin6_addr, CNI_ADDRESS_SIZE);
+	else
+		memcpy(source + 12, &((struct sockaddr_in *)&from)->sin_addr, 4);
 }
 
 static int wait_for(int fd, short events, int milliseconds)
@@ -86,9 +102,10 @@ static int attempt_connect(void *context, struct cni_error *err)
 		bind_port(fd, to.ss_family, attempt->source_port);
 	if (connect(fd, (struct sockaddr *)&to, length) && errno != EINPROGRESS)
 		attempt->error = errno;
-	else if (wait_for(fd, POLLOUT, CONNECT_MS) != 1)
+	read_source(fd, attempt->source);
+	if (!attempt->error && wait_for(fd, POLLOUT, CONNECT_MS) != 1)
 		attempt->error = ETIMEDOUT;
-	else
+	else if (!attempt->error)
 		getsockopt(fd, SOL_SOCKET, SO_ERROR, &attempt->error, &size);
 	if (!attempt->error)
 		attempt->is_closed =
@@ -97,6 +114,13 @@ static int attempt_connect(void *context, struct cni_error *err)
 	return 0;
 }
 
+/* What came of all. */
+struct outcome {
+	uint32_t sent, failed;
+	int error; /* errno of one that failed */
+	bool is_closed;
+};
+
 /* Who connects: `netns` -1 is this host. */
 struct connecting {
 	struct doctor *doctor;
@@ -104,8 +128,9 @@ struct connecting {
 		*subject; /* the container that connects; NULL: a process of the host */
 	const char *who;
 	int netns;
-	uint8_t source[CNI_ADDRESS_SIZE]; /* the container's */
 	struct attempt attempt;
+	struct outcome outcome;
+	const char *why_not; /* no packet shows the way out; NULL: one does */
 };
 
 static bool connect_once(struct connecting *connecting, struct cni_error *err)
@@ -117,75 +142,121 @@ static bool connect_once(struct connecting *connecting, struct cni_error *err)
 			 : netns_call(connecting->netns, attempt_connect, attempt, err));
 }
 
-/* Connects once more, while nftables traces it. Returns the rule that drops it on this host; NULL:
- * none does. */
+/* What nftables traces of one connection, on the host and in the container that connects. */
+struct traces {
+	struct nft_traced traced;
+	struct nft_trace host, inside;
+};
+
+static int open_inside(void *context, struct cni_error *err)
+{
+	struct traces *traces = context;
+	struct nft_traced traced = traces->traced;
+
+	traced.devices[0] = NULL;
+	traced.with_bridges = false;
+	return nft_trace_open(&traces->inside, &traced, err);
+}
+
+static void open_traces(const struct connecting *connecting, struct traces *traces)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	nft_trace_open(&traces->host, &traces->traced, &ignored);
+	cni_error_release(&ignored);
+	if (connecting->subject)
+		netns_call(connecting->netns, open_inside, traces, &ignored);
+}
+
+static char *describe_drop(const struct nft_drop *drop, const struct namespace *inside)
+{
+	cleanup_ruleset struct ruleset ruleset = {0};
+	cleanup_free char *rule = NULL;
+
+	ruleset_read(&ruleset, drop, inside);
+	rule = ruleset_rule(&ruleset, drop->chain, drop->handle);
+	return cni_format("dropped %s: nft %s %s, chain %s, %s",
+			  inside ? "in the container's own firewall" : "by the host",
+			  nft_family_word(drop->family), drop->table, drop->chain,
+			  rule           ? rule
+			  : drop->handle ? "a rule"
+					 : "policy drop");
+}
+
+/* Connects once more, while nftables traces it. Returns the rule that drops it, on this host or in
+ * the container that connects; NULL: none does. */
 static char *find_rule(struct connecting *connecting)
 {
 	struct attempt *attempt = &connecting->attempt;
-	struct nft_traced traced = {.protocol = PROTOCOL_TCP, .with_bridges = true};
+	const struct subject *subject = connecting->subject;
+	struct traces traces = {.traced = {.protocol = PROTOCOL_TCP, .with_bridges = true}};
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_ruleset struct ruleset ruleset = {0};
-	cleanup_free char *rule = NULL;
-	struct nft_trace trace = {0};
 	struct nft_drop drop;
 	char *text = NULL;
 
-	if (!connecting->subject)
-		return NULL;
-	traced.client_port = attempt->source_port = probe_random_port();
-	traced.devices[0] = connecting->subject->veth->link.name;
-	memcpy(traced.client, connecting->source, CNI_ADDRESS_SIZE);
-	if (!nft_trace_open(&trace, &traced, &ignored) && connect_once(connecting, &ignored) &&
-	    nft_trace_read(&trace, &drop)) {
-		ruleset_read(&ruleset, &drop, NULL);
-		rule = ruleset_rule(&ruleset, drop.chain, drop.handle);
-		text = cni_format("dropped by the host: nft %s %s, chain %s, %s",
-				  nft_family_word(drop.family), drop.table, drop.chain,
-				  rule          ? rule
-				  : drop.handle ? "a rule"
-						: "policy drop");
+	traces.traced.client_port = attempt->source_port = probe_random_port();
+	traces.traced.devices[0] = subject ? subject->veth->link.name : NULL;
+	memcpy(traces.traced.client, attempt->source, CNI_ADDRESS_SIZE);
+	open_traces(connecting, &traces);
+	if (connect_once(connecting, &ignored)) {
+		if (nft_trace_read(&traces.host, &drop))
+			text = describe_drop(&drop, NULL);
+		else if (nft_trace_read(&traces.inside, &drop))
+			text = describe_drop(&drop, doctor_namespace(connecting->doctor, subject));
 	}
-	nft_trace_close(&trace);
+	nft_trace_close(&traces.host);
+	nft_trace_close(&traces.inside);
 	attempt->source_port = 0;
 	return text;
 }
 
-/* Connects to the attempt's address, as often as --count says. */
-static void connect_all(struct connecting *connecting)
+/* Connects to the attempt's address, as often as --count says. False: it could not, which is
+ * reported. */
+static bool connect_all(struct connecting *connecting)
 {
 	struct doctor *doctor = connecting->doctor;
-	uint32_t count = doctor->options->limit ? doctor->options->limit : 1, sent = 0, failed = 0;
-	int64_t begun = clock_ms();
+	struct outcome *outcome = &connecting->outcome;
+	const struct attempt *attempt = &connecting->attempt;
+	uint32_t count = doctor->options->limit ? doctor->options->limit : 1;
 	cleanup_error struct cni_error err = {0};
-	char text[ENDPOINT_TEXT_SIZE];
-	cleanup_free char *rule = NULL;
-	bool closed = false;
-	int error = 0;
+	int64_t begun = clock_ms();
 
-	format_endpoint(connecting->attempt.address, connecting->attempt.port, text);
-	for (; sent < count && clock_ms() < begun + ALL_MS; sent++) {
+	*outcome = (struct outcome){0};
+	for (; outcome->sent < count && clock_ms() < begun + ALL_MS; outcome->sent++) {
 		if (!connect_once(connecting, &err)) {
 			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s",
 				     cni_error_message(&err));
-			return;
+			return false;
 		}
-		failed += connecting->attempt.error != 0;
-		error = connecting->attempt.error ? connecting->attempt.error : error;
-		closed |= connecting->attempt.is_closed;
+		outcome->failed += attempt->error != 0;
+		outcome->error = attempt->error ? attempt->error : outcome->error;
+		outcome->is_closed |= attempt->is_closed;
 	}
-	doctor->sent += sent;
-	rule = failed ? find_rule(connecting) : NULL;
-	if (failed)
+	doctor->sent += outcome->sent;
+	return true;
+}
+
+static void report(struct connecting *connecting)
+{
+	struct doctor *doctor = connecting->doctor;
+	const struct outcome *outcome = &connecting->outcome;
+	cleanup_free char *rule = outcome->failed ? find_rule(connecting) : NULL;
+	const char *why = connecting->why_not ? connecting->why_not : "";
+	char text[ENDPOINT_TEXT_SIZE];
+
+	format_endpoint(connecting->attempt.address, connecting->attempt.port, text);
+	if (outcome->failed)
 		doctor_found(doctor, VERDICT_FAIL, NULL,
-			     "%u of %u connections of %s to %s fail: %s", failed, sent,
-			     connecting->who, text, rule ? rule : strerror(error));
-	else if (closed)
+			     "%u of %u connections of %s to %s fail: %s%s%s", outcome->failed,
+			     outcome->sent, connecting->who, text,
+			     rule ? rule : strerror(outcome->error), *why ? "; " : "", why);
+	else if (outcome->is_closed)
 		doctor_found(doctor, VERDICT_WARN, NULL,
 			     "%s connects to %s, and the server closes at once without a word",
 			     connecting->who, text);
 	else
 		doctor_found(doctor, VERDICT_NOTE, NULL, "%s connects to %s, %u times of %u",
-			     connecting->who, text, sent, sent);
+			     connecting->who, text, outcome->sent, outcome->sent);
 }
 
 /* --- to mapped ports -------------------------------------------------------------------------- */
@@ -227,7 +298,9 @@ static void connect_to_ports(struct connecting *connecting)
 		    !choose_address(connecting, mapping, connecting->attempt.address))
 			continue;
 		connecting->attempt.port = mapping->key.host_port;
-		connect_all(connecting);
+		if (connect_all(connecting))
+			report(connecting);
+		doctor->ports_probed++;
 		doctor->was_probed[i] = true;
 	}
 }
@@ -246,7 +319,21 @@ static bool is_meant(struct doctor *doctor, const struct subject *subject)
 	       owner_is(doctor->mappings.list[0].portmap.owner, subject->container->record.owner);
 }
 
-/* Sends a packet that ends at the uplink, which tells what becomes of it on this host, and then
+/* Where the connection fails, what the packet has met is why. */
+static void report_probe(const struct connecting *connecting, enum verdict verdict,
+			 struct probe_finding *finding)
+{
+	struct doctor *doctor = connecting->doctor;
+
+	if (verdict == VERDICT_OK)
+		return;
+	doctor->code = finding->code;
+	doctor_found_at(doctor, connecting->outcome.failed ? VERDICT_FAIL : verdict,
+			&finding->remedy, finding->cause, finding->place);
+	doctor->code = NULL;
+}
+
+/* Sends a packet that ends at the uplink, which tells what becomes of it on this host, and
  * connects, which tells of the server. */
 static void connect_out(struct connecting *connecting, const uint8_t *source)
 {
@@ -260,7 +347,7 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 		.packet = {.protocol = PROTOCOL_TCP, .destination_port = options->to_port}};
 	struct probe_finding finding = {0};
 	char text[ENDPOINT_TEXT_SIZE];
-	enum verdict verdict;
+	enum verdict verdict = VERDICT_OK;
 
 	if (!inside || !route_to(inside, options->to.address).exists) {
 		doctor_found(doctor, VERDICT_FAIL, NULL, "%s has no route to %s", connecting->who,
@@ -269,19 +356,17 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 	}
 	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
 	memcpy(way.packet.destination, options->to.address, CNI_ADDRESS_SIZE);
-	if (!outwards_why_not(doctor, &doctor_inside(doctor, connecting->subject)->link,
-			      options->to.address)) {
+	connecting->why_not = outwards_why_not(
+		doctor, &doctor_inside(doctor, connecting->subject)->link, options->to.address);
+	if (!connecting->why_not)
 		verdict = probe(doctor, connecting->subject, &way, &finding);
-		doctor->code = finding.code;
-		if (verdict != VERDICT_OK)
-			doctor_found_at(doctor, verdict, &finding.remedy, finding.cause,
-					finding.place);
-		doctor->code = NULL;
-		probe_finding_release(&finding);
-	}
 	memcpy(connecting->attempt.address, options->to.address, CNI_ADDRESS_SIZE);
 	connecting->attempt.port = options->to_port;
-	connect_all(connecting);
+	if (connect_all(connecting)) {
+		report_probe(connecting, verdict, &finding);
+		report(connecting);
+	}
+	probe_finding_release(&finding);
 }
 
 static void connect_from(struct doctor *doctor, struct subject *subject, const uint8_t *source)
@@ -292,7 +377,6 @@ static void connect_from(struct doctor *doctor, struct subject *subject, const u
 					.who = subject->container->text,
 					.netns = inside ? inside->fd : -1};
 
-	memcpy(connecting.source, source, CNI_ADDRESS_SIZE);
 	if (!inside)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "the network namespace of %s is not found", connecting.who);

@@ -28,7 +28,8 @@ void check_bpffs(struct doctor *doctor)
 			     "this container sees no BPF file system at " BPFFS
 			     ": the first ADD on the host mounts one");
 	else if (!bpffs_is_mounted())
-		doctor_found(doctor, VERDICT_FAIL, cni_format("mount -t bpf bpf " BPFFS),
+		doctor_found(doctor, VERDICT_FAIL,
+			     cni_format("mount -t bpf bpf " BPFFS "\nbpf-portmap repair"),
 			     "no BPF file system is mounted at " BPFFS);
 	else if (!statvfs(BPFFS, &status) && status.f_flag & ST_RDONLY)
 		doctor_found(doctor, VERDICT_FAIL, cni_format("mount -o remount,rw " BPFFS),

@@ -40,12 +40,11 @@ static void note_left_ports(struct doctor *doctor)
 		     !portmap_read(walk.objects, &any, &mapping)))
 			continue;
 		format_host_port(key->host_address, key->host_port, host_port);
-		doctor_found(doctor, VERDICT_WARN,
-			     cni_format("bpf-portmap who %u/%s", key->host_port,
-					conf_protocol_name(key->protocol)),
+		doctor_found(doctor, VERDICT_WARN, NULL,
 			     "%s/%s is mapped, but a rule of the host's NAT takes it: no client"
-			     " reaches the container there",
-			     host_port, conf_protocol_name(key->protocol));
+			     " reaches the container there; `bpf-portmap who %u/%s` shows the rule",
+			     host_port, conf_protocol_name(key->protocol), key->host_port,
+			     conf_protocol_name(key->protocol));
 	}
 	if (walk.failed)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));

@@ -60,8 +60,10 @@ const char *outwards_why_not(const struct doctor *doctor, const struct link *sen
 
 	if (!sender->ifindex || !(sender->flags & IFF_UP))
 		return "its own interface is not found, or is down";
-	if (!route.exists || route.is_local)
-		return "the host has no route to servers outside";
+	if (!route.exists)
+		return "the host has no route to it";
+	if (route.is_local)
+		return "it is this host itself";
 	if (!uplink || !interface_has_role(uplink, ROLE_UPLINK))
 		return "the host's route to servers outside leads to no uplink";
 	if (!(uplink->link.flags & IFF_RUNNING) || !probe_has_programs(uplink))

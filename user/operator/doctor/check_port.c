@@ -52,6 +52,12 @@ static bool stays_dead(const struct doctor *doctor, const struct subject *subjec
 	}
 }
 
+/* Of that check_bridge() tells, and repair does not bring it back. */
+static bool lacks_bridge(const struct subject *subject)
+{
+	return subject->veth && !subject->veth->is_gone && !subject->veth->link.master;
+}
+
 void check_owner(struct doctor *doctor)
 {
 	const struct port_option *port = &doctor->options->port;
@@ -60,7 +66,8 @@ void check_owner(struct doctor *doctor)
 	int looks = LOOKS;
 
 	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (!doctor_subject(doctor, i, &subject) && stays_dead(doctor, &subject, &looks))
+		if (!doctor_subject(doctor, i, &subject) && !lacks_bridge(&subject) &&
+		    stays_dead(doctor, &subject, &looks))
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: its container is gone, or its ADD did not finish",
 				     subject.port);

@@ -330,8 +330,7 @@ static const char *why_not(const struct doctor *doctor, const struct mapping *ma
 static void note(struct doctor *doctor, const struct subject *subject, const char *why)
 {
 	doctor_found(doctor, VERDICT_NOTE, NULL,
-		     "no packet is sent to %s: %s; whether the way is open and somebody listens is"
-		     " looked up",
+		     "no packet is sent to %s: %s; its route and its socket are looked at instead",
 		     subject->port, why);
 }
 
@@ -359,7 +358,7 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 {
 	struct subject subject;
 	struct probing probing = {.doctor = doctor, .subject = &subject};
-	size_t before = doctor->finding_count;
+	size_t before = doctor->finding_count, sent = doctor->sent;
 
 	if (!doctor_subject(doctor, mapping, &subject))
 		return;
@@ -367,6 +366,7 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 			 &probing.policy))
 		probing.policy = (struct policy){0};
 	probe_mapping(&probing);
+	doctor->ports_probed += doctor->sent > sent;
 	doctor->was_probed[mapping] = probing.is_known;
 	doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= probing.is_known;
 	if (doctor->finding_count == before && !probing.is_told && !probing.is_known &&

@@ -12,6 +12,7 @@
 
 /* An ADD or DEL that takes longer was killed. */
 #define UNFINISHED_SECONDS 60
+#define PLACES_LOOKED_AT 256
 
 static void visit(struct doctor *doctor,
 		  void (*look)(struct doctor *doctor, const struct attachment_entry *entry,
@@ -105,12 +106,47 @@ void check_source_addresses(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 }
 
+/* Of a few places, spread over all: a connection that has ended keeps its place until another one
+ * needs it. Returns how many of PLACES_LOOKED_AT have one that lives. */
+static uint32_t half_open_taken(struct doctor *doctor, uint32_t places)
+{
+	const struct objects *objects = &doctor->host.datapath.objects;
+	struct connection connection;
+	struct half_open place;
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < PLACES_LOOKED_AT; i++) {
+		uint32_t number = 1 + (uint32_t)((uint64_t)places * i / PLACES_LOOKED_AT);
+
+		taken += map_read(objects, MAP_HALF_OPEN, &number, &place) && place.id > 1 &&
+			 connection_read(objects, &place.key, &connection) &&
+			 !(connection.state & STATE_ASSURED) &&
+			 view_is_alive(&doctor->view, &place.key, &connection);
+	}
+	return taken;
+}
+
+static void check_half_open(struct doctor *doctor)
+{
+	uint32_t places = map_capacity(&doctor->host.datapath.objects, MAP_HALF_OPEN) - 1;
+	uint32_t taken = places < PLACES_LOOKED_AT ? 0 : half_open_taken(doctor, places);
+
+	if (taken * 5 > PLACES_LOOKED_AT * 4)
+		doctor_found(
+			doctor, VERDICT_WARN, NULL,
+			"%u %% of the %u places for connections that nobody has answered yet are"
+			" taken, as in a flood: the oldest give way; `bpf-portmap flows --top 10`"
+			" shows whose",
+			taken * 100 / PLACES_LOOKED_AT, places);
+}
+
 void check_tables(struct doctor *doctor)
 {
 	const struct objects *objects = &doctor->host.datapath.objects;
 	uint32_t most = map_capacity(objects, MAP_ASSURED) - 1; /* place 0 is none */
 	struct usage usage;
 
+	check_half_open(doctor);
 	if (!usage_read(objects, &usage) || !most)
 		return;
 	if ((uint64_t)usage.assured * 5 > (uint64_t)most * 4)

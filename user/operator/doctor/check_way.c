@@ -11,7 +11,11 @@
 #include "operator/doctor/probe.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/way.h"
+#include "operator/kernel/queue.h"
 #include "operator/kernel/route.h"
+
+#define DROPS_LEAST 5
+#define DROPS_PART 10 /* of all packets */
 
 /* The client that is asked about, or somebody far away. */
 static const uint8_t *client_of(const struct doctor *doctor, bool ipv4)
@@ -78,6 +82,25 @@ void check_ipsec(struct doctor *doctor)
 			     "the host has IPsec policies (ip xfrm policy): what is masqueraded "
 			     "meets only those for"
 			     " containers' own addresses");
+}
+
+/* Our program at egress, where a probe ends, comes before the queue. */
+static void look_at_queue(void *context, const struct queue_use *use)
+{
+	struct doctor *doctor = context;
+	const struct interface_look *at = doctor_interface(doctor, use->ifindex);
+
+	if (at && (interface_has_role(at, ROLE_UPLINK) || interface_is_containers(&at->entry)) &&
+	    use->dropped >= DROPS_LEAST && use->dropped >= (use->dropped + use->sent) / DROPS_PART)
+		doctor_found(doctor, VERDICT_WARN, NULL,
+			     "the queue at %s (%s; tc -s qdisc) has dropped %u packets, and sent"
+			     " %u, since it was made",
+			     at->link.name, use->kind, use->dropped, use->sent);
+}
+
+void check_queues(struct doctor *doctor)
+{
+	queues_visit(doctor->host.socket, look_at_queue, doctor);
 }
 
 /* What the container sends, and its end on the host does not take, is lost without a word. */

@@ -15,7 +15,9 @@
 #include "operator/verbs.h"
 
 const struct check checks[] = {
-	{"probe", GROUP_PORT, NEEDS_MAPS, "what a client sends is answered", .run = check_probe},
+	{"probe", GROUP_PORT, NEEDS_MAPS,
+	 "what a client sends first is answered; whether the program then serves is not asked",
+	 .run = check_probe},
 	{"connect", GROUP_PORT, NEEDS_MAPS, "who is named by --from, or in a container, connects",
 	 .run = check_connect},
 	{"outwards", GROUP_MASQUERADE, NEEDS_MAPS,
@@ -67,6 +69,12 @@ const struct check checks[] = {
 	 .run = check_ipsec},
 	{"mtu", GROUP_WAY, NEEDS_MAPS, "uplinks take packets as large as containers send",
 	 .of_endpoint = check_mtu},
+	{"queues", GROUP_WAY, NEEDS_MAPS,
+	 "queues at uplinks and containers' veths drop less than a tenth of what leaves",
+	 .run = check_queues},
+	{"resolver", GROUP_MASQUERADE, NEEDS_MAPS,
+	 "no container asks for names at a loopback address where nobody listens",
+	 .run = check_resolver},
 	{"snat-address", GROUP_MASQUERADE, NEEDS_MAPS,
 	 "the host has the addresses of snatAddresses", .run = check_source_addresses},
 	{"tables", GROUP_MASQUERADE, NEEDS_MAPS, "the table of connections has room",
@@ -255,6 +263,20 @@ static void print_finding(const struct doctor *doctor, const struct finding *fin
 		       finding->check->name, finding->more);
 }
 
+/* What nothing was sent to is not known to be answered, whatever else is in order. */
+static void print_unprobed(const struct doctor *doctor)
+{
+	size_t ports = doctor->mappings.count;
+
+	if (doctor->options->quick || doctor->options->to.is_set || doctor->ports_probed >= ports)
+		return;
+	if (!doctor->sent)
+		printf("; not probed: no packet was sent");
+	else
+		printf("; not probed: %zu of %zu mapped ports", ports - doctor->ports_probed,
+		       ports);
+}
+
 static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
 	const struct options *options = doctor->options;
@@ -273,8 +295,8 @@ static int print_lines(const struct doctor *doctor, const size_t counts[VERDICT_
 		       counts[verdict] > 1 ? verdicts[verdict].plural : "");
 		separator = ", ";
 	}
-	printf("%s%s\n", is_unproven(doctor) ? "; not probed: no packet was sent" : "",
-	       options->all ? "" : "   (--all shows them)");
+	print_unprobed(doctor);
+	puts(options->all ? "" : "   (--all shows them)");
 	return exit_status(doctor, counts);
 }
 
@@ -307,6 +329,9 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 		json_object_set_new(summary, verdicts[verdict].count,
 				    json_integer((json_int_t)counts[verdict]));
 	json_object_set_new(summary, "probed", json_integer((json_int_t)doctor->sent));
+	json_object_set_new(summary, "ports", json_integer((json_int_t)doctor->mappings.count));
+	json_object_set_new(summary, "ports_probed",
+			    json_integer((json_int_t)doctor->ports_probed));
 	return output_end(&output, summary, err) ? -1 : exit_status(doctor, counts);
 }
 

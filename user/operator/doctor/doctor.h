@@ -101,7 +101,8 @@ struct doctor {
 	/* By mapping: it was tried; a packet has shown whether it is answered. */
 	bool *was_tried, *was_probed;
 	const struct interface_look *in; /* of --in; NULL: any */
-	size_t sent;                     /* packets to mapped ports */
+	size_t sent;                     /* packets to mapped ports, and connections */
+	size_t ports_probed;             /* mappings to which one was sent */
 	struct prober *prober;           /* NULL: no packet was sent (probe.h) */
 	struct host_look look;
 	struct plan plan;       /* what ADD or `repair` would change */
@@ -195,7 +196,9 @@ check_run check_owner, check_nat, check_ephemeral;
 check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
-check_run check_conntrack, check_ipsec;
+check_run check_conntrack, check_ipsec, check_queues;
+/* check_resolver.c */
+check_run check_resolver;
 /* check_records.c */
 check_run check_abandoned, check_unfinished, check_source_addresses, check_tables;
 /* check_conflist.c: what stands in files */

@@ -30,6 +30,10 @@ static const struct {
 		       " rule, its table and its handle are named. Somebody has written it on "
 		       "purpose, so that no remedy is printed: change that rule, or where a tool "
 		       "writes it, that tool's configuration."},
+	{"probe-nat", "bpf-portmap's program has given the packet the container's address, and a "
+		      "rule of the host's own NAT another one after that: the host itself, or "
+		      "somebody else, gets it. The rule is named. Have it leave out what goes to "
+		      "containers, by an interface or by the address that it is meant for."},
 	{"probe-netfilter", "The kernel says that netfilter dropped it, and not which rule: "
 			    "iptables-legacy, or a user of netfilter that nftables does not trace. "
 			    "Rules of iptables-legacy that drop, and have counted the packet, are "
@@ -134,11 +138,23 @@ static const struct {
 		"larger packets than the uplink takes, they are fragmented or refused; "
 		"where its veth takes less than the container sends, they are lost without "
 		"a word."},
+	{"queues",
+	 "A queue (qdisc) that packets leave by has dropped a tenth of them or more since "
+	 "it was made: a shaper, whose rate or limit is too small, or a link that is too "
+	 "slow. tc -s qdisc show dev INTERFACE tells the same. A probe is not dropped there: "
+	 "it ends at bpf-portmap's program, before the queue."},
+	{"resolver",
+	 "A container's /etc/resolv.conf has a loopback address, such as systemd-resolved's"
+	 " 127.0.0.53, which inside of the container is the container itself, and there"
+	 " nobody listens: no name is found. Give the runtime a resolver that has an "
+	 "address of its own; systemd-resolved's upstreams are in "
+	 "/run/systemd/resolve/resolv.conf."},
 	{"snat-address", "The host does not have an address of \"snatAddresses\": what leaves with "
 			 "it gets no answer."},
-	{"tables", "The table of connections is nearly full. bpf-portmap flows --top 10 shows "
-		   "whose they are; \"flowEntries\" sets its size when the first container is "
-		   "added after a restart."},
+	{"tables", "The table of connections is nearly full, or its places for those that nobody "
+		   "has answered yet, as in a flood. bpf-portmap flows --top 10 shows whose they "
+		   "are; \"flowEntries\" sets its size when the first container is added after a "
+		   "restart."},
 	{"abandoned", "A container has gone and its runtime has not called DEL. Its ports are "
 		      "free for others all the same; repair removes the record."},
 	{"unfinished", "An ADD or DEL was killed in between. Remove the container and add it "

@@ -155,6 +155,33 @@ static void take_answer(struct probe_result *result, const struct trace_event *e
 	memcpy(result->sender, event->sender, CNI_ADDRESS_SIZE);
 }
 
+static bool goes_to(const struct trace_tuple *tuple, const uint8_t *address, uint16_t port)
+{
+	return tuple->destination_port == port &&
+	       !memcmp(tuple->destination, address, CNI_ADDRESS_SIZE);
+}
+
+/* Where the packet goes to: our program at the uplink gives it the container's address, and nobody
+ * should give it another one. */
+static void take_destination(struct journey *journey, const struct trace_event *event)
+{
+	const struct probe_packet *packet = &journey->way->packet;
+	struct probe_result *result = journey->result;
+	const struct portmap *portmap;
+
+	if (journey->way->is_outwards)
+		return;
+	portmap = &journey->subject->mapping->portmap;
+	result->was_translated |=
+		goes_to(&event->after, portmap->container_address, portmap->container_port);
+	if (goes_to(&event->before, packet->destination, packet->destination_port) ||
+	    goes_to(&event->before, portmap->container_address, portmap->container_port))
+		return;
+	result->was_diverted = true;
+	result->diverted_port = event->before.destination_port;
+	memcpy(result->diverted_to, event->before.destination, CNI_ADDRESS_SIZE);
+}
+
 static void take_event(struct journey *journey, const struct trace_event *event)
 {
 	struct probe_result *result = journey->result;
@@ -183,6 +210,7 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 		if (!result->was_seen)
 			result->seen_ns = event->time;
 		result->was_seen = true;
+		take_destination(journey, event);
 		result->was_delivered |=
 			event->hook == TRACE_TO_CONTAINER || event->action == TC_ACT_REDIRECT;
 	}

@@ -29,8 +29,12 @@ enum probe_answer {
 struct probe_result {
 	bool xdp_dropped;
 	char xdp_name[XDP_NAME_SIZE];
-	bool was_seen;              /* by the program at the uplink's ingress */
-	bool was_delivered;         /* into the container's veth */
+	bool was_seen;       /* by the program at the uplink's ingress */
+	bool was_translated; /* to the container's address, there */
+	bool was_delivered;  /* into the container's veth */
+	bool was_diverted;   /* seen on its way to somebody else after that */
+	uint8_t diverted_to[CNI_ADDRESS_SIZE];
+	uint16_t diverted_port;
 	bool has_left;              /* the answer has left the container */
 	bool is_masqueraded_before; /* another NAT has changed its source, on its way out */
 	bool keeps_source;          /* nobody has */

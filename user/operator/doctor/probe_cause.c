@@ -16,6 +16,8 @@
 #include "operator/trace/words.h"
 #include "plan/hooks.h"
 
+#define HOP_TEXT_SIZE (2 * CNI_ADDRESS_TEXT_SIZE + 32)
+
 /* What stands there tells which rule it was, and whom others let in. */
 static void read_rules(struct cause *cause)
 {
@@ -54,11 +56,17 @@ static char *rule_cause(const struct cause *cause)
 static char *program_cause(const struct cause *cause)
 {
 	const struct trace_event *event = &cause->result->program_drop;
+	const struct container_info *sender =
+		event->hook == TRACE_FROM_CONTAINER
+			? way_container(cause->doctor, event->ifindex, NULL)
+			: NULL;
 	struct trace_words words;
 
 	trace_words_of(&cause->doctor->view, event, &words);
-	return cni_format("dropped by bpf-portmap (%s): %s%s%s", trace_program_name(event->hook),
-			  words.reason ? words.reason : "", words.reason ? ": " : "",
+	return cni_format("dropped by bpf-portmap (%s%s%s): %s%s%s",
+			  trace_program_name(event->hook), sender ? ", sent by " : "",
+			  sender ? sender->text : "", words.reason ? words.reason : "",
+			  words.reason ? ": " : "",
 			  words.meaning ? words.meaning : "no reason is counted");
 }
 
@@ -83,14 +91,52 @@ static const char *meaning_of(const struct cause *cause)
 		{"QDISC", "a queue has no room (tc qdisc)"},
 		{"IPV6DISABLED", "IPv6 is off there"},
 		{"NOROUTES", "no route leads on, or one that refuses (ip rule, ip route)"},
+		{"ip_forward", "routing does not forward it: its TTL has run out, or it is larger"
+			       " than the MTU"},
 		{"ip_error", "no route leads on, or one that refuses (ip rule, ip route)"},
 	};
 
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (strstr(cause->reason, meanings[i].word) ||
-		    strstr(function_of(cause), meanings[i].word))
+		if (strstr(cause->reason, meanings[i].word))
+			return meanings[i].meaning;
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (strstr(function_of(cause), meanings[i].word))
 			return meanings[i].meaning;
 	return "";
+}
+
+/* A program of others where the kernel says that one has dropped it: the first that is known there;
+ * NULL: none is. */
+static const char *program_of_others(const struct cause *cause)
+{
+	bool egress = strstr(cause->reason, "EGRESS");
+	const struct trace_drop *drop = &cause->result->kernel_drop;
+	const struct interface_look *at = doctor_interface(cause->doctor, drop->ifindex);
+	const struct hook_look *hook =
+		at ? &at->hooks.hooks[egress ? HOOK_EGRESS : HOOK_INGRESS] : NULL;
+
+	for (size_t i = 0; hook && i < hook->count; i++)
+		if (hook->list[i].program == PROGRAM_COUNT && !hook->list[i].is_announcement)
+			return hook->list[i].name;
+	return NULL;
+}
+
+/* A rule of policy routing that the packet may have met by its mark; NULL: there is none. */
+static char *rule_by_mark(const struct cause *cause)
+{
+	const struct trace_tuple *tuple = &cause->result->kernel_drop.tuple;
+	const struct link *gateway = &cause->subject->gateway->link;
+	bool is_inwards =
+		tuple->source_port == cause->way->packet.source_port && !cause->way->is_outwards;
+	const struct forwarded packet = {
+		.from = tuple->source,
+		.to = tuple->destination,
+		.interface = is_inwards ? cause->way->entry->name : gateway->name,
+		.has_mark = true,
+	};
+	cleanup_free char *rule = rule_of_forwarded(cause->doctor->host.socket, &packet);
+
+	return rule ? cni_format("ip rule %s", rule) : NULL;
 }
 
 static void read_reason(struct cause *cause)
@@ -112,7 +158,8 @@ static char *kernel_cause(const struct cause *cause)
 		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
 			? "dropped"
 			: "the answer is dropped";
-	const char *meaning;
+	const char *meaning, *program, *suspect;
+	cleanup_free char *rule = NULL;
 
 	/* The hook is not told, but how far the packet has come. */
 	if (cause->is_netfilter)
@@ -128,9 +175,16 @@ static char *kernel_cause(const struct cause *cause)
 				  what, inside ? "the container" : "the host",
 				  inside ? "its interface" : cause->way->entry->name);
 	meaning = meaning_of(cause);
-	return cni_format("%s by the kernel%s: %s%s%s at %s%s", what,
-			  inside ? " in the container" : "", meaning, *meaning ? " (" : "",
-			  cause->reason, function_of(cause), *meaning ? ")" : "");
+	if (!*meaning)
+		return cni_format("%s by the kernel%s: %s at %s", what,
+				  inside ? " in the container" : "", cause->reason,
+				  function_of(cause));
+	program = !inside && !strncmp(cause->reason, "TC_", 3) ? program_of_others(cause) : NULL;
+	rule = !inside && strstr(meaning, "no route") ? rule_by_mark(cause) : NULL;
+	suspect = program ? program : rule;
+	return cni_format("%s by the kernel%s: %s%s%s (%s)", what,
+			  inside ? " in the container" : "", meaning, suspect ? ", perhaps " : "",
+			  suspect ? suspect : "", cause->reason);
 }
 
 /* --- no answer, and nobody has dropped it ------------------------------------------------- */
@@ -142,18 +196,41 @@ static bool is_unanswered(const struct cause *cause, uint32_t ifindex, const uin
 	return neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED);
 }
 
+/* Whom the interface asks for to send to this address, and who does not answer: it, or its next
+ * hop. Writes "192.0.2.77, the next hop towards 203.0.113.9"; false: somebody answers. */
+static bool next_hop_is_missing(const struct cause *cause, const uint8_t *address,
+				char text[HOP_TEXT_SIZE])
+{
+	struct route route = route_to(cause->doctor->host.socket, address);
+	const uint8_t *hop = cni_address_is_any(route.gateway) ? address : route.gateway;
+	char of_hop[CNI_ADDRESS_TEXT_SIZE], of_address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (!route.exists || !is_unanswered(cause, route.ifindex, hop))
+		return false;
+	cni_address_format(hop, of_hop);
+	cni_address_format(address, of_address);
+	snprintf(text, HOP_TEXT_SIZE, "%s%s%s", of_hop,
+		 hop == address ? "" : ", the next hop towards ", hop == address ? "" : of_address);
+	return true;
+}
+
 /* Nobody takes the packet where the container should. */
 static char *absence_cause(const struct cause *cause)
 {
 	const uint8_t *container = cause->subject->mapping->portmap.container_address;
 	cleanup_netlink struct netlink *inside = doctor_enter(cause->doctor, cause->subject);
 	bool is_gone = inside && !local_address_exists(inside, container);
+	cleanup_free char *table = is_gone ? NULL : ruleset_table_below_ip();
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
+	cni_address_format(container, address);
+	if (is_gone)
+		return cni_format("nobody at %s answers for %s: %s does not have that address",
+				  cause->subject->gateway->link.name, address,
+				  cause->subject->container->text);
 	return cni_format("nobody at %s answers for %s%s%s%s", cause->subject->gateway->link.name,
-			  cni_address_format(container, address), is_gone ? ": " : "",
-			  is_gone ? cause->subject->container->text : "",
-			  is_gone ? " does not have that address" : "");
+			  address, table ? "; rules that see ARP are in nft's table " : "",
+			  table ? table : "", table ? ", and no trace tells what they drop" : "");
 }
 
 /* A tc program of others that runs before ours; NULL: none. */
@@ -171,20 +248,16 @@ static char *silence_cause(const struct cause *cause)
 	const struct probe_result *result = cause->result;
 	const struct link *uplink = cause->way->entry;
 	const struct hung *ahead = result->was_seen ? NULL : program_ahead(cause);
-	char client[CNI_ADDRESS_TEXT_SIZE];
+	char hop[HOP_TEXT_SIZE];
 
 	if (!result->was_seen)
-		return cni_format("it does not come to bpf-portmap's programs: %s%s at %s takes it"
+		return cni_format("it does not come to bpf-portmap's programs: %s at %s takes it"
 				  " before",
-				  ahead ? "the tc program " : "something", ahead ? ahead->name : "",
-				  uplink->name);
-	if (result->has_left && is_unanswered(cause, uplink->ifindex, cause->way->packet.source))
-		return cni_format("answered, but nobody at %s answers for %s", uplink->name,
-				  cni_address_format(cause->way->packet.source, client));
+				  ahead ? ahead->name : "something", uplink->name);
+	if (result->has_left && next_hop_is_missing(cause, cause->way->packet.source, hop))
+		return cni_format("answered, but nobody at %s answers for %s", uplink->name, hop);
 	if (result->has_left)
-		return cni_format("answered, but the answer does not come to %s, or nobody there"
-				  " answers for its next hop",
-				  uplink->name);
+		return cni_format("answered, but the answer does not come to %s", uplink->name);
 	return result->was_delivered
 		       ? cni_format("delivered to %s, no answer: its program, or its own network"
 				    " stack or firewall, is silent",
@@ -208,6 +281,13 @@ static char *named_cause(const struct cause *cause)
 	return cause->is_netfilter ? kernel_cause(cause) : NULL;
 }
 
+/* Not by the container, from which nothing has come. */
+static bool is_answered_by_host(const struct probe_result *result)
+{
+	return !result->has_left &&
+	       (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET);
+}
+
 /* A host without a route refuses as well as a server does. */
 static char *unnamed_cause(const struct cause *cause)
 {
@@ -216,13 +296,16 @@ static char *unnamed_cause(const struct cause *cause)
 	bool is_error = result->answer == ANSWER_ERROR;
 	char sender[CNI_ADDRESS_TEXT_SIZE], target[ENDPOINT_TEXT_SIZE];
 
-	if (!result->has_left &&
-	    (result->answer == ANSWER_ACCEPTED || result->answer == ANSWER_RESET))
-		return cni_format("%s by the host itself, not by %s: the packet was not translated;"
-				  " does a conflist leave its address out by \"excludeInterfaces\""
-				  " or \"excludeCIDRs\"?",
-				  result->answer == ANSWER_RESET ? "refused" : "answered",
-				  cause->subject->container->text);
+	if (is_answered_by_host(result))
+		return cni_format(
+			"%s by the host itself, not by %s%s",
+			result->answer == ANSWER_RESET ? "refused" : "answered",
+			cause->subject->container->text,
+			result->was_translated
+				? ", to which the packet was translated, as by a SYN proxy"
+				: ": the packet was not translated; does a conflist leave"
+				  " its address out by \"excludeInterfaces\" or"
+				  " \"excludeCIDRs\"?");
 	if (result->answer == ANSWER_RESET)
 		return cni_format("refused: %s answers with a reset: nobody listens at %s, or its"
 				  " program refuses",
@@ -232,8 +315,9 @@ static char *unnamed_cause(const struct cause *cause)
 	if (is_unanswered(cause, cause->subject->gateway->link.ifindex, portmap->container_address))
 		return absence_cause(cause);
 	if (is_error && local_address_exists(cause->doctor->host.socket, result->sender))
-		return result->kernel_dropped && *meaning_of(cause) ? kernel_cause(cause)
-								    : absence_cause(cause);
+		return result->kernel_dropped && !strstr(cause->reason, "NEIGH")
+			       ? kernel_cause(cause)
+			       : absence_cause(cause);
 	if (is_error)
 		return cni_format("refused: an ICMP error of %s comes back",
 				  cni_address_format(result->sender, sender));
@@ -271,9 +355,19 @@ static void look(const struct cause *cause, struct diagnosis *diagnosis)
 		diagnosis->text = unnamed_cause(cause);
 }
 
+static void say_other_nat(const struct cause *cause, struct diagnosis *diagnosis)
+{
+	diagnosis->text = probe_nat_cause(cause);
+	diagnosis->code = diagnosis->text ? "probe-nat" : NULL;
+}
+
 /* Who has dropped it knows more than what came back. */
 static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 {
+	if (cause->result->was_diverted) {
+		say_other_nat(cause, diagnosis);
+		return;
+	}
 	/* A process of the host may answer what was not translated. */
 	if (cause->result->answer == ANSWER_ACCEPTED && cause->result->has_left) {
 		if (cause->doctor->options->port.port)
@@ -283,7 +377,9 @@ static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 	diagnosis->text = named_cause(cause);
 	if (diagnosis->text)
 		diagnosis->remedy = probe_remedy(cause);
-	else
+	else if (is_answered_by_host(cause->result) && cause->result->was_translated)
+		say_other_nat(cause, diagnosis);
+	if (!diagnosis->text)
 		look(cause, diagnosis);
 }
 
@@ -291,6 +387,7 @@ static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 static void find_cause_outwards(const struct cause *cause, struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
+	char hop[HOP_TEXT_SIZE];
 
 	if (result->answer == ANSWER_ACCEPTED) {
 		if (result->is_masqueraded_before)
@@ -304,14 +401,16 @@ static void find_cause_outwards(const struct cause *cause, struct diagnosis *dia
 	diagnosis->text = named_cause(cause);
 	if (diagnosis->text)
 		diagnosis->remedy = probe_remedy(cause);
+	else if (next_hop_is_missing(cause, cause->way->packet.destination, hop))
+		diagnosis->text = cni_format("nobody at %s answers for %s", cause->uplink, hop);
 	else if (result->kernel_dropped)
 		diagnosis->text = kernel_cause(cause);
 	else if (!result->has_left)
 		diagnosis->text = cni_format("it does not come to bpf-portmap's programs at %s",
 					     cause->way->entry->name);
 	else
-		diagnosis->text = cni_format("it does not leave by %s: nobody there answers for its"
-					     " next hop, or it ends in the host's IP stack",
+		diagnosis->text = cni_format("it does not leave by %s: it ends in the host's IP"
+					     " stack",
 					     cause->uplink);
 }
 
@@ -338,9 +437,20 @@ static bool tells_of_clients(const struct cause *cause)
 	       !(cause->rule && is_by_peer(cause));
 }
 
-static enum verdict verdict_of(const struct cause *cause)
+/* A SYN proxy of the host lets clients through that go on where a probe does not. */
+static bool is_proxied(const struct cause *cause, const struct diagnosis *diagnosis)
 {
-	if (!tells_of_clients(cause))
+	const struct probe_result *result = cause->result;
+
+	if (cause->rule)
+		return strstr(cause->rule, "synproxy");
+	return is_answered_by_host(result) && result->was_translated &&
+	       result->answer == ANSWER_ACCEPTED && !diagnosis->code && !diagnosis->by_look;
+}
+
+static enum verdict verdict_of(const struct cause *cause, const struct diagnosis *diagnosis)
+{
+	if (is_proxied(cause, diagnosis) || !tells_of_clients(cause))
 		return VERDICT_NOTE;
 	return cause->way->is_outwards ? VERDICT_WARN : VERDICT_FAIL;
 }
@@ -365,9 +475,12 @@ static char *place_of(const struct cause *cause)
 }
 
 /* A look knows more than what became of the packet. */
-static const char *code_of(const struct cause *cause, bool by_look)
+static const char *code_of(const struct cause *cause, const struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
+
+	if (diagnosis->code)
+		return diagnosis->code;
 
 	if (result->xdp_dropped)
 		return "probe-xdp";
@@ -379,7 +492,7 @@ static const char *code_of(const struct cause *cause, bool by_look)
 		return "probe-netfilter";
 	if (result->answer == ANSWER_RESET && result->has_left)
 		return "probe-refused";
-	if (by_look)
+	if (diagnosis->by_look)
 		return "probe-way";
 	return result->kernel_dropped ? "probe-kernel" : "probe-silent";
 }
@@ -404,11 +517,11 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 	read_reason(&cause);
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	if (diagnosis.text) {
-		verdict = verdict_of(&cause);
+		verdict = verdict_of(&cause, &diagnosis);
 		finding->cause = TAKE(diagnosis.text);
 		finding->remedy = TAKE(diagnosis.remedy);
 		finding->place = place_of(&cause);
-		finding->code = code_of(&cause, diagnosis.by_look);
+		finding->code = code_of(&cause, &diagnosis);
 		finding->is_final = result->xdp_dropped || result->program_dropped ||
 				    (result->kernel_dropped && !cause.is_netfilter);
 		finding->is_firewall = result->rule_dropped || cause.is_netfilter;

@@ -24,6 +24,10 @@ struct cause {
 	bool is_netfilter; /* by iptables-legacy, or by what nftables does not trace */
 };
 
+/* probe_nat.c: returns who has the packet, malloc'ed, where another NAT of the host has given it a
+ * destination after ours; NULL: it is not known that one has. */
+char *probe_nat_cause(const struct cause *cause);
+
 /* Returns a rule, malloc'ed, that lets others to the port at which this client is dropped for want
  * of a rule; NULL: there is none. */
 char *probe_lets_in(const struct cause *cause);

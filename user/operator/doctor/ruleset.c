@@ -398,6 +398,25 @@ bool ruleset_of_host_has_limits(void)
 	return ruleset_has_limits(&all);
 }
 
+char *ruleset_table_below_ip(void)
+{
+	static const char *const arguments[] = {"nft", "list", "tables", NULL};
+	static const char *const families[] = {"table arp ", "table bridge "};
+	cleanup_command struct command_run command = {.arguments = arguments,
+						      .seconds = COMMAND_SECONDS};
+
+	if (!command_run(&command))
+		return NULL;
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		const char *found = strstr(command.output, families[i]);
+
+		found = found ? found + strlen("table ") : NULL;
+		if (found)
+			return cni_format("%.*s", (int)strcspn(found, "\n"), found);
+	}
+	return NULL;
+}
+
 bool rule_is_by_source(const char *rule)
 {
 	static const char *const words[] = {

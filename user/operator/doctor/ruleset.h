@@ -50,5 +50,9 @@ bool ruleset_has_limits(const struct ruleset *ruleset);
 /* The same of all tables of the host. */
 bool ruleset_of_host_has_limits(void);
 
+/* Returns a table of the host, malloc'ed, that sees what asks for MAC addresses: "bridge b". NULL:
+ * there is none. */
+char *ruleset_table_below_ip(void);
+
 /* Returns whether the rule looks at who sends. */
 bool rule_is_by_source(const char *rule);

@@ -127,20 +127,49 @@ static void look_at_route(const struct passage *way)
 	    "the host's route to %s leads to %s, not to %s", address, name, gateway->name);
 }
 
-/* The container whose interface has this MAC; NULL: none. */
-static const struct container_info *container_with_mac(const struct passage *way,
-						       const uint8_t *mac)
+const struct container_info *way_container(struct doctor *doctor, uint32_t veth, const uint8_t *mac)
 {
 	cleanup_free struct attachment_entry *entries = NULL;
 	cleanup_error struct cni_error ignored = {0};
 	size_t count = 0;
 
-	if (attachment_list(&way->doctor->host.datapath, &entries, &count, &ignored))
+	if (attachment_list(&doctor->host.datapath, &entries, &count, &ignored))
 		return NULL;
-	for (size_t i = 0; i < count; i++)
-		if (!memcmp(entries[i].attachment.container_mac, mac, LINK_MAC_SIZE))
-			return view_container(&way->doctor->view, entries[i].attachment.owner);
+	for (size_t i = 0; i < count; i++) {
+		const struct attachment *attachment = &entries[i].attachment;
+
+		if (mac ? !memcmp(attachment->container_mac, mac, LINK_MAC_SIZE)
+			: attachment->ifindex == veth)
+			return view_container(&doctor->view, attachment->owner);
+	}
 	return NULL;
+}
+
+/* Of both directions: routing knows the sender, too, and reverse path filters ask by it. */
+static void look_at_rules(const struct passage *way)
+{
+	struct netlink *socket = way->doctor->host.socket;
+	const struct link *gateway = &way->subject->gateway->link;
+	const struct forwarded packets[] = {
+		{.from = way->client,
+		 .to = way->container,
+		 .ifindex = way->uplink ? way->uplink->ifindex : 0,
+		 .interface = way->uplink ? way->uplink->name : ""},
+		{.from = way->container,
+		 .to = way->client,
+		 .ifindex = gateway->ifindex,
+		 .interface = gateway->name},
+	};
+
+	for (size_t i = 0; way->uplink && i < 2 && !way->diagnosis->text; i++) {
+		cleanup_free char *rule = route_of_forwarded(socket, &packets[i]).exists
+						  ? NULL
+						  : rule_of_forwarded(socket, &packets[i]);
+
+		if (rule)
+			say(way, NULL, "the host does not forward what comes in by %s: ip rule %s",
+			    packets[i].interface, rule);
+	}
 }
 
 static void look_at_other_mac(const struct passage *way)
@@ -150,19 +179,26 @@ static void look_at_other_mac(const struct passage *way)
 	struct neighbour neighbour =
 		neighbour_of(way->doctor->host.socket, gateway->ifindex, way->container);
 	const struct container_info *other;
-	char address[CNI_ADDRESS_TEXT_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], port[IF_NAMESIZE];
 
 	if (!inside->ifindex || !neighbour.exists ||
 	    !(neighbour.state & (NUD_REACHABLE | NUD_STALE | NUD_PERMANENT | NUD_NOARP)) ||
 	    !memcmp(neighbour.mac, inside->mac, LINK_MAC_SIZE))
 		return;
 	cni_address_format(way->container, address);
-	other = container_with_mac(way, neighbour.mac);
+	other = way_container(way->doctor, 0, neighbour.mac);
 	/* It would be known again at once. */
 	if (other) {
 		say(way, NULL, "%s and %s both have the address %s: at %s that of %s is known",
 		    other->text, way->subject->container->text, address, gateway->name,
 		    other->text);
+		return;
+	}
+	if (!(neighbour.state & NUD_PERMANENT) &&
+	    link_name(bridge_port_of(way->doctor->host.socket, gateway->ifindex, neighbour.mac),
+		      port)) {
+		say(way, NULL, "somebody behind %s, a port of %s, has the address %s of %s, too",
+		    port, gateway->name, address, way->subject->container->text);
 		return;
 	}
 	say(way, cni_format("ip neighbour del %s dev %s", address, remedy_word(gateway->name).text),
@@ -223,6 +259,17 @@ static char *route_remedy(const struct passage *way, const char *interface)
 			  address, remedy_word(interface).text);
 }
 
+/* Its routes of IPv4 have gone with it. With IPv6 its address has, too, which is not ours to give.
+ */
+static char *up_remedy(const struct passage *way, const char *interface)
+{
+	cleanup_free char *route = way->subject->ipv4 ? route_remedy(way, interface) : NULL;
+
+	return cni_format("nsenter --net=%s ip link set dev %s up%s%s",
+			  remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
+			  remedy_word(interface).text, route ? "\n" : "", route ? route : "");
+}
+
 /* Somebody whom the container takes for a neighbour, and who does not answer there. */
 static void look_at_netmask(const struct passage *way, struct netlink *inside,
 			    const struct link *link)
@@ -238,17 +285,79 @@ static void look_at_netmask(const struct passage *way, struct netlink *inside,
 		    link->name);
 }
 
+static bool host_has_gateway(const struct passage *way)
+{
+	const struct addressed_interface *gateway = way->subject->gateway->addressed;
+
+	return gateway &&
+	       !cni_address_is_any(way->subject->ipv4 ? gateway->address4 : gateway->address6);
+}
+
+/* Where the bridge has another address the container's route is wrong; else its own has gone. */
+static char *gateway_remedy(const struct passage *way, struct netlink *inside,
+			    const struct link *link, const uint8_t *gateway)
+{
+	unsigned int length = route_prefix_length(inside, gateway);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (host_has_gateway(way))
+		return route_remedy(way, link->name);
+	cni_address_format(gateway, address);
+	return length ? cni_format("ip address add %s/%u dev %s", address, length,
+				   remedy_word(way->subject->gateway->link.name).text)
+		      : NULL;
+}
+
+/* A gateway that no host has, as Calico's 169.254.1.1, is answered for all the same. */
+static void look_at_gateway(const struct passage *way, struct netlink *inside,
+			    const struct link *link, const uint8_t *gateway)
+{
+	struct neighbour neighbour = neighbour_of(inside, link->ifindex, gateway);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED) &&
+	    !local_address_exists(way->doctor->host.socket, gateway))
+		say(way, gateway_remedy(way, inside, link, gateway),
+		    "the host does not have %s, the gateway of %s",
+		    cni_address_format(gateway, address), way->subject->container->text);
+}
+
+/* The remedy is a default route, which mends nothing where a rule or a narrower route has the
+ * client's address. */
+static void say_no_route_back(const struct passage *way, struct netlink *inside,
+			      const struct link *link)
+{
+	const struct forwarded packet = {
+		.from = way->container, .to = way->client, .interface = "lo"};
+	const char *who = way->subject->container->text;
+	unsigned int length = route_prefix_length(inside, way->client);
+	cleanup_free char *rule = rule_of_forwarded(inside, &packet);
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	cni_address_format(way->client, address);
+	if (rule)
+		say(way, NULL, "%s has no route to %s by its %s: ip rule %s", who, address,
+		    link->name, rule);
+	else if (length)
+		say(way, NULL, "%s has a route for %s/%u that does not lead out by its %s", who,
+		    address, length, link->name);
+	else
+		say(way, route_remedy(way, link->name),
+		    "%s has no IPv%c route to clients by its %s", who,
+		    way->subject->ipv4 ? '4' : '6', link->name);
+}
+
 static void look_at_route_back(const struct passage *way, struct netlink *inside,
 			       const struct link *link)
 {
 	struct route route = route_to(inside, way->client);
 
 	if (!route.exists || route.ifindex != link->ifindex)
-		say(way, route_remedy(way, link->name),
-		    "%s has no IPv%c route to clients by its %s", way->subject->container->text,
-		    way->subject->ipv4 ? '4' : '6', link->name);
+		say_no_route_back(way, inside, link);
 	else if (!route.has_gateway)
 		look_at_netmask(way, inside, link);
+	else if (!cni_address_is_any(route.gateway))
+		look_at_gateway(way, inside, link, route.gateway);
 }
 
 static void look_inside(const struct passage *way)
@@ -263,11 +372,7 @@ static void look_inside(const struct passage *way)
 		return;
 	}
 	if (!(link->flags & IFF_UP)) {
-		say(way,
-		    cni_format("nsenter --net=%s ip link set dev %s up",
-			       remedy_word(doctor_namespace(way->doctor, way->subject)->path).text,
-			       remedy_word(link->name).text),
-		    "%s in %s is down", link->name, who);
+		say(way, up_remedy(way, link->name), "%s in %s is down", link->name, who);
 		return;
 	}
 	if (has_own_stack(way))
@@ -280,8 +385,8 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis)
 {
 	static void (*const looks[])(const struct passage *) = {
-		look_at_forwarding, look_at_links,     look_at_bridge,
-		look_at_route,      look_at_other_mac, look_inside,
+		look_at_forwarding, look_at_links,     look_at_bridge, look_at_route,
+		look_at_rules,      look_at_other_mac, look_inside,
 	};
 	struct passage way = passage_of(doctor, subject, diagnosis);
 
@@ -311,6 +416,14 @@ static const struct socket_list *read_sockets(const struct passage *way, struct 
 		return NULL;
 	inside->has_sockets = true;
 	return &inside->sockets;
+}
+
+const struct socket_list *way_sockets(struct doctor *doctor, const struct subject *subject)
+{
+	const struct passage way = passage_of(doctor, subject, NULL);
+	cleanup_error struct cni_error ignored = {0};
+
+	return read_sockets(&way, &ignored);
 }
 
 static bool is_at_port(const struct passage *way, const struct host_socket *socket)

@@ -13,6 +13,7 @@
 struct diagnosis {
 	char *text;            /* malloc'ed; NULL: nothing is wrong as far as one sees */
 	char *remedy;          /* malloc'ed; NULL: none */
+	const char *code;      /* of --explain; NULL: by what became of the packet */
 	bool by_look;          /* the host was looked at */
 	bool is_not_looked_at; /* the text says what could not be looked at */
 };
@@ -26,10 +27,19 @@ void diagnosis_release(struct diagnosis *diagnosis);
 void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
 
+/* Returns the container whose interface has this MAC, or where it is NULL whose veth is this one;
+ * NULL: there is none. */
+const struct container_info *way_container(struct doctor *doctor, uint32_t veth,
+					   const uint8_t *mac);
+
 /* Looks for the socket that takes the packet in the container. It finds nothing wrong with SCTP,
  * which programs may have in user space. */
 void way_diagnose_listener(struct doctor *doctor, const struct subject *subject,
 			   struct diagnosis *diagnosis);
+
+/* Returns the sockets of the container, which are read at the first call; NULL: they are not known.
+ */
+const struct socket_list *way_sockets(struct doctor *doctor, const struct subject *subject);
 
 /* Looks whether that socket's program runs: the kernel completes handshakes for one that was
  * stopped or frozen, too. Reads the open files of every process. */

@@ -4,11 +4,12 @@
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/if_link.h>
 #include <linux/pkt_cls.h>
+#include <linux/rtnetlink.h>
 #include <netinet/ip.h>
 #include <netinet/ip6.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "net/netlink.h"
 
 #define FRAME_SIZE 2048 /* XDP may make it longer */
 #define HOP_LIMIT 64
@@ -158,18 +160,39 @@ static bool drops(int program, uint32_t ifindex, const uint8_t *frame, uint32_t 
 	       (run.retval == XDP_DROP || run.retval == XDP_ABORTED);
 }
 
+/* The program that sees packets, of the driver's hook or else of the generic one. */
+static void take_xdp(struct nlmsghdr *message, void *context)
+{
+	static const int of_modes[] = {IFLA_XDP_DRV_PROG_ID, IFLA_XDP_SKB_PROG_ID};
+	const struct nlattr *xdp = nlmsg_find_attr(message, sizeof(struct ifinfomsg), IFLA_XDP);
+	uint32_t *id = context;
+
+	for (size_t i = 0; i < sizeof(of_modes) / sizeof(of_modes[0]) && !*id; i++) {
+		const struct nlattr *program = netlink_find(xdp, of_modes[i]);
+
+		*id = program ? nla_get_u32(program) : 0;
+	}
+}
+
+/* Returns its id; 0: there is none. libbpf asks for all interfaces, which takes long where there
+ * are many. */
+static uint32_t xdp_program(uint32_t ifindex)
+{
+	struct ifinfomsg header = {.ifi_index = (int)ifindex};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETLINK, 0, &header, sizeof(header));
+	uint32_t id = 0;
+
+	return netlink_ask(netlink_route(NULL), request, take_xdp, &id) ? 0 : id;
+}
+
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
 		      char name[XDP_NAME_SIZE])
 {
-	DECLARE_LIBBPF_OPTS(bpf_xdp_query_opts, found);
 	struct bpf_prog_info info = {0};
-	uint32_t size = sizeof(info), id;
-	cleanup_close int program = -1;
+	uint32_t size = sizeof(info), id = xdp_program(ifindex);
+	cleanup_close int program = id ? bpf_prog_get_fd_by_id(id) : -1;
 
-	if (bpf_xdp_query((int)ifindex, 0, &found))
-		return false;
-	id = found.drv_prog_id ? found.drv_prog_id : found.skb_prog_id;
-	program = id ? bpf_prog_get_fd_by_id(id) : -1;
 	if (program < 0 || !drops(program, ifindex, frame, length))
 		return false;
 	bpf_obj_get_info_by_fd(program, &info, &size);
