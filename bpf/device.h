@@ -59,6 +59,15 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	return 0;
 }
 
+/* Returns the address of what the packet's namespace has for IPv4 or IPv6. */
+INLINE __u64 device_namespace(struct __sk_buff *skb, bool ipv4)
+{
+	__u64 device = device_read((__u64)skb, device_layout.skb_device);
+
+	return device_read(device, device_layout.device_net) +
+	       (ipv4 ? device_layout.net_ipv4 : device_layout.net_ipv6);
+}
+
 /* Goes by priority and kind; only user space checks which BPF program it is. */
 INLINE bool device_filter_is_ours(__u64 filter)
 {
@@ -132,6 +141,35 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 	return device_layout.xfrm &&
 	       device_read(net + device_layout.net_xfrm,
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
+}
+
+/* Returns whether the route of a packet may depend on its ports. */
+GLOBAL_FUNCTION bool device_host_routes_by_ports(struct __sk_buff *skb, bool ipv4)
+{
+	__u64 net, policy;
+
+	if (!device_layout.known || !device_layout.routes)
+		return true;
+	net = device_namespace(skb, ipv4);
+	policy = net + (ipv4 ? device_layout.ipv4_hash_policy
+			     : device_layout.ipv6_sysctl + device_layout.ipv6_hash_policy);
+	return (__u8)device_read(policy, 0) ||
+	       (__u32)device_read(net, ipv4 ? device_layout.ipv4_port_rules
+					    : device_layout.ipv6_port_rules);
+}
+
+/* Returns whether the route of a packet may depend on its source. */
+GLOBAL_FUNCTION bool device_host_routes_by_source(struct __sk_buff *skb, bool ipv4)
+{
+	__u64 net;
+
+	if (!device_layout.known || !device_layout.routes || !device_layout.sources)
+		return true;
+	net = device_namespace(skb, ipv4);
+	if (ipv4)
+		return (__u8)device_read(net, device_layout.ipv4_rules);
+	return (__u8)device_read(net, device_layout.ipv6_rules) ||
+	       (__u32)device_read(net, device_layout.ipv6_source_routes);
 }
 
 /* Returns whether the packet's sender is an IPv6 address that the host has at this device.

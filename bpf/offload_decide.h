@@ -16,7 +16,7 @@
  *
  * Then either both directions get a path or none. TCP does not return to the stack after that:
  * conntrack has missed sequence numbers and windows, and would call the packets invalid. UDP
- * returns every five seconds, which keeps conntrack's entry alive and lets a new rule take effect.
+ * returns every six seconds, which keeps conntrack's entry alive and lets a new rule take effect.
  * While a container's veth or bridge has a qdisc or filter (device.h), its connections go through
  * the stack.
  */
@@ -155,23 +155,30 @@ GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifind
 	return 0;
 }
 
+/* Returns the source by which packets of this direction are routed after translation. */
+INLINE const __u8 *offload_source(const struct connection_key *key,
+				  const struct connection *connection, enum way way)
+{
+	if (way == INWARDS)
+		return key->outside;
+	/* A reply's is the one that `ip rule from` must match. */
+	return connection->kind == FLOW_MAPPING ? connection->external_address : key->inside;
+}
+
 /* Makes the query for packets of this direction after translation. */
 INLINE void offload_query(const struct connection_key *key, const struct connection *connection,
 			  enum way way, __u32 ifindex, struct bpf_fib_lookup *query)
 {
 	bool inwards = way == INWARDS;
-	const __u8 *source = inwards ? key->outside : key->inside;
-	const __u8 *destination = inwards ? key->inside : key->outside;
 
-	if (!inwards && connection->kind == FLOW_MAPPING)
-		source = connection->external_address; /* which `ip rule from` must match */
 	__builtin_memset(query, 0, sizeof(*query));
 	query->ifindex = ifindex;
 	query->l4_protocol = key->protocol;
 	query->sport = bpf_htons(inwards ? key->outside_port : key->inside_port);
 	query->dport = bpf_htons(inwards ? key->inside_port : connection->peer_port);
 	query->tot_len = 1; /* 0 would not return the MTU */
-	route_query_addresses(query, source, destination);
+	route_query_addresses(query, offload_source(key, connection, way),
+			      inwards ? key->inside : key->outside);
 }
 
 /* Asks routing about packets of this direction that arrive at ifindex. If the neighbour is

@@ -5,11 +5,14 @@
 
 #include "flow_cache.h"
 #include "masquerade.h"
-#include "offload_decide.h"
+#include "renewal.h"
 #include "rewrite.h"
 #include "tc_index.h"
 
-#define STACK_SECONDS 5 /* UDP: then one packet goes through the stack again */
+/* UDP: how often a packet goes through the stack again, and how soon after another at the earliest
+ */
+#define STACK_SECONDS 6
+#define STACK_REST_SECONDS 3
 
 /* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
@@ -25,19 +28,29 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
 }
 
-/* Returns whether the stack must see the packet: UDP after STACK_SECONDS, or after drop-offload. */
+/* Returns whether a UDP connection's turn in the stack has come: once in each of its periods. They
+ * begin at a second of its own, so that connections that began together do not all take their turn
+ * in the same second. */
+INLINE bool offload_has_turn(const struct found *found, __u32 left_stack)
+{
+	__u32 phase = (found->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
+
+	return idle_seconds(found->now, left_stack) >= STACK_REST_SECONDS &&
+	       (found->now + phase) / STACK_SECONDS != (left_stack + phase) / STACK_SECONDS;
+}
+
+/* Returns whether the stack must see the packet: UDP at its turn, or any after drop-offload. */
 INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct found *found)
 {
 	const struct leave *leave = &found->connection->leave[found->way];
 
 	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
-	    (packet->tuple.protocol == PROTOCOL_TCP ||
-	     (__s32)(found->now - leave->left_stack) <= STACK_SECONDS))
+	    (packet->tuple.protocol == PROTOCOL_TCP || !offload_has_turn(found, leave->left_stack)))
 		return false;
 	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
 }
 
-/* Called once a second. If there is no route now, the packets go through the stack. */
+/* Asks for a path again. If there is no route now, the packets go through the stack. */
 GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct connection_key *key,
 				       struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -56,6 +69,7 @@ GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct conne
 		connection->leave[way].ifindex = 0;
 	else
 		connection->path[way] = path;
+	renewal_share(skb, key, connection, way, ifindex);
 	return 0;
 }
 
@@ -91,17 +105,23 @@ INLINE void offload_set_path(const struct flow_context *flow)
 	__builtin_memcpy(flow->translation->frame_source, leave->source, ETH_ALEN);
 }
 
-/* Asks routing about the path again, once a second. False: the connection has ended, maybe because
- * its address is not the one to leave with any more. */
+/* Renews the path once a second. False: the connection has ended, maybe because its address is not
+ * the one to leave with any more. When routing was asked, the known MAC is not used, so that the
+ * kernel checks whether the neighbour is still there. */
 INLINE bool offload_renew(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 
-	offload_check_devices(flow->skb, found->key);
-	if (!found_stands(found))
-		return false;
-	offload_find_again(flow->skb, found->key, connection, found->way, flow->arrival.ifindex);
+	flow->packet->renewed = true;
+	if (!renewal_use(flow->skb, found->key, connection, found->way, flow->arrival.ifindex)) {
+		offload_check_devices(flow->skb, found->key);
+		if (!found_stands(found))
+			return false;
+		offload_find_again(flow->skb, found->key, connection, found->way,
+				   flow->arrival.ifindex);
+		flow->packet->asked = true;
+	}
 	if (!found_stands(found))
 		return false;
 	if (connection->path[OUTWARDS] != PATH_OUT || found->way != OUTWARDS ||
@@ -112,23 +132,20 @@ INLINE bool offload_renew(const struct flow_context *flow)
 	return false;
 }
 
-/* When the path was just renewed, the known MAC is not used, so that the kernel checks whether the
- * neighbour is still there. */
 INLINE void offload_use_path(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 	struct translation *translation = flow->translation;
-	bool fresh = connection->leave[found->way].looked_up == (__u16)found->now;
 
 	if (connection->path[found->way] < PATH_CONTAINER)
 		return;
 	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival.ifindex))
 		return;
-	if (!fresh && !offload_renew(flow))
+	if (connection->leave[found->way].looked_up != (__u16)found->now && !offload_renew(flow))
 		return;
 	offload_set_path(flow);
-	if (!fresh && translation->path == PATH_OUT)
+	if (flow->packet->asked && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
 }
 
@@ -159,7 +176,8 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. Of a
+/* Makes a memo of what was decided about a packet that has been applied to its connection. Not of
+ * the first one on a path in a second, which many connections have no more of. Of a
  * masqueraded connection in the stack only if it is assured: another may lose its external port
  * before the second ends (snat_gives_up()). And only one whose packets the owner may send: at its
  * veth a memo stands for the sender's check. */
@@ -172,7 +190,8 @@ INLINE void offload_remember(const struct flow_context *flow)
 		in_stack = connection_is_of_owner(found->connection);
 	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)
 		in_stack = in_stack && (found->connection->state & STATE_ASSURED);
-	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
+	if (!flow->packet->renewed && offload_needs_no_record(found) &&
+	    offload_concerns(PROTOCOL_UDP, found->connection) &&
 	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,
 			  flow->translation);
@@ -196,21 +215,25 @@ INLINE void offload_decide_and_use(const struct flow_context *flow)
 GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct packet *packet,
 					const struct translation *translation)
 {
+	struct bpf_fib_lookup *query = &scratch_get()->query;
 	struct bpf_redir_neigh next_hop = {};
 	struct connection *connection;
-	struct bpf_fib_lookup query;
+	bool found = true;
 
 	if (!packet || !translation)
 		return TC_ACT_SHOT;
-	connection = connection_of(&packet->tuple, OUTWARDS);
-	route_query(&query, packet, offload_gateway(skb->ifindex));
-	if (connection && connection->kind == FLOW_MAPPING)
-		route_query_addresses(&query, translation->address, packet->tuple.destination);
-	if (!route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ||
-	    query.ifindex != translation->out_ifindex)
+	if (!packet->asked) {
+		connection = connection_of(&packet->tuple, OUTWARDS);
+		route_query(query, packet, offload_gateway(skb->ifindex));
+		if (connection && connection->kind == FLOW_MAPPING)
+			route_query_addresses(query, translation->address,
+					      packet->tuple.destination);
+		found = route_is_found(bpf_fib_lookup(skb, query, sizeof(*query), 0));
+	}
+	if (!found || query->ifindex != translation->out_ifindex)
 		return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
-	next_hop.nh_family = query.family;
-	__builtin_memcpy(next_hop.ipv6_nh, query.ipv6_dst, sizeof(next_hop.ipv6_nh));
+	next_hop.nh_family = query->family;
+	__builtin_memcpy(next_hop.ipv6_nh, query->ipv6_dst, sizeof(next_hop.ipv6_nh));
 	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
 }
 

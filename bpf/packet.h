@@ -70,7 +70,9 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool leaving;         /* at egress */
+	bool leaving : 1;     /* at egress */
+	bool renewed : 1;     /* its connection's path was renewed for it */
+	bool asked : 1;       /* for that routing was asked: scratch has the answer */
 	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
 	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
 	bool echo_reply;      /* or a timestamp reply: the identifier is the destination's port */
@@ -202,12 +204,15 @@ INLINE bool packet_begins_tcp(const struct packet *packet)
 	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_SYN;
 }
 
+INLINE bool mac_is_known(const __u8 *mac)
+{
+	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
+}
+
 /* Returns whether the next hop's MAC is known. */
 INLINE bool translation_has_frame(const struct translation *translation)
 {
-	const __u8 *mac = translation->frame_destination;
-
-	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
+	return mac_is_known(translation->frame_destination);
 }
 
 INLINE bool translation_changes_ports(const struct translation *translation,

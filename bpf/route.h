@@ -233,15 +233,34 @@ GLOBAL_FUNCTION bool route_source_to_begin(struct __sk_buff *skb, const struct p
 	return true;
 }
 
+/* An address that route_is_to_host() has found to be the host's, valid in the same second */
+struct host_answer {
+	__u8 address[16];
+	__u32 ifindex;
+	__u32 second;
+} __attribute__((aligned(8)));
+
+#define HOST_ANSWERS 16
+
+ARRAY_OF(host_answers, BPF_MAP_TYPE_PERCPU_ARRAY, struct host_answer, HOST_ANSWERS);
+
 /* Routing says the same of an address of this host and one without a route: then the record of ADD,
  * CHECK and attach decides. ifindex: an interface that forwards. */
 GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet *packet,
 				      __u32 ifindex, const struct address *address)
 {
+	struct host_answer *answer;
 	struct bpf_fib_lookup query;
 	struct endpoint_key key;
+	__u32 place;
 
 	if (!packet || !address)
+		return true;
+	place = address_hash(address_halves(address->bytes)[0], address_halves(address->bytes)[1]) %
+		HOST_ANSWERS;
+	answer = bpf_map_lookup_elem(&host_answers, &place);
+	if (!answer || (answer->second == clock_second() && answer->ifindex == ifindex &&
+			address_equal(answer->address, address->bytes)))
 		return true;
 	route_query(&query, packet, ifindex);
 	route_query_addresses(&query, address->bytes, address->bytes);
@@ -254,7 +273,12 @@ GLOBAL_FUNCTION bool route_is_to_host(struct __sk_buff *skb, const struct packet
 		return false;
 	}
 	address_copy(key.address, address->bytes);
-	return bpf_map_lookup_elem(&host_addresses, &key);
+	if (!bpf_map_lookup_elem(&host_addresses, &key))
+		return false;
+	address_copy(answer->address, address->bytes);
+	answer->ifindex = ifindex;
+	answer->second = clock_second();
+	return true;
 }
 
 enum socket_found {

@@ -68,6 +68,24 @@
 	X(address_node, inet6_ifaddr, if_list) \
 	X(address_bytes, inet6_ifaddr, addr)
 
+/* What says that a route may depend on a packet's ports or protocol: a rule with one, or a policy
+ * by which next hops are chosen */
+#define DEVICE_MEMBERS_ROUTES(X) \
+	X(net_ipv4, net, ipv4) \
+	X(net_ipv6, net, ipv6) \
+	X(ipv4_port_rules, netns_ipv4, fib_rules_require_fldissect) \
+	X(ipv6_port_rules, netns_ipv6, fib6_rules_require_fldissect) \
+	X(ipv4_hash_policy, netns_ipv4, sysctl_fib_multipath_hash_policy) \
+	X(ipv6_sysctl, netns_ipv6, sysctl) \
+	X(ipv6_hash_policy, netns_sysctl_ipv6, multipath_hash_policy)
+
+/* The same of its source: any rule that an administrator has made, or an IPv6 route with a source
+ */
+#define DEVICE_MEMBERS_SOURCES(X) \
+	X(ipv4_rules, netns_ipv4, fib_has_custom_rules) \
+	X(ipv6_rules, netns_ipv6, fib6_has_custom_rules) \
+	X(ipv6_source_routes, netns_ipv6, fib6_routes_require_src)
+
 /* Where a packet's checksum is left to the kernel: what is not in __sk_buff. */
 #define DEVICE_MEMBERS_CHECKSUM(X) \
 	X(skb_csum_start, sk_buff, csum_start) \
@@ -98,6 +116,8 @@ struct device_layout {
 	__u32 conntrack; /* 1: the offset of DEVICE_MEMBERS_CONNTRACK is right */
 	__u32 upper;     /* 1: offsets of DEVICE_MEMBERS_UPPER are right */
 	__u32 ipv6;      /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
+	__u32 routes;    /* 1: offsets of DEVICE_MEMBERS_ROUTES are right */
+	__u32 sources;   /* 1: offsets of DEVICE_MEMBERS_SOURCES are right */
 	__u32 checksum;  /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
@@ -112,6 +132,8 @@ struct device_layout {
 	DEVICE_MEMBERS_CONNTRACK(X)
 	DEVICE_MEMBERS_TRACKED(X)
 	DEVICE_MEMBERS_IPV6(X)
+	DEVICE_MEMBERS_ROUTES(X)
+	DEVICE_MEMBERS_SOURCES(X)
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };

@@ -14,6 +14,8 @@ def contenders: [
 def rates: [
 	{row: "udp_in_30000", label: "UDP packets, 30,000 flows in"},
 	{row: "udp_out_30000", label: "UDP packets, 30,000 flows out"},
+	{row: "udp_slow", label: "UDP packets, 60,000 slow flows"},
+	{row: "udp_slow_worst", label: "... the worst second of seven"},
 	{row: "udp_in_new", label: "UDP packets, new flows in"},
 	{row: "udp_in_oneway", label: "UDP packets, never answered, in"},
 	{row: "tcp_connect", label: "TCP connections"}];

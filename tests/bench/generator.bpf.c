@@ -11,6 +11,8 @@
 #include "generator.h"
 
 #define DROP 1
+#define SINKS_CPU 1      /* where the host forwards, and packets arrive */
+#define ON_THEIR_WAY 192 /* packets of a burst at most: a veth has room for 256 */
 
 /* From linux/bpf.h, because the vmlinux.h here is not complete. */
 struct xdp_md {
@@ -19,6 +21,14 @@ struct xdp_md {
 };
 
 struct generator_plan plan; /* not const, because the compiler would assume that it is zero */
+
+/* The sink's, if there are bursts */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} arrived SEC(".maps");
 
 static __u16 checksum(__u32 sum)
 {
@@ -92,12 +102,43 @@ static int is_early(void)
 	return 0;
 }
 
+/* In a burst each flow sends one packet, as soon as there is room, so that none is lost on the way.
+ * The burst is over when all have arrived. */
+static bool burst_waits(void)
+{
+	__u64 now = bpf_ktime_get_ns(), sent = plan.sent - plan.sent_before, *count, here;
+	__u32 zero = 0;
+
+	count = bpf_map_lookup_percpu_elem(&arrived, &zero, SINKS_CPU);
+	if (!count)
+		return true;
+	here = *(volatile __u64 *)count;
+	if (!plan.begun) {
+		if (now < plan.next_time || plan.bursts >= GENERATOR_BURSTS)
+			return true;
+		plan.begun = now;
+		plan.next_time = now + plan.every;
+		plan.sent_before = plan.sent;
+		plan.arrived_before = here;
+		return false;
+	}
+	here -= plan.arrived_before;
+	if (sent < plan.flows)
+		return sent >= here + ON_THEIR_WAY;
+	if (here >= sent && plan.bursts < GENERATOR_BURSTS) {
+		plan.took[plan.bursts] = now - plan.begun;
+		plan.begun = 0;
+		plan.bursts++;
+	}
+	return true;
+}
+
 SEC("xdp")
 int generate(struct xdp_md *context)
 {
 	__u32 next = plan.next, flow = plan.first + next;
 
-	if ((plan.count && plan.sent >= plan.count) || is_early())
+	if ((plan.count && plan.sent >= plan.count) || (plan.every ? burst_waits() : is_early()))
 		return DROP;
 	if (!(plan.ipv6 ? write_ipv6(context, flow) : write_ipv4(context, flow)))
 		return DROP;

@@ -5,7 +5,8 @@
  *
  * usage: generator INTERFACE MAC SOURCE DESTINATION PORT [--flows N] [--first FLOW]
  *            [--to-many] [--size BYTES] [--pace PER-SECOND]
- *            --count PACKETS | --seconds S --sink NAME | --arrivals N --sink NAME
+ *            --count PACKETS | --seconds S --sink NAME | --arrivals N --sink NAME |
+ *            --bursts N --sink NAME
  *   --flows     number of flows, used in turn; sources vary (with --to-many destinations), 16,384
  *               flows for each address, from the given one upwards
  *   --first     the first flow, to have others than before
@@ -13,7 +14,10 @@
  *   --count     ends after so many packets (30 s at most)
  *   --seconds   measures what arrives at the sink, after a fifth of this time
  *   --arrivals  measures from the first packet until so many have arrived (30 s at most)
- * Prints packets sent, sent per second, and arrived at the sink per second.
+ *   --bursts    once a second all flows send a packet, so many times; each burst is measured until
+ *               all have arrived
+ * Prints packets sent, sent per second, and arrived at the sink per second; of bursts
+ * the rate of the usual one (the median) and of the slowest.
  */
 /* Before linux/ipv6.h, so that it does not define the same again */
 #include "tool.h"
@@ -44,6 +48,7 @@
 
 struct order {
 	unsigned long long arrivals;
+	int bursts;
 	double seconds;
 	int size;
 	int sink;
@@ -75,6 +80,7 @@ static void parse_order(int argc, char **argv)
 		{"count", .number = &count, .high = INT_MAX},
 		{"seconds", .text = &seconds},
 		{"arrivals", .number = &arrivals, .high = INT_MAX},
+		{"bursts", .number = &order.bursts, .high = GENERATOR_BURSTS},
 		{"sink", .text = &sink},
 		{NULL},
 	};
@@ -85,6 +91,7 @@ static void parse_order(int argc, char **argv)
 	plan.to_many = to_many;
 	plan.interval = pace ? (__u64)(1e9 / atof(pace)) : 0;
 	plan.count = (__u64)count;
+	plan.every = order.bursts ? 1000000000 : 0;
 	order.seconds = atof(seconds);
 	order.arrivals = (unsigned long long)arrivals;
 	order.sink = sink ? sink_open(sink, "arrived") : -1;
@@ -178,12 +185,20 @@ static struct moment moment_now(const struct generator_plan *live)
 			       .sent = *(volatile const __u64 *)&live->sent};
 }
 
-static bool is_done(const struct moment *begin, const struct moment *now)
+static int bursts_done(const struct generator_plan *live)
 {
-	double longest = plan.count || order.arrivals ? LONGEST : order.seconds;
+	return (int)*(volatile const __u32 *)&live->bursts;
+}
+
+static bool is_done(const struct generator_plan *live, const struct moment *begin,
+		    const struct moment *now)
+{
+	double longest = order.seconds > 0 ? order.seconds : LONGEST;
 
 	if (now->time - begin->time >= longest)
 		return true;
+	if (order.bursts)
+		return bursts_done(live) >= order.bursts;
 	if (plan.count)
 		return now->sent >= plan.count;
 	return order.arrivals && now->arrived - begin->arrived >= order.arrivals;
@@ -236,12 +251,29 @@ static void send_until_done(int program, const struct generator_plan *live, stru
 	if (order.seconds > 0)
 		usleep((useconds_t)(order.seconds / 5 * 1e6));
 	*begin = *now = moment_now(live);
-	while (!is_done(begin, now)) {
+	while (!is_done(live, begin, now)) {
 		usleep(SAMPLE);
 		*now = moment_now(live);
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+}
+
+static int compare_times(const void *one, const void *other)
+{
+	__u64 a = *(const __u64 *)one, b = *(const __u64 *)other;
+
+	return (a > b) - (a < b);
+}
+
+static void print_bursts(struct generator_plan *live)
+{
+	if (bursts_done(live) < order.bursts)
+		errx(2, "packets of a burst are lost");
+	qsort(live->took, (size_t)order.bursts, sizeof(live->took[0]), compare_times);
+	printf("usual=%.0f slowest=%.0f\n",
+	       live->flows * 1e9 / (double)live->took[order.bursts / 2],
+	       live->flows * 1e9 / (double)live->took[order.bursts - 1]);
 }
 
 int main(int argc, char **argv)
@@ -258,6 +290,8 @@ int main(int argc, char **argv)
 	if (!skeleton)
 		err(2, "opening the program");
 	skeleton->bss->plan = plan;
+	if (order.bursts && bpf_map__reuse_fd(skeleton->maps.arrived, order.sink))
+		err(2, "using the sink's count");
 	if (generator_bpf__load(skeleton))
 		err(2, "loading the program");
 	take_precedence(PRIORITY + 1);
@@ -267,6 +301,8 @@ int main(int argc, char **argv)
 	printf("sent=%llu sent_per_second=%.0f arrived_per_second=%.0f\n", end.sent,
 	       (double)(end.sent - begin.sent) / seconds,
 	       (double)(end.arrived - begin.arrived) / seconds);
+	if (order.bursts)
+		print_bursts(&skeleton->bss->plan);
 	generator_bpf__destroy(skeleton);
 	return 0;
 }

@@ -6,6 +6,7 @@
  * default towards one port of one server, so that none is refused. */
 #define GENERATOR_PORTS 16384
 #define GENERATOR_FIRST_PORT 1024
+#define GENERATOR_BURSTS 32 /* at most */
 
 struct generator_headers4 {
 	struct ethhdr ethernet;
@@ -32,8 +33,14 @@ struct generator_plan {
 	__u64 sent;      /* likewise */
 	__u64 count;     /* limit of `sent`; 0: none */
 	__u64 interval;  /* nanoseconds between packets; 0: as fast as possible */
-	__u64 next_time; /* set by the program */
-	__u32 base;      /* (the end of) the address, in host byte order */
+	__u64 next_time; /* set by the program; of bursts: when the next one begins */
+	__u64 every;     /* nanoseconds from one burst to the next; 0: no bursts */
+	__u64 begun;     /* set by the program: this burst's time, and both counts at that time */
+	__u64 sent_before;
+	__u64 arrived_before;
+	__u64 took[GENERATOR_BURSTS]; /* nanoseconds, set by the program */
+	__u32 bursts;                 /* that are over */
+	__u32 base;                   /* (the end of) the address, in host byte order */
 	__u32 ip_sum;
 	__u32 udp_sum;
 	union {

@@ -17,6 +17,8 @@ each_family row udp_in_30000 'packets/s' higher 'UDP to the container, 30,000 fl
 each_family row udp_in_30000_1400 'packets/s' higher 'UDP to the container, 30,000 flows, 1,400 bytes'
 each_family row udp_socket_30000 'packets/s' higher 'UDP to a socket of the container, through its own stack, 30,000 flows, 64 bytes'
 each_family row udp_in_oneway 'packets/s' higher 'UDP to the container, never answered, 30,000 flows, 64 bytes'
+each_family row udp_slow 'packets/s' higher 'UDP to the container, 60,000 flows, each a packet a second, 64 bytes'
+each_family row udp_slow_worst 'packets/s' higher 'UDP to the container, 60,000 flows, each a packet a second, the worst second of seven'
 each_family row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
 each_family row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
 each_family row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
@@ -30,6 +32,9 @@ each_family budget udp_in_30000 established times 2.5 portmap
 each_family budget udp_in_30000 established times 2 plain
 each_family budget udp_in_30000 off times 1.1 portmap
 each_family budget udp_in_oneway established times 1.1 portmap
+each_family budget udp_slow established times 1.8 portmap
+each_family budget udp_slow established times 1 plain
+each_family budget udp_slow_worst established times 1 portmap
 each_family budget udp_in_new established times 1.5 portmap
 each_family budget udp_foreign established times 0.9 plain
 
@@ -41,6 +46,7 @@ each_family measure quick "$everyone" 20 udp_in udp_in_30000 30000 60
 each_family measure full "$everyone" 20 udp_in udp_in_30000_1400 30000 1400
 each_family measure full "$everyone" 20 udp_socket
 each_family measure quick "$everyone" 20 udp_in_oneway udp_in_oneway
+each_family measure quick plain,portmap,established,off 30 udp_slow
 each_family measure quick "$everyone" 20 udp_in_new udp_in_new 60
 each_family measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
 each_family measure full "$everyone" 20 udp_out udp_out_1 1 60
@@ -162,6 +168,18 @@ udp_socket() {
 	"$tools/sink" pass datagrams
 	rate_at udp_socket_30000 datagrams generate_in --flows 30000 --seconds "$bench_seconds"
 	"$tools/sink" drop datagrams
+}
+
+# DNS, telemetry, games: each packet is its flow's first one for a second, and all of them come at
+# once. A second in which a flow's turn in the stack comes is among seven, for each flow.
+udp_slow() {
+	local row
+	udp_prepare
+	answered_flows datagrams 60000 generate_in
+	generate_in --flows 60000 --sink datagrams --bursts 7
+	for row in usual:udp_slow slowest:udp_slow_worst; do
+		result "${row#*:}" "$(said "${row%:*}")"
+	done
 }
 
 # Flows that are known, but not established: syslog, statsd, video

@@ -321,6 +321,8 @@ void machine_write(const struct world *world)
 		delete_fragments();
 	machine = &machines[world->size];
 	host_forget_routes(machine->skeleton->maps.route_answers);
+	host_forget_routes(machine->skeleton->maps.renewals);
+	host_forget_routes(machine->skeleton->maps.host_answers);
 	write_slots(world);
 	write_policies(world);
 	write_endpoints(world);

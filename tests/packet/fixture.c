@@ -666,6 +666,8 @@ void fixture_reset(void)
 	skeleton->data->memos_made[OUTWARDS] = 0;
 	skeleton->data->memos_made[INWARDS] = 0;
 	host_forget_routes(skeleton->maps.route_answers);
+	host_forget_routes(skeleton->maps.renewals);
+	host_forget_routes(skeleton->maps.host_answers);
 	records_clear_bits(); /* The programs never do. */
 	records_clear();
 	memset(policies, 0, sizeof(policies));

@@ -469,5 +469,6 @@ void memo_rows(void)
 	other_uplink_row();
 	other_container_in_stack_row();
 	large_reply_row();
+	renewal_rows();
 	sched_setaffinity(0, sizeof(before), &before);
 }

@@ -21,7 +21,6 @@
 #define NOW .seen = {1, 1}, .looked_up = 1
 #define WITH_PATHS .offloads = ONE, PATHS(v4, NOW)
 #define WITH_PATHS_V6 .offloads = ONE, PATHS(v6, NOW)
-#define SEEN_FOUR_SECONDS_AGO .offloads = ONE, PATHS(v4, .seen = {5, 5}, .looked_up = 1)
 #define SEEN_SIX_SECONDS_AGO .offloads = ONE, PATHS(v4, .seen = {7, 7}, .looked_up = 1)
 #define WITH_SMALL_MTU .offloads = ONE, PATHS(v4, NOW, .path_mtu = 500)
 #define WITH_OFFLOAD_DROPPED WITH_PATHS, .given = fixture_drop_offload
@@ -94,8 +93,6 @@ static const struct row path_rows[] = {
 	 SENT_BY(VETH_ONE, OUT4(TCP, FIN | ACK, .payload = 900, .segment_size = 461))},
 	{ROW("TCP skips the stack for good", SEEN_SIX_SECONDS_AGO), ARRIVES(IN4(TCP, ACK)),
 	 .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
-	{ROW("UDP that the stack saw four seconds ago still skips it", SEEN_FOUR_SECONDS_AGO),
-	 ARRIVES(IN4(UDP)), .out = IN4_DONE(UDP, TO_ONE), INTO_ONE},
 	{ROW("the route lookup is repeated in another second, and so is that of the neighbour",
 	     LOOKED_UP_BEFORE),
 	 SENT_BY(VETH_ONE, OUT4(TCP, ACK)), .out = OUT4_DONE(TCP, ACK, TO_ASKED), OUT_OF_UPLINK},

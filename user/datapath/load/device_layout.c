@@ -31,6 +31,8 @@ static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member tracked_members[] = {DEVICE_MEMBERS_TRACKED(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
 static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
+static const struct member routes_members[] = {DEVICE_MEMBERS_ROUTES(X)};
+static const struct member sources_members[] = {DEVICE_MEMBERS_SOURCES(X)};
 static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 #undef X
 
@@ -214,6 +216,8 @@ void device_layout_find(struct device_layout *layout)
 	layout->upper = find_all(btf, upper_members, COUNT(upper_members), layout);
 	layout->xfrm = find_all(btf, xfrm_members, COUNT(xfrm_members), layout);
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
+	layout->routes = find_all(btf, routes_members, COUNT(routes_members), layout);
+	layout->sources = find_all(btf, sources_members, COUNT(sources_members), layout);
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);
 	layout->cast = find_function(btf, KERNEL_FUNCTION_cast, 0);

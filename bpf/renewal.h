@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * renewal.h - what was found out about a path when it was renewed, for all other connections that
+ * would ask the same in this second: all to one container, and those from it to one address (a
+ * resolver, a proxy). Where the host's routing looks at ports or, inwards, at the source, each asks
+ * for itself.
+ */
+#pragma once
+
+#include "offload_decide.h"
+
+struct renewal_question {
+	__u8 source[16]; /* inwards not set */
+	__u8 destination[16];
+	struct owner owner;
+	__u32 ifindex; /* where the packets enter the IP stack */
+	__u32 device;  /* where they are handled */
+	__u32 second;  /* CLOCK_MONOTONIC */
+	__u8 way;
+	enum protocol protocol;
+	__u8 reserved[2];
+} __attribute__((aligned(8)));
+
+struct renewal {
+	struct renewal_question question;
+	struct leave leave;
+	enum flow_path path;
+	__u8 reserved[7];
+} __attribute__((aligned(8)));
+
+#define RENEWALS 128
+
+ARRAY_OF(renewals, BPF_MAP_TYPE_PERCPU_ARRAY, struct renewal, RENEWALS);
+
+INLINE void renewal_ask(const struct connection_key *key, const struct connection *connection,
+			enum way way, struct renewal_question *question)
+{
+	if (way == OUTWARDS)
+		address_copy(question->source, offload_source(key, connection, way));
+	address_copy(question->destination, way == INWARDS ? key->inside : key->outside);
+	question->owner = connection->owner;
+	question->second = clock_second();
+	question->way = way;
+	question->protocol = key->protocol;
+}
+
+/* Returns the place of the question's answer, or of another's. */
+INLINE struct renewal *renewal_place(const struct renewal_question *question)
+{
+	const __u64 *words = (const __u64 *)question;
+	__u64 hash = 0;
+	__u32 place;
+
+	for (__u32 i = 0; i < sizeof(*question) / sizeof(__u64); i++)
+		hash = hash_mix(hash, words[i]);
+	place = hash % RENEWALS;
+	return bpf_map_lookup_elem(&renewals, &place);
+}
+
+/* Gives the connection the answer that another one has got in this second. False: there is none. */
+GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_key *key,
+				 struct connection *connection, enum way way, __u32 ifindex)
+{
+	struct renewal_question question = {.ifindex = ifindex, .device = skb->ifindex};
+	const __u64 *words = (const __u64 *)&question;
+	const struct renewal *renewal;
+	struct leave *leave;
+
+	if (!key || !connection)
+		return false;
+	way &= 1;
+	renewal_ask(key, connection, way, &question);
+	renewal = renewal_place(&question);
+	if (!renewal)
+		return false;
+	for (__u32 i = 0; i < sizeof(question) / sizeof(__u64); i++)
+		if (((const __u64 *)&renewal->question)[i] != words[i])
+			return false;
+	leave = &connection->leave[way];
+	leave->looked_up = question.second;
+	leave->ifindex = renewal->leave.ifindex;
+	leave->mtu = renewal->leave.mtu;
+	__builtin_memcpy(leave->destination, renewal->leave.destination, ETH_ALEN);
+	__builtin_memcpy(leave->source, renewal->leave.source, ETH_ALEN);
+	connection->path[way] = renewal->path;
+	return true;
+}
+
+/* Keeps what routing has just answered. A neighbour that was not resolved is asked for again. */
+GLOBAL_FUNCTION int renewal_share(struct __sk_buff *skb, const struct connection_key *key,
+				  const struct connection *connection, enum way way, __u32 ifindex)
+{
+	struct renewal_question question = {.ifindex = ifindex, .device = skb->ifindex};
+	struct renewal *renewal;
+	bool ipv4;
+
+	if (!key || !connection)
+		return 0;
+	way &= 1;
+	ipv4 = address_is_ipv4(key->inside);
+	if (!connection->leave[way].ifindex || !mac_is_known(scratch_get()->query.dmac) ||
+	    device_host_routes_by_ports(skb, ipv4) ||
+	    (way == INWARDS && device_host_routes_by_source(skb, ipv4)))
+		return 0;
+	renewal_ask(key, connection, way, &question);
+	renewal = renewal_place(&question);
+	if (!renewal)
+		return 0;
+	__builtin_memcpy(&renewal->question, &question, sizeof(question));
+	__builtin_memcpy(&renewal->leave, &connection->leave[way], sizeof(renewal->leave));
+	renewal->path = connection->path[way];
+	return 0;
+}

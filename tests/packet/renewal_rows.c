@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * renewal_rows.c - how the paths of UDP flows are renewed once a second (renewal.h), and when each
+ * flow's turn in the IP stack comes.
+ */
+#include <linux/pkt_cls.h>
+#include <string.h>
+
+#include "row.h"
+
+#define MAPPED_FLOW(client, port, ...) \
+	(const struct entry) \
+		MAPPED(ANSWERED, IPPROTO_UDP, client, port, v4_host, 8080, v4_container_one, 80, \
+		       port, .owner = ONE, .with_data = true, .path = {PATH_OUT, PATH_CONTAINER}, \
+		       .out = {UPLINK, VETH_ONE}, ##__VA_ARGS__)
+#define MASQUERADED_FLOW(port, ...) \
+	(const struct entry) MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, port, v4_server, \
+					 53, v4_host, port, .owner = ONE, .with_data = true, \
+					 .path = {PATH_OUT, PATH_CONTAINER}, \
+					 .out = {UPLINK, VETH_ONE}, ##__VA_ARGS__)
+#define LOOKED_UP_BEFORE .seen = {1, 1}, .looked_up = 2
+
+/* What the second flow's packet from the container shows: whether routing was asked for it, too.
+ * Then the kernel fills in the neighbour's MAC. */
+static bool asks_again(const struct entry *one, const struct entry *other)
+{
+	static const uint8_t unknown[MAC_SIZE];
+	const struct entry *flows[] = {one, other};
+	struct frame frame;
+	uint32_t second;
+
+	for (int try = 0; try < ROW_TRIES; try++) {
+		fixture_reset();
+		fixture_offload_one(FAST_PATH_ESTABLISHED);
+		second = fixture_second();
+		for (int i = 0; i < 2; i++)
+			fixture_put(flows[i]);
+		for (int i = 0; i < 2; i++) {
+			struct packet packet = UDP(v4_container_one, flows[i]->inside_port,
+						   flows[i]->outside, flows[i]->outside_port);
+
+			row_build(&frame, &packet, FROM_CONTAINER, VETH_ONE);
+			row_expect_verdict(fixture_run(FROM_CONTAINER, VETH_ONE, VETH_ONE, &frame),
+					   TC_ACT_REDIRECT, "a packet of a flow with a path");
+			if (i == 0 && memcmp(frame.bytes, unknown, MAC_SIZE) != 0)
+				row_fail("the first flow's path was not renewed");
+		}
+		if (fixture_second() == second)
+			break;
+	}
+	return memcmp(frame.bytes, unknown, MAC_SIZE) == 0;
+}
+
+static void share_row(const char *says, const struct entry *one, const struct entry *other,
+		      bool asks)
+{
+	row_begin(says);
+	if (asks_again(one, other) != asks)
+		row_fail("routing was %s for the second flow", asks ? "not asked" : "asked");
+	row_end();
+}
+
+static void arrive_from(const char *client, struct frame *frame)
+{
+	const struct packet packet = UDP(client, 7000, v4_host, 8080);
+
+	row_build(frame, &packet, FROM_UPLINK, UPLINK);
+	row_expect_verdict(fixture_run(FROM_UPLINK, UPLINK, UPLINK, frame), TC_ACT_REDIRECT,
+			   "a packet of a flow with a path");
+}
+
+/* Between two clients' packets the container gets another MAC, which shows if routing is asked. */
+static void inward_row(const char *says, bool asks)
+{
+	static const uint8_t another[MAC_SIZE] = {2, 0, 0, 0, 1, 0x77};
+	struct frame frame;
+	uint32_t second;
+
+	row_begin(says);
+	for (int try = 0; try < ROW_TRIES; try++) {
+		fixture_reset();
+		fixture_offload_one(FAST_PATH_ESTABLISHED);
+		fixture_wait_for_next_second();
+		second = fixture_second();
+		fixture_put(&MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE));
+		fixture_put(&MAPPED_FLOW(v4_client_other, 7000, LOOKED_UP_BEFORE));
+		arrive_from(v4_client, &frame);
+		host_configure("neigh replace 10.10.0.2 lladdr 02:00:00:00:01:77 dev bridge0\n");
+		arrive_from(v4_client_other, &frame);
+		host_configure("neigh replace 10.10.0.2 lladdr 02:00:00:00:01:13 dev bridge0\n");
+		if (fixture_second() == second)
+			break;
+	}
+	if ((memcmp(frame.bytes, another, MAC_SIZE) == 0) != asks)
+		row_fail("routing was %s for the second flow", asks ? "not asked" : "asked");
+	row_end();
+}
+
+/* As many flows as have each phase four times */
+#define PHASES 6
+#define OF_EACH_PHASE 4
+
+/* Each has its own port, so that none has another's memo. */
+static void send_of_each_phase(uint32_t seen)
+{
+	struct frame frame;
+
+	for (int port = 7000; port < 7000 + PHASES * OF_EACH_PHASE; port++) {
+		struct packet packet = UDP(v4_client, port, v4_host, 8080);
+
+		fixture_clear_flows();
+		fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {seen, seen}, .looked_up = 1));
+		row_build(&frame, &packet, FROM_UPLINK, UPLINK);
+		fixture_run(FROM_UPLINK, UPLINK, UPLINK, &frame);
+	}
+}
+
+static void turn_row(const char *says, uint32_t seen, int phases)
+{
+	struct counters before, after;
+	uint32_t second;
+
+	row_begin(says);
+	for (int try = 0; try < ROW_TRIES; try++) {
+		fixture_reset();
+		fixture_offload_one(FAST_PATH_ESTABLISHED);
+		fixture_wait_for_next_second();
+		second = fixture_second();
+		fixture_read_counters(&before);
+		send_of_each_phase(seen);
+		fixture_read_counters(&after);
+		if (fixture_second() == second)
+			break;
+	}
+	row_expect_number((long)(after.fast_into_container - before.fast_into_container),
+			  (PHASES - phases) * OF_EACH_PHASE, "packets that skipped the stack");
+	row_end();
+}
+
+void renewal_rows(void)
+{
+	/* Where the kernel does not say by what it routes, each flow asks for itself. */
+	bool alone = !fixture_sees_devices();
+
+	share_row("what routing answers for one flow holds for another in that second",
+		  &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
+		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), alone);
+	share_row("the same of masqueraded ones", &MASQUERADED_FLOW(25000, LOOKED_UP_BEFORE),
+		  &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE), alone);
+	share_row("not for one to another address", &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
+		  &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE), true);
+	inward_row("inwards it holds for other clients", alone);
+	host_configure("rule add from 203.0.113.200 lookup main\n");
+	inward_row("not while there is a rule, which may look at the client", true);
+	host_configure("rule del from 203.0.113.200 lookup main\n"
+		       "rule add ipproto udp dport 9 lookup main\n");
+	share_row("nor while a rule looks at ports",
+		  &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
+		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
+	host_configure("rule del ipproto udp dport 9 lookup main\n");
+	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
+	turn_row("three seconds after that those whose period has ended do", 4, PHASES / 2);
+	turn_row("and six seconds after that all others", 7, PHASES);
+}
