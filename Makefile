@@ -421,7 +421,8 @@ bench-tools: $(BENCH_TOOLS)
 
 bench:
 	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_BENCH)
-	$(Q)$(MAKE) --no-print-directory all bench-tools $(BUILD)/tests/tcx $(BUILD)/tests/peer
+	$(Q)$(MAKE) --no-print-directory all bench-tools $(BUILD)/tests/tcx $(BUILD)/tests/peer \
+		$(BUILD)/tests/callers
 	$(Q)tests/bench/newest $(BUILD)/bench/newest
 	$(Q)tests/bench/run
 

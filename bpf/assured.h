@@ -5,7 +5,8 @@
  * A hand goes round over the places, as in the clock algorithm for pages, and stops at the first
  * that is free, or whose connection is dead. Closed connections are spared at first, for late
  * segments, and taken if the next few places have nothing else. Those that are idle for hours are
- * spared while the table has room. `protected_until` saves the lookup of the record.
+ * spared while the table has room, half-closed ones while their account and their client may have
+ * more. `protected_until` saves the lookup of the record.
  */
 #pragma once
 
@@ -22,39 +23,67 @@
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
 #define PRESSURE_TICK 2         /* seconds until pressure is checked again */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
+/* Half-closed TCP where its account, or its client, has nearly all that it may have. A FIN that no
+ * peer acknowledges is repeated after twice the time each (RFC 6298 5.5): so 30 s later at the
+ * latest there are 15 s of silence. */
+#define LIMIT_SECONDS_HALF_CLOSED 15
 
 /* Which live connections give up their places */
 #define TAKES_CLOSED 1
-#define TAKES_IDLE 2     /* for hours */
-#define TAKES_DATALESS 4 /* TCP that has never carried data, idle for PRESSURE_SECONDS_TCP */
+#define TAKES_IDLE 2        /* for hours */
+#define TAKES_DATALESS 4    /* TCP that has never carried data, idle for PRESSURE_SECONDS_TCP */
+#define TAKES_HALF_CLOSED 8 /* TCP idle for LIMIT_SECONDS_HALF_CLOSED */
 
 /* Returns the idle seconds after which the hand may take its place. */
 INLINE __u32 connection_patience(const struct connection_key *key,
 				 const struct connection *connection, __u32 takes)
 {
+	if ((takes & TAKES_HALF_CLOSED) && (connection->state & STATE_FINS))
+		return LIMIT_SECONDS_HALF_CLOSED;
 	if (key->protocol == PROTOCOL_TCP && (takes & TAKES_DATALESS) &&
 	    !(connection->state & STATE_DATA))
 		return PRESSURE_SECONDS_TCP;
 	return connection_spared(key, connection);
 }
 
-/* Returns whether the place's connection is dead; if not, protects it anew: TCP without data only
- * for its time-out under pressure, which may come. */
+/* Returns the idle seconds until which limits and pressure, which may come, leave it its place. */
+INLINE __u32 connection_soonest(const struct connection_key *key,
+				const struct connection *connection)
+{
+	return connection_patience(key, connection, TAKES_DATALESS | TAKES_HALF_CLOSED);
+}
+
+/* Returns which live connections of those that `takes` says may be asked for their places now. What
+ * carried no data gives way for its own account if that is a hog, else only once the places are
+ * short that nobody takes by forged packets. */
+INLINE __u32 assured_due(const struct connection_key *key, const struct connection *connection,
+			 __u32 takes)
+{
+	if ((takes & TAKES_DATALESS) && places_left() > (__s32)(assured_places / PROVEN_PART) &&
+	    share_is_small(key, connection))
+		takes &= ~TAKES_DATALESS;
+	if ((connection->state & STATE_FINS) && !share_has_room(key, connection, SHARE_NEARLY))
+		takes |= TAKES_HALF_CLOSED;
+	return takes;
+}
+
+/* Returns whether the place's connection is dead; if not, protects it anew. */
 INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 {
 	const struct connection_key *key = &place->key;
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
-	__u32 idle, patience;
+	__u32 idle, soonest;
 
 	if (!connection || connection->id != place->id || !connection_lives(key, connection, now))
 		return true;
 	idle = connection_idle(connection, now);
 	if (state_is_closed(connection->state))
 		return (takes & TAKES_CLOSED) || idle > CLOSED_SECONDS;
-	if ((takes & TAKES_IDLE) && idle > connection_patience(key, connection, takes))
+	soonest = connection_soonest(key, connection);
+	if ((takes & TAKES_IDLE) && idle > soonest &&
+	    idle > connection_patience(key, connection, assured_due(key, connection, takes)))
 		return true;
-	patience = connection_patience(key, connection, TAKES_DATALESS);
-	place->protected_until = now + (patience > idle ? patience - idle : PRESSURE_TICK);
+	place->protected_until = now + (soonest > idle ? soonest - idle : PRESSURE_TICK);
 	return false;
 }
 
@@ -73,7 +102,7 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 	now = clock_second();
 	if ((__s32)(place->protected_until - now) > 0 && owner_of_id_live(place->slot, seen))
 		return false;
-	if (SINGLE(usage)->assured > assured_places - assured_places / PRESSURE_PART)
+	if (places_left() < (__s32)(assured_places / PRESSURE_PART))
 		takes |= TAKES_IDLE | TAKES_DATALESS;
 	if (!assured_is_dead(place, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
@@ -173,7 +202,7 @@ INLINE void assured_fill(struct assured *place, const struct connection_key *key
 {
 	__builtin_memcpy(&place->key, key, sizeof(*key));
 	place->slot = connection->owner.slot;
-	place->protected_until = connection->last_seen + connection_spared(key, connection);
+	place->protected_until = connection->last_seen + connection_soonest(key, connection);
 	__sync_lock_test_and_set(&place->id, id);
 }
 

@@ -316,7 +316,7 @@ GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connecti
 	else if (closed)
 		tcp_open_again(key, connection);
 	else if (connection->state & STATE_FINS)
-		assured_expose(connection, clock_second() + TIMEOUT_TCP_HALF_CLOSED);
+		assured_expose(connection, clock_second() + LIMIT_SECONDS_HALF_CLOSED);
 	tcp_track(connection, packet, way);
 	return 0;
 }

@@ -6,8 +6,9 @@
  * table or more, a hog, may take more while more than 1/(n+1) of the table is free, n being the
  * number of hogs. Connections that others begin to a container and those that it begins itself are
  * two accounts, so that neither exhausts the other. So are those of TCP and all others: a client of
- * UDP may have forged its address, and must take nothing from one that cannot have. One client may
- * have half of what a hog can reach of one owner's connections.
+ * UDP may have forged its address, and must take nothing from one that cannot have: where many
+ * containers are flooded, a part of the table remains. One client may have half of what a hog can
+ * reach of one owner's connections.
  *
  * Only connections that are assured and not closed count. They have STATE_COUNTED: exactly one
  * program sets it and counts up, and one clears it and counts down.
@@ -19,6 +20,9 @@
 
 /* The size of `assured` without place 0. The loader sets it. */
 const volatile __u32 assured_places = MIN_ASSURED;
+
+/* Of the table, which is left to what cannot be begun by forged packets */
+#define PROVEN_PART 16
 
 #define SHARE_BUSY 0xffffffff /* a generation: the share is being reset */
 
@@ -81,24 +85,41 @@ INLINE __u32 *share_of_client(const struct connection_key *key, const struct con
 	return bpf_map_lookup_elem(&client_shares, &place);
 }
 
+/* Which part of a limit is to be left: NEARLY is a 64th of it, so that one search for connections
+ * that may go frees places for many that were refused. */
+enum share_rest {
+	SHARE_NEARLY = 6,
+	SHARE_EXACTLY = 31,
+};
+
 /* Returns whether maxFlows leaves room in the account. What proves nothing takes none from TCP. */
-INLINE bool share_within_policy(const struct share *share, __u32 account, const struct owner *owner)
+INLINE bool share_within_policy(const struct share *share, __u32 account, const struct owner *owner,
+				enum share_rest rest)
 {
 	const struct policy *policy = policy_of(owner);
 	__u32 flows = share->flows[ACCOUNT_PROVEN] + share->flows[ACCOUNT_PROVEN | ACCOUNT_OUT];
 
 	if (!(account & ACCOUNT_PROVEN))
 		flows += share->flows[0] + share->flows[ACCOUNT_OUT];
-	return !policy || !policy->max_flows || (__s32)(flows - policy->max_flows) < 0;
+	if (!policy || !policy->max_flows)
+		return true;
+	flows += policy->max_flows >> rest;
+	return (__s32)(flows - policy->max_flows) < 0;
 }
 
-/* Returns whether the owner and the client may have one more connection like this. */
-GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
-				   const struct connection *connection)
+/* Two CPUs may let the count of all exceed the table for a moment. */
+INLINE __s32 places_left(void)
 {
-	struct usage *all = SINGLE(usage);
+	return assured_places - SINGLE(usage)->assured;
+}
+
+/* Returns whether the owner and the client are that far from having all that they may have. */
+GLOBAL_FUNCTION bool share_has_room(const struct connection_key *key,
+				    const struct connection *connection, enum share_rest rest)
+{
+	__u32 account, most, hogs = SINGLE(usage)->hogs, *clients;
+	__s32 left = places_left();
 	struct share *share;
-	__u32 account, rest, *clients;
 
 	if (!key || !connection)
 		return true;
@@ -106,28 +127,43 @@ GLOBAL_FUNCTION bool share_left_to(const struct connection_key *key,
 	if (!share)
 		return true;
 	account = share_account(key, connection);
-	if (!share_within_policy(share, account, &connection->owner))
+	rest &= 31;
+	if (!share_within_policy(share, account, &connection->owner, rest))
 		return false;
 	if (!connection_has_owner(connection)) /* the host's, which anyone can cause */
 		return !share_is_hog(share->flows[account]);
+	left -= assured_places >> rest;
 	if (!share_is_hog(share->flows[account])) {
-		rest = assured_places / (all->hogs + 2);
+		most = assured_places / (hogs + 2);
+		if (!account && left <= (__s32)(assured_places / PROVEN_PART))
+			return false;
 	} else {
-		rest = assured_places / (all->hogs + 1);
-		if ((__s32)(assured_places - all->assured - rest) <= 0)
+		most = assured_places / (hogs + 1);
+		if (left <= (__s32)most)
 			return false;
 	}
 	if (account & ACCOUNT_OUT)
 		return true;
 	clients = share_of_client(key, connection);
-	return !clients || (__s32)(*clients - rest / 2) < 0;
+	most /= 2;
+	return !clients || (__s32)(*clients + (most >> rest) - most) < 0;
+}
+
+/* Returns whether the owner and the client may have one more connection like this. */
+INLINE bool share_left_to(const struct connection_key *key, const struct connection *connection)
+{
+	return share_has_room(key, connection, SHARE_EXACTLY);
 }
 
 /* Returns whether the connection's account is no hog. */
-INLINE bool share_is_small(const struct connection_key *key, const struct connection *connection)
+GLOBAL_FUNCTION bool share_is_small(const struct connection_key *key,
+				    const struct connection *connection)
 {
-	const struct share *share = share_of(&connection->owner);
+	const struct share *share;
 
+	if (!key || !connection)
+		return false;
+	share = share_of(&connection->owner);
 	return share && !share_is_hog(share->flows[share_account(key, connection)]);
 }
 

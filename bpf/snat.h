@@ -32,10 +32,10 @@
 #define ANSWER_SECONDS 5
 /* Under shortage a UDP connection that is not assured, which is one question and its answer, keeps
  * its port for so many idle seconds. RFC 4787 REQ-5 wants two minutes, so that a peer may go on
- * later, but not towards the well-known ports (REQ-5a), whose protocols ask and answer: DNS, NTP,
- * SNMP. Towards others it has what netfilter gives it, shortage or not; whoever keeps a hole open
- * without getting answers (RFC 8445 11: every 15 s or more) sends again within it. Refusing the
- * newcomer would harm more: its program waits. */
+ * later. REQ-5a lets the application of a well-known destination port have less: DNS, NTP and SNMP
+ * ask and are answered. Towards others it has what netfilter gives it, shortage or not; whoever
+ * keeps a hole open without getting answers (RFC 8445 11: every 15 s or more) sends again within
+ * it. Refusing the newcomer would harm more: its program waits. */
 #define SPARED_WELL_KNOWN 10
 #define SPARED_UDP 30
 #define WELL_KNOWN_END 1024

@@ -21,7 +21,7 @@
  * 16, RTO.Max), and two heartbeats of an idle association, one every 30 s plus a retransmission
  * time-out (8.3), may be lost. */
 #define TIMEOUT_UDP_NEW 120  /* RFC 4787 REQ-5: at least 2 min */
-#define TIMEOUT_UDP 300      /* RFC 4787 REQ-5: 5 min or more is recommended */
+#define TIMEOUT_UDP 300      /* RFC 4787 REQ-5c: 5 min or more is recommended */
 #define TIMEOUT_ICMP 60      /* RFC 5508 REQ-1: at least 60 s */
 #define TIMEOUT_PORTLESS 600 /* netfilter's, of protocols that it knows nothing about */
 

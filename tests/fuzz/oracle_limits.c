@@ -19,9 +19,15 @@ static void share_of(const struct world *world, const struct owner *owner, struc
 	memset(share, 0, sizeof(*share));
 }
 
+/* part: how many of them make the whole; 0: none is to be left */
+static uint32_t part_of(uint32_t limit, uint32_t part)
+{
+	return part ? limit / part : 0;
+}
+
 /* Of TCP, maxFlows counts only TCP; of others it counts all. */
 static bool is_within_policy(const struct world *world, const struct owner *owner,
-			     const struct share *share, bool proven)
+			     const struct share *share, bool proven, uint32_t part)
 {
 	const struct policy *policy = world_policy(world, owner);
 	uint32_t flows = 0;
@@ -29,7 +35,8 @@ static bool is_within_policy(const struct world *world, const struct owner *owne
 	for (uint32_t i = 0; i < ACCOUNTS; i++)
 		if (!proven || i & ACCOUNT_PROVEN)
 			flows += share->flows[i];
-	return !policy || !policy->max_flows || flows < policy->max_flows;
+	return !policy || !policy->max_flows ||
+	       flows + part_of(policy->max_flows, part) < policy->max_flows;
 }
 
 bool is_hog(const struct world *world, const struct connection_key *key,
@@ -42,12 +49,20 @@ bool is_hog(const struct world *world, const struct connection_key *key,
 	return share.flows[account_of(key, value)] >= world_places(world)->assured_places / 16;
 }
 
-/* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. */
-bool share_is_left(const struct world *world, const struct connection_key *key,
-		   const struct connection *value)
+static uint32_t free_places(const struct world *world)
+{
+	uint32_t all = world_places(world)->assured_places;
+
+	return all > world->usage.assured ? all - world->usage.assured : 0;
+}
+
+/* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. What
+ * others begin and may be forged gets no place of the last 16th. */
+static bool has_part_left(const struct world *world, const struct connection_key *key,
+			  const struct connection *value, uint32_t part)
 {
 	uint32_t all = world_places(world)->assured_places, account = account_of(key, value);
-	uint32_t hogs, rest, place;
+	uint32_t hogs, rest, place, left = free_places(world);
 	struct share share;
 
 	if (record_has_owner(value) && !world_owner_live(world, &value->owner) &&
@@ -56,17 +71,27 @@ bool share_is_left(const struct world *world, const struct connection_key *key,
 	share_of(world, &value->owner, &share, &hogs);
 	if (!record_has_owner(value))
 		return share.flows[account] < all / 16;
-	if (!is_within_policy(world, &value->owner, &share, account & ACCOUNT_PROVEN))
+	if (!is_within_policy(world, &value->owner, &share, account & ACCOUNT_PROVEN, part))
 		return false;
+	left -= left < part_of(all, part) ? left : part_of(all, part);
 	if (share.flows[account] < all / 16) {
 		rest = all / (hogs + 2);
+		if (account == 0 && left <= all / 16)
+			return false;
 	} else {
 		rest = all / (hogs + 1);
-		if (all - world->usage.assured <= rest)
+		if (left <= rest)
 			return false;
 	}
 	place = client_place(world->port_seed, key, value);
-	return account & ACCOUNT_OUT || machine_client_share(place) < rest / 2;
+	rest /= 2;
+	return account & ACCOUNT_OUT || machine_client_share(place) + part_of(rest, part) < rest;
+}
+
+bool share_is_left(const struct world *world, const struct connection_key *key,
+		   const struct connection *value)
+{
+	return has_part_left(world, key, value, 0);
 }
 
 static bool owner_is_there(const struct world *world, uint32_t number, uint32_t id)
@@ -84,11 +109,15 @@ static bool place_protects(const struct world *world, const struct assured *plac
 
 static bool is_dead_weight(const struct world *world, const struct world_connection *record)
 {
-	bool pressed = world->usage.assured > world_places(world)->assured_places -
-						      world_places(world)->assured_places / 4;
+	uint32_t all = world_places(world)->assured_places, left = free_places(world);
+	const struct connection *value = &record->value;
+	uint32_t idle = record_idle(world, value);
+	bool pressed = left <= all / 16 || (left < all / 4 && is_hog(world, &record->key, value));
 
-	return !record_lives(world, record) || record_is_closed(record->value.state) ||
-	       record_idle(world, &record->value) > record_patience(record, pressed);
+	return !record_lives(world, record) || record_is_closed(value->state) ||
+	       idle > record_patience(record, pressed) ||
+	       (value->state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) && idle > 15 &&
+		!has_part_left(world, &record->key, value, 64));
 }
 
 bool place_is_left(const struct world *world)

@@ -182,21 +182,31 @@ test_ports_towards_one_server() {
 }
 
 # limit 120 s
-# [10] a container whose tens of thousands of queries a server has answered leaves ports towards it to
-# one that has asked three thousand times before; IPv4 and IPv6
+# [10] two containers whose questions a server has answered, for all ports towards it, leave some to a
+# third one that has asked eight hundred times before; IPv4 and IPv6
 # also with portmap
 test_queries_towards_one_server() {
-	fair_world
+	local name pids=()
+	[ -x "$herd" ] || skip "no herd"
+	# fewer than there are places for what is half-open, so that ports are what is short
+	conflist few bridge "$(with_ours '{masqPorts: "20000-27999"}')"
 	serve_crowd server 9000
-	container_add greedy small
-	herd_hush greedy
-	calls victim udp "$server4" 9000 3000 --at-once 64 || fail "3,000 before: $(cat /run/calls)"
-	herd_of greedy udp "$server4" 9000 40000 --first 1024 --seconds 5 --rate 9000 >/run/herd
-	echo "note: $(cat /run/herd)"
-	[ "$(field_of sent "$(cat /run/herd)")" -gt 37000 ] || skip "the machine is too slow"
-	calls victim udp "$server4" 9000 300 --interval 3 ||
+	for name in third greedy greedier; do container_add "$name" few; done
+	calls third udp "$server4" 9000 800 --at-once 64 || fail "800 before: $(cat /run/calls)"
+	for name in greedy greedier; do
+		herd_hush "$name"
+		herd_of "$name" udp "$server4" 9000 6000 --first 1024 --seconds 4 --rate 1500 \
+			>"/run/herd.$name" &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+	for name in greedy greedier; do
+		echo "note: $name: $(cat "/run/herd.$name")"
+		[ "$(field_of sent "$(cat "/run/herd.$name")")" -gt 5500 ] || skip "the machine is too slow"
+	done
+	calls third udp "$server4" 9000 300 --interval 3 ||
 		fail "300 queries afterwards: $(cat /run/calls) $(drops)"
-	calls victim udp "$server6" 9000 300 --interval 3 || fail "IPv6: $(cat /run/calls) $(drops)"
+	calls third udp "$server6" 9000 300 --interval 3 || fail "IPv6: $(cat /run/calls) $(drops)"
 }
 
 # limit 120 s

@@ -19,10 +19,10 @@
 #include "records.h"
 #include "row.h"
 
-/* Seconds that a place is protected, as connection_patience() in bpf/ computes them */
+/* Seconds that a place is protected, as connection_soonest() in bpf/ computes them */
 #define PROTECTED_TCP 60
 #define PROTECTED_TCP_DATA 7440 /* then it gives way to others */
-#define PROTECTED_TCP_FIN 120
+#define PROTECTED_TCP_FIN 15
 #define PROTECTED_UDP 300
 #define PROTECTED_ECHO 60
 #define LONGEST_ID 0xffff
@@ -317,10 +317,10 @@ static uint32_t protection_of(enum protocol protocol, uint32_t state)
 {
 	if (!(state & STATE_COUNTED))
 		return 0;
-	if (protocol == PROTOCOL_TCP && !(state & STATE_DATA))
-		return PROTECTED_TCP;
+	if (protocol == PROTOCOL_TCP && state & STATE_FIN_OUTSIDE)
+		return PROTECTED_TCP_FIN;
 	if (protocol == PROTOCOL_TCP)
-		return state & STATE_FIN_OUTSIDE ? PROTECTED_TCP_FIN : PROTECTED_TCP_DATA;
+		return state & STATE_DATA ? PROTECTED_TCP_DATA : PROTECTED_TCP;
 	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6 ? PROTECTED_ECHO
 									: PROTECTED_UDP;
 }

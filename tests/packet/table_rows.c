@@ -10,6 +10,7 @@
 #define PLACES MIN_ASSURED
 #define HOG (PLACES / 16)
 #define RING MIN_HALF_OPEN
+#define LIMITED_HALF_CLOSED 15
 #define DEAD 8000 /* seconds: longer than any connection lives */
 #define PORTS 4096
 #define TCP_IN(container) fixture_share_of(container).flows[ACCOUNT_PROVEN]
@@ -49,7 +50,7 @@ static void put_nth(enum container owner, int nth, struct entry like)
 		[ROUTED] = {v4_host, v4_container_routed, 5050, 50},
 	};
 
-	like.protocol = IPPROTO_TCP;
+	like.protocol = like.protocol ?: IPPROTO_TCP;
 	like.inside = mappings[owner].container;
 	like.inside_port = mappings[owner].container_port;
 	like.outside = crowd_address(nth);
@@ -250,6 +251,43 @@ static void check_room(const char *says, struct entry like, bool room)
 	row_end_checked();
 }
 
+/* It was assured by its packets, which protect its place until then. */
+static void dataless_in_full_table(void)
+{
+	int refused;
+
+	start_afresh();
+	put_crowd(TWO, PLACES - 1, ESTABLISHED(.with_data = true));
+	row_begin_counting("a minute after its handshake, too");
+	row_expect_passed(connect_to_one(1000), "the last place's");
+	fixture_age_flows(61);
+	fixture_wait_for_next_second();
+	begin_from(v4_client, 1001);
+	refused = send_again(1001, ACK);
+	if (refused > REFUSALS_A_ROUND)
+		row_fail("the newcomer is refused %d times", refused);
+	row_expect_number(TCP_IN(ONE), 1, "connections of one");
+	row_end_checked();
+}
+
+/* Of a container that may have more */
+static void half_closed_in_full_table(void)
+{
+	start_afresh();
+	put_crowd(TWO, PLACES - 1, ESTABLISHED(.with_data = true));
+	put_nth(QUIET, 0, ASSURED(STATE_FIN, .idle = 90, .with_data = true));
+	begin_from(v4_client, 1000);
+	row_begin_counting("half-closed flows keep their places for two minutes");
+	row_expect_number(send_again(1000, ACK), REFUSALS_A_ROUND + 1, "refusals");
+	row_end_checked();
+	row_begin_counting("and then give way");
+	fixture_age_flows(31);
+	fixture_wait_for_next_second();
+	if (send_again(1000, ACK) > REFUSALS_A_ROUND)
+		row_fail("the newcomer is refused");
+	row_end_checked();
+}
+
 static void who_gives_way(void)
 {
 	check_room("closed flows give way at once, if there is no other room",
@@ -265,11 +303,10 @@ static void who_gives_way(void)
 	row_end_checked();
 	check_room("flows that have been dead for half a day give way",
 		   ESTABLISHED(.idle = 12 * 3600), true);
-	check_room("half-closed flows keep their places for two minutes",
-		   ASSURED(STATE_FIN, .idle = 90, .with_data = true), false);
-	check_room("and then give way", ASSURED(STATE_FIN, .idle = 121, .with_data = true), true);
+	half_closed_in_full_table();
 	check_room("in a full table TCP that never carried data gives way after a minute",
 		   ESTABLISHED(.idle = 61), true);
+	dataless_in_full_table();
 	check_room("not before", ESTABLISHED(.idle = 30), false);
 	check_room("TCP that carried data keeps its place",
 		   ESTABLISHED(.idle = 3600, .with_data = true), false);
@@ -589,6 +626,99 @@ static void uncounted_place(void)
 	row_end_checked();
 }
 
+/* Of one client's connections to one, half of which are closed by one side */
+static void fill_share_of_client(unsigned int idle)
+{
+	struct entry record =
+		MAPPED(ANSWERED, IPPROTO_TCP, v4_client, 0, v4_host, 8080, v4_container_one, 80, 0,
+		       .owner = ONE, .idle = idle, .with_data = true);
+
+	start_afresh();
+	for (int i = 0; i < PLACES / 4; i++) {
+		record.state = i % 2 ? STATE_FIN : STATE_ESTABLISHED;
+		record.peer_port = record.outside_port = 1024 + i;
+		fixture_put(&record);
+	}
+	put_nth(ONE, 0, ASSURED(STATE_FIN, .idle = idle, .with_data = true));
+	put_nth(QUIET, 0, ASSURED(STATE_FIN, .idle = idle, .with_data = true));
+}
+
+/* Forged addresses, or a client whose connections have all failed, come back. */
+static void half_closed_at_limit(void)
+{
+	int refused;
+
+	fill_share_of_client(LIMITED_HALF_CLOSED + 1);
+	row_begin_counting("where a client has all it may have, its half-closed flows give way");
+	refused = send_again(40000, SYN);
+	if (refused == 0 || refused > REFUSALS_A_ROUND)
+		row_fail("it is refused %d times", refused);
+	for (int i = 0; i < 20; i++)
+		row_expect_passed(send_to(8080, 40001 + i, SYN), "another one");
+	row_end_checked();
+
+	row_begin_counting("and nobody else's");
+	row_expect_number(TCP_IN(QUIET), 1, "connections of another container");
+	row_expect_passed(send_from(crowd_address(0), 8080, crowd_port(0), ACK), "another client");
+	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
+	row_end_checked();
+
+	fill_share_of_client(LIMITED_HALF_CLOSED - 5);
+	row_begin_counting("not before they were silent for 15 seconds");
+	row_expect_number(send_again(40000, SYN), REFUSALS_A_ROUND + 1, "refusals");
+	row_end_checked();
+
+	start_afresh();
+	fixture_set_policy(ONE, (struct policy){.max_flows = 100});
+	put_crowd(ONE, 100, ASSURED(STATE_FIN, .idle = LIMITED_HALF_CLOSED + 1, .with_data = true));
+	row_begin_counting("the same where maxFlows is the limit");
+	refused = send_again(40000, SYN);
+	if (refused == 0 || refused > REFUSALS_A_ROUND)
+		row_fail("it is refused %d times", refused);
+	row_end_checked();
+}
+
+/* Answered datagrams from forged addresses to three containers fill so much of the table. */
+static void fill_by_forgers(int count)
+{
+	static const enum container flooded[] = {ONE, QUIET, ROUTED};
+
+	start_afresh();
+	put_nth(TWO, 0, ESTABLISHED(.idle = 3600));
+	for (int nth = 0; nth < count; nth++)
+		put_nth(flooded[nth % 3], nth,
+			(struct entry){.stage = ANSWERED, .protocol = IPPROTO_UDP});
+}
+
+/* Refused as often as it takes to look at every place */
+static void refuse_datagrams(void)
+{
+	for (int i = 0; i < REFUSALS_A_ROUND; i++) {
+		row_expect_dropped(ARRIVE(UDP(v4_client, 5000, v4_host, 8080)), "a datagram");
+		usleep(2000);
+	}
+}
+
+static void forgers_of_many(void)
+{
+	const struct packet to_two = UDP(v4_client, 5000, v4_host_other, 9090);
+
+	fill_by_forgers(PLACES - PLACES / 8);
+	row_begin_counting("forgers at several containers end no TCP that never carried data");
+	refuse_datagrams();
+	row_expect_number(TCP_IN(TWO), 1, "connections of two");
+	row_end_checked();
+
+	fill_by_forgers(PLACES - PLACES / 16);
+	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 9090, v4_container_two, 91, TWO);
+	row_begin_counting("what may be forged takes no place of the last sixteenth");
+	row_expect_dropped(row_send(FROM_UPLINK, UPLINK, &to_two), "a datagram to the next one");
+	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
+	for (int i = 0; i < 50; i++)
+		row_expect_passed(connect_to_one(40000 + i), "a TCP client's");
+	row_end_checked();
+}
+
 static void share_of_network(void)
 {
 	char client[64];
@@ -780,6 +910,8 @@ void table_rows(void)
 	share_of_client();
 	share_of_network();
 	share_of_proven();
+	half_closed_at_limit();
+	forgers_of_many();
 	uncounted_place();
 	charged_to_beginner();
 	half_open_flood();
