@@ -183,4 +183,7 @@ test_bypass_live_blind() {
 	one_conversation expect_fast_soon
 	container_add pod bridge --args 'IgnoreUnknown=1;K8S_POD_NAME=pod'
 	expect_fast_path pod FAST_PATH_OFF
+	# Nor do they see what conntrack knows.
+	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || expect_contains "$(status 2>&1)" \
+		'this kernel does not tell programs what conntrack knows (Linux 5.18 and BTF do)'
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
+#include "lib/warning.h"
 #include "datapath/records/attachments.h"
 #include "plugin/commands.h"
 #include "host/host.h"
@@ -34,6 +35,7 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	cleanup_look struct host_look look = {0};
 	cleanup_plan struct plan plan = {0};
 	cleanup_host struct host host = {0};
+	const char *gap;
 
 	if (host_open(&host, DATAPATH_READ, err))
 		return -1;
@@ -44,6 +46,9 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	/* The next ADD loads or repairs what is absent or damaged. */
 	if (!datapath_is_usable(&host.datapath))
 		return 0;
+	gap = datapath_conntrack_gap(&host.datapath);
+	if (gap)
+		warning("%s", gap);
 	if (host_plan(&look, &plan, &host, &at, err))
 		return -1;
 	plan_warn(&plan);

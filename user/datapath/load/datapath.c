@@ -14,6 +14,7 @@
 #include "datapath/load/bpffs.h"
 #include "datapath/load/device_layout.h"
 #include "datapath/load/lock.h"
+#include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
 #include "lib/version.h"
 #include "net/netlink.h"
@@ -134,6 +135,18 @@ void datapath_close(struct datapath *datapath)
 bool datapath_is_usable(const struct datapath *datapath)
 {
 	return datapath->state == DATAPATH_READY || datapath->state == DATAPATH_OUTDATED;
+}
+
+const char *datapath_conntrack_gap(const struct datapath *datapath)
+{
+	struct meta meta;
+
+	if (!datapath_is_usable(datapath) || !meta_read(&datapath->objects, &meta) ||
+	    meta.conntrack != CONNTRACK_UNREADABLE)
+		return NULL;
+	return "this kernel does not tell programs what conntrack knows (Linux 5.18 and BTF do):"
+	       " what another NAT of this host translates is only remembered as it leaves by an"
+	       " uplink";
 }
 
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)

@@ -59,8 +59,8 @@ void check_pins(struct doctor *doctor)
 void check_version(struct doctor *doctor)
 {
 	const struct datapath *datapath = &doctor->host.datapath;
+	const char *gap = datapath_conntrack_gap(datapath);
 	cleanup_error struct cni_error err = {0};
-	struct meta meta;
 
 	if (datapath->state == DATAPATH_FOREIGN) {
 		datapath_refuse_foreign(datapath, &err);
@@ -74,12 +74,8 @@ void check_version(struct doctor *doctor)
 			     "the programs that run are of bpf-portmap %.*s, this is %s",
 			     PROGRAM_VERSION_SIZE, datapath->maker, PROGRAM_VERSION);
 	}
-	if (datapath_is_usable(datapath) && meta_read(&datapath->objects, &meta) &&
-	    meta.conntrack == CONNTRACK_UNREADABLE)
-		doctor_found(doctor, VERDICT_NOTE, NULL,
-			     "this kernel does not tell programs what conntrack knows (Linux 5.18"
-			     " and BTF do): what another NAT of this host translates is only"
-			     " remembered as it leaves by an uplink");
+	if (gap)
+		doctor_found(doctor, VERDICT_NOTE, NULL, "%s", gap);
 }
 
 void check_cgroup(struct doctor *doctor)
