@@ -63,7 +63,8 @@ GLOBAL_FUNCTION bool draft_finds_fuller(const struct owner *owner)
 
 	if (!owner)
 		return false;
-	/* Its own number may have fallen since the order was made: ended connections give up theirs. */
+	/* Its own number may have fallen since the order was made: ended connections give up
+	 * theirs. */
 	if (owner_equal(owner, &scratch->draft.alias.owner))
 		return true;
 	theirs = port_shares_of(&scratch->draft.external, owner).mine;

@@ -16,8 +16,8 @@ struct view {
 	enum end at;
 	struct packet forward; /* as it arrived there last */
 	bool answered;
-	struct packet reply; /* as it arrived at the origin last */
-	bool learned, reset; /* reset: a RST has arrived since */
+	struct packet reply;     /* as it arrived at the origin last */
+	bool learned, reset;     /* reset: a RST has arrived since */
 	struct in6_addr address; /* of the origin, as the peer sees it */
 	uint16_t port;
 	uint32_t origin_expects, peer_expects; /* of TCP: the next sequence number */

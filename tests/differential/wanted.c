@@ -98,8 +98,8 @@ static bool is_own_answer(const struct difference *difference)
 {
 	const struct flow *flow = difference->step->flow;
 
-	return flow && flow->views[OURS].at == flow->origin &&
-	       !difference->count[REFERENCE] && all(difference, OURS, is_copy);
+	return flow && flow->views[OURS].at == flow->origin && !difference->count[REFERENCE] &&
+	       all(difference, OURS, is_copy);
 }
 
 /* portmap deletes conntrack's entries of UDP by the destination's port alone. */

@@ -54,8 +54,8 @@ void datapath_close(struct datapath *datapath);
 /* Returns whether the maps can be read and written: READY or OUTDATED. */
 bool datapath_is_usable(const struct datapath *datapath);
 
-/* Returns what this kernel keeps from programs that are loaded and could be asked about other NAT of
- * the host, or NULL. */
+/* Returns what this kernel keeps from programs that are loaded and could be asked about other NAT
+ * of the host, or NULL. */
 const char *datapath_conntrack_gap(const struct datapath *datapath);
 
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
