@@ -29,8 +29,12 @@ const volatile __u32 assured_places = MIN_ASSURED;
 /* A connection of TCP is counted once its client has acknowledged the number of the SYN-ACK. */
 INLINE __u32 share_account(const struct connection_key *key, const struct connection *connection)
 {
-	return (connection->state & STATE_CHARGED_OUT ? ACCOUNT_OUT : 0) |
-	       (key->protocol == PROTOCOL_TCP ? ACCOUNT_PROVEN : 0);
+	__u32 account = (connection->state & STATE_CHARGED_OUT ? ACCOUNT_OUT : 0) |
+			(key->protocol == PROTOCOL_TCP ? ACCOUNT_PROVEN : 0);
+
+	/* Before 6.2 the verifier finds no bound itself, and the compiler would drop the mask. */
+	barrier_var(account);
+	return account & (ACCOUNTS - 1);
 }
 
 /* Two CPUs may let a count go below 0 for a moment. */
@@ -200,8 +204,7 @@ GLOBAL_FUNCTION int share_add_to_owner(const struct connection_key *key,
 	__sync_fetch_and_add(&all->assured, by);
 	share = share_of(&connection->owner);
 	if (share)
-		share_change(&share->flows[share_account(key, connection) & (ACCOUNTS - 1)],
-			     &all->hogs, by);
+		share_change(&share->flows[share_account(key, connection)], &all->hogs, by);
 	return 0;
 }
 
