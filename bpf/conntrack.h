@@ -54,11 +54,10 @@ INLINE bool conntrack_tells_of(enum protocol protocol)
 	return device_layout.tracked && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP);
 }
 
-/* Reads an entry into scratch->tracked. */
-INLINE void conntrack_read(__u64 entry)
+/* Reads an entry. No map may be looked up here: conntrack_find() holds a reference, which
+ * Linux 6.1's verifier sees leak where the program ends because a map has no entry. */
+INLINE void conntrack_read(struct tracked *tracked, __u64 entry)
 {
-	struct tracked *tracked = &scratch_get()->tracked;
-
 	tracked->status = device_read(entry, device_layout.tracked_status);
 	tracked->tcp_state = device_read(entry + device_layout.tracked_protocol,
 					 device_layout.tracked_tcp_state);
@@ -92,7 +91,7 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	entry = conntrack_lookup(skb, &query, size, &options, sizeof(options));
 	if (!entry)
 		return false;
-	conntrack_read((__u64)entry);
+	conntrack_read(tracked, (__u64)entry);
 	conntrack_release(entry);
 	tracked->direction = options.direction;
 	return tracked->status & CONNTRACK_NAT;
@@ -105,12 +104,20 @@ INLINE __u64 conntrack_seen(struct __sk_buff *skb)
 	return device_layout.conntrack ? MEMBER(__u64, skb, skb_conntrack) : 0;
 }
 
-/* Returns whether another NAT translates the connection of a packet that netfilter has seen, in one
- * of these ways. */
-INLINE bool conntrack_has_translated(__u64 seen, __u32 ways)
+/* Returns in which ways another NAT translates the connection of a packet that netfilter has seen.
+ */
+INLINE __u32 conntrack_ways(__u64 seen)
 {
-	return device_layout.tracked && seen &&
-	       (device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & ways);
+	if (!device_layout.tracked || !seen)
+		return 0;
+	return device_read(seen & ~CONNTRACK_INFO, device_layout.tracked_status) & CONNTRACK_NAT;
+}
+
+INLINE bool conntrack_is_answer(__u64 seen)
+{
+	__u64 info = seen & CONNTRACK_INFO;
+
+	return info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY;
 }
 
 /* Returns whether an entry keeps a packet from beginning another connection. A SYN on one that has
@@ -136,7 +143,7 @@ GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct pa
 		return false;
 	seen = conntrack_seen(skb);
 	if (seen)
-		return conntrack_has_translated(seen, CONNTRACK_NAT);
+		return conntrack_ways(seen);
 	return conntrack_find(skb, &packet->tuple) && conntrack_keeps(packet);
 }
 
@@ -146,31 +153,28 @@ INLINE bool conntrack_masquerades(struct __sk_buff *skb)
 {
 	__u64 seen = conntrack_seen(skb);
 
-	return (seen & CONNTRACK_INFO) < CONNTRACK_REPLY &&
-	       conntrack_has_translated(seen, CONNTRACK_SOURCE_NAT) &&
-	       !conntrack_has_translated(seen, CONNTRACK_DESTINATION_NAT);
+	return !conntrack_is_answer(seen) && conntrack_ways(seen) == CONNTRACK_SOURCE_NAT;
 }
 
 /* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
  * about one. Its destination has been translated back, its source may be a container's own. */
 INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
 {
-	__u64 seen = conntrack_seen(skb), info = seen & CONNTRACK_INFO;
+	__u64 seen = conntrack_seen(skb);
 
-	return (info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY) &&
-	       conntrack_has_translated(seen, CONNTRACK_NAT);
+	return conntrack_is_answer(seen) && conntrack_ways(seen);
 }
 
 /* Returns whether another NAT has sent a packet elsewhere than it was addressed to, which
  * scratch->tracked then has. */
 INLINE bool conntrack_has_moved(struct __sk_buff *skb)
 {
+	struct tracked *tracked = &scratch_get()->tracked;
 	__u64 seen = conntrack_seen(skb);
 
-	if ((seen & CONNTRACK_INFO) >= CONNTRACK_REPLY ||
-	    !conntrack_has_translated(seen, CONNTRACK_DESTINATION_NAT))
+	if (conntrack_is_answer(seen) || !(conntrack_ways(seen) & CONNTRACK_DESTINATION_NAT))
 		return false;
-	conntrack_read(seen & ~CONNTRACK_INFO);
+	conntrack_read(tracked, seen & ~CONNTRACK_INFO);
 	return true;
 }
 

@@ -352,7 +352,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	/* It came by this bridge, and another NAT has changed the address of the sibling that sent
 	 * it. */
 	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
-	    conntrack_has_translated(conntrack_seen(skb), CONNTRACK_NAT))
+	    conntrack_ways(conntrack_seen(skb)))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
 	    !conntrack_tells_of(packet.tuple.protocol) &&
