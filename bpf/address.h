@@ -58,6 +58,27 @@ INLINE __u64 hash_mix(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
+/* Of a structure that is a whole number of words, without padding */
+INLINE __u64 hash_words(const void *structure, __u32 size)
+{
+	const __u64 *words = structure;
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i < size / sizeof(__u64); i++)
+		hash = hash_mix(hash, words[i]);
+	return hash;
+}
+
+INLINE bool words_equal(const void *one, const void *other, __u32 size)
+{
+	const __u64 *words = one, *others = other;
+	bool same = true;
+
+	for (__u32 i = 0; i < size / sizeof(__u64); i++)
+		same = same && words[i] == others[i];
+	return same;
+}
+
 INLINE bool address_is_unset(const __u8 *address)
 {
 	return address_halves(address)[0] == 0 && address_halves(address)[1] == 0;

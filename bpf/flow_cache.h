@@ -185,15 +185,11 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
  * others. */
 INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
 {
-	const __u64 *words = (const __u64 *)wanted;
-	struct treatment *known;
-	__u64 hash = 0;
-	__u32 number;
-	bool same;
-
 	/* By the second, too: those that have no room do not meet again in the next one. */
-	for (__u32 i = 0; i < sizeof(*wanted) / sizeof(__u64); i++)
-		hash = hash_mix(hash, words[i]);
+	__u64 hash = hash_words(wanted, sizeof(*wanted));
+	struct treatment *known;
+	__u32 number;
+
 	for (int i = 0; i < 2; i++) {
 		number = ((hash + i) * 2 + out) % TREATMENTS;
 		known = bpf_map_lookup_elem(&treatments, &number);
@@ -201,10 +197,7 @@ INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
 			break;
 		if (known->second != wanted->second)
 			__builtin_memcpy(known, wanted, sizeof(*known));
-		same = true;
-		for (__u32 word = 0; word < sizeof(*wanted) / sizeof(__u64); word++)
-			same = same && ((const __u64 *)known)[word] == words[word];
-		if (same)
+		if (words_equal(known, wanted, sizeof(*known)))
 			return number;
 	}
 	return TREATMENTS;

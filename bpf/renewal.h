@@ -47,13 +47,8 @@ INLINE void renewal_ask(const struct connection_key *key, const struct connectio
 /* Returns the place of the question's answer, or of another's. */
 INLINE struct renewal *renewal_place(const struct renewal_question *question)
 {
-	const __u64 *words = (const __u64 *)question;
-	__u64 hash = 0;
-	__u32 place;
+	__u32 place = hash_words(question, sizeof(*question)) % RENEWALS;
 
-	for (__u32 i = 0; i < sizeof(*question) / sizeof(__u64); i++)
-		hash = hash_mix(hash, words[i]);
-	place = hash % RENEWALS;
 	return bpf_map_lookup_elem(&renewals, &place);
 }
 
@@ -62,7 +57,6 @@ GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_
 				 struct connection *connection, enum way way, __u32 ifindex)
 {
 	struct renewal_question question = {.ifindex = ifindex, .device = skb->ifindex};
-	const __u64 *words = (const __u64 *)&question;
 	const struct renewal *renewal;
 	struct leave *leave;
 
@@ -71,11 +65,8 @@ GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_
 	way &= 1;
 	renewal_ask(key, connection, way, &question);
 	renewal = renewal_place(&question);
-	if (!renewal)
+	if (!renewal || !words_equal(&renewal->question, &question, sizeof(question)))
 		return false;
-	for (__u32 i = 0; i < sizeof(question) / sizeof(__u64); i++)
-		if (((const __u64 *)&renewal->question)[i] != words[i])
-			return false;
 	leave = &connection->leave[way];
 	leave->looked_up = question.second;
 	leave->ifindex = renewal->leave.ifindex;
