@@ -6,10 +6,10 @@
  * A mapping would take the replies to a socket whose source port is published. A masqueraded
  * connection would take those to a later socket with the same source port and server: the host gets
  * the port. But if that connection is assured, or has a path, it keeps the port and the host's gets
- * another one outside, as netfilter does it: any user of the host could end a
- * container's connections otherwise. Nothing else of the host's is ever changed. Of a protocol
- * without ports the host gets the packets as soon as it sends one, since only root of the host can
- * send such a packet.
+ * another one outside, as netfilter does it: any user of the host could end a container's
+ * connections otherwise. Nothing else of the host's is ever changed. Of a protocol without ports
+ * the host gets the packets as soon as it sends one, since only root of the host can send such a
+ * packet.
  */
 #pragma once
 
@@ -143,7 +143,8 @@ GLOBAL_FUNCTION int host_send_portless(const struct packet *packet)
 }
 
 /* A process asks a container itself, with the tuple of a connection that goes through a mapping by
- * lo (loopback.h): that would take the answers. Only one socket had the tuple last. */
+ * lo (loopback.h), whose record would take the answers. That connection has ended: the kernel gives
+ * a tuple to one socket at a time, and this one has it now. */
 GLOBAL_FUNCTION int host_ends_loopback(const struct packet *packet)
 {
 	struct connection_key *key = &scratch_get()->other;

@@ -9,9 +9,9 @@
 #include "rewrite.h"
 #include "tc_index.h"
 
-/* UDP: how often a packet goes through the stack again, and how soon after another at the earliest
- */
+/* A packet of UDP goes through the stack again in each such period, ... */
 #define STACK_SECONDS 6
+/* ... but not so soon after another one. */
 #define STACK_REST_SECONDS 3
 
 /* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
@@ -176,11 +176,11 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. Not of
- * the first one on a path in a second, which many connections have no more of. Of a
- * masqueraded connection in the stack only if it is assured: another may lose its external port
- * before the second ends (snat_gives_up()). And only one whose packets the owner may send: at its
- * veth a memo stands for the sender's check. */
+/* Makes a memo of what was decided about a packet that has been applied to its connection. The
+ * first packet on a path in a second makes none: many connections send no other one in it. In the
+ * stack, a masqueraded connection has one only if it is assured: another may lose its external port
+ * before the second ends (snat_gives_up()). Behind the stack, only one has it whose packets the
+ * owner may send: at the owner's veth a memo stands for the sender's check. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;

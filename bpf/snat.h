@@ -48,7 +48,7 @@ enum take {
 	TAKE_IDLE,   /* or that of a connection idle for hours */
 	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
 	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
-	/* or that of a masqueraded connection that is not assured and has no path, or has no ports
+	/* or that of a masqueraded connection without a path that is not assured, or without ports
 	 */
 	TAKE_FOR_HOST,
 	/* A bit: only of an owner with no fewer ports, none that is free */
