@@ -8,6 +8,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "arrived.h"
 #include "generator.h"
 
 #define DROP 1
@@ -21,14 +22,6 @@ struct xdp_md {
 };
 
 struct generator_plan plan; /* not const, because the compiler would assume that it is zero */
-
-/* The sink's, if there are bursts */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} arrived SEC(".maps");
 
 static __u16 checksum(__u32 sum)
 {

@@ -8,6 +8,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "arrived.h"
 #include "sink.h"
 
 #define ETHERTYPE_IPV4 0x0800
@@ -34,13 +35,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sink_settings);
 } settings SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} arrived SEC(".maps");
 
 #define EXCHANGE(a, b) \
 	do { \

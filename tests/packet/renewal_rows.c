@@ -69,6 +69,15 @@ static void arrive_from(const char *client, struct frame *frame)
 			   "a packet of a flow with a path");
 }
 
+/* Returns that second. */
+static uint32_t begin_in_new_second(void)
+{
+	fixture_reset();
+	fixture_offload_one(FAST_PATH_ESTABLISHED);
+	fixture_wait_for_next_second();
+	return fixture_second();
+}
+
 /* Between two clients' packets the container gets another MAC, which shows if routing is asked. */
 static void inward_row(const char *says, bool asks)
 {
@@ -78,10 +87,7 @@ static void inward_row(const char *says, bool asks)
 
 	row_begin(says);
 	for (int try = 0; try < ROW_TRIES; try++) {
-		fixture_reset();
-		fixture_offload_one(FAST_PATH_ESTABLISHED);
-		fixture_wait_for_next_second();
-		second = fixture_second();
+		second = begin_in_new_second();
 		fixture_put(&MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE));
 		fixture_put(&MAPPED_FLOW(v4_client_other, 7000, LOOKED_UP_BEFORE));
 		arrive_from(v4_client, &frame);
@@ -122,10 +128,7 @@ static void turn_row(const char *says, uint32_t seen, int phases)
 
 	row_begin(says);
 	for (int try = 0; try < ROW_TRIES; try++) {
-		fixture_reset();
-		fixture_offload_one(FAST_PATH_ESTABLISHED);
-		fixture_wait_for_next_second();
-		second = fixture_second();
+		second = begin_in_new_second();
 		fixture_read_counters(&before);
 		send_of_each_phase(seen);
 		fixture_read_counters(&after);
