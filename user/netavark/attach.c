@@ -2,6 +2,7 @@
 /* attach.c - setup and teardown, under the attachment's lock. */
 #include "netavark/attach.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,9 +24,12 @@ static int add(const struct request *request, json_t **result, struct cni_error 
 		.command = "ADD", .list = &request->list, .conf = &request->conf};
 	cleanup_json json_t *foreseen = plugin_list_foresee(&request->list);
 
+	if (setenv(ENGINE_HOLDS_PORTS, "1", 1))
+		return cni_error_set(err, CNI_ERROR_IO, "cannot set %s: %s", ENGINE_HOLDS_PORTS,
+				     strerror(errno));
 	/* First as an intent. */
 	if (cache_write(&request->list, &request->conf, foreseen, err) ||
-	    setenv(ENGINE_HOLDS_PORTS, "1", 1) || plugin_run_all(&operation, NULL, result, err))
+	    plugin_run_all(&operation, NULL, result, err))
 		return -1;
 	return cache_write(&request->list, &request->conf, *result, err);
 }
