@@ -56,6 +56,20 @@ static uint32_t free_places(const struct world *world)
 	return all > world->usage.assured ? all - world->usage.assured : 0;
 }
 
+/* As the world has them: the machine's counts are those after the packet. */
+static uint32_t client_share(const struct world *world, uint32_t place)
+{
+	uint32_t share = 0;
+
+	for (int i = 0; i < world->connection_count; i++) {
+		const struct world_connection *record = &world->connections[i];
+
+		share += record_has_client(record) &&
+			 client_place(world->port_seed, &record->key, &record->value) == place;
+	}
+	return share;
+}
+
 /* A hog may grow while more than 1/(hogs + 1) is free; a client gets half of a hog's maximum. What
  * others begin and may be forged gets no place of the last 16th. */
 static bool has_part_left(const struct world *world, const struct connection_key *key,
@@ -85,7 +99,7 @@ static bool has_part_left(const struct world *world, const struct connection_key
 	}
 	place = client_place(world->port_seed, key, value);
 	rest /= 2;
-	return account & ACCOUNT_OUT || machine_client_share(place) + part_of(rest, part) < rest;
+	return account & ACCOUNT_OUT || client_share(world, place) + part_of(rest, part) < rest;
 }
 
 bool share_is_left(const struct world *world, const struct connection_key *key,
