@@ -43,7 +43,6 @@ for containers in 1 100 1000; do
 		"DEL, 1 TCP port, $containers other containers have one each"
 done
 for command in add del; do
-	row "${command}_beside_rules" ms lower "${command^^}, 1 TCP port, beside 10,000 rules of others' NAT"
 	row "${command}_beside_interfaces" ms lower "${command^^}, 1 TCP port, beside 100 other interfaces"
 done
 
@@ -87,7 +86,6 @@ for containers in 1 100; do
 	measure full/1 portmap,nftables 60 add_beside_containers "$containers"
 done
 measure full established 60 add_beside_containers 1000
-measure quick established 30 add_beside_rules
 measure quick established 30 add_beside_interfaces
 
 # --- containers that another plugin has connected ---------------------------------------
@@ -333,24 +331,6 @@ add_beside() {
 
 add_beside_mappings() { add_beside 1 "$1" "mappings_$1"; }
 add_beside_containers() { add_beside "$1" 1 "containers_$1"; }
-
-# As kube-proxy has them
-add_beside_rules() {
-	local port
-	calls_begin
-	{
-		printf '*nat\n:KUBE-SERVICES - [0:0]\n-A PREROUTING -j KUBE-SERVICES\n'
-		for ((port = 20000; port < 30000; port++)); do
-			echo "-A KUBE-SERVICES -p tcp -m tcp --dport $port -j DNAT --to-destination 10.99.0.1:80"
-		done
-		echo COMMIT
-	} | iptables-nft-restore --noflush
-	sleep 2 # the kernel still works on so many new rules, and is slow to answer meanwhile
-	one_port beside_rules
-	calls_end
-	printf '*nat\n-D PREROUTING -j KUBE-SERVICES\n-F KUBE-SERVICES\n-X KUBE-SERVICES\nCOMMIT\n' |
-		iptables-nft-restore --noflush
-}
 
 add_beside_interfaces() {
 	local number
