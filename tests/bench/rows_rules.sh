@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 #
 # rows_rules.sh - connections and ADD beside 10,000 rules of another NAT, as kube-proxy makes them,
 # in front of all others: a new connection passes them, whoever translates it. These rows come after
@@ -17,6 +17,8 @@ each_family measure full plain,portmap,established,off 30 beside_rules tcp_rules
 each_family measure full plain,portmap,established,off 30 beside_rules udp_in_new_rules
 measure quick established 30 add_beside_rules
 
+service4=10.99.0.1 service6='[2001:db8:99::1]' # the backend of all; nobody asks for it
+
 services_write() {
 	local tables=iptables-nft
 	[ "$family" = 4 ] || tables=ip6tables-nft
@@ -24,7 +26,7 @@ services_write() {
 }
 
 services_make() {
-	local port service4=10.99.0.1 service6='[2001:db8:99::1]'
+	local port
 	{
 		printf '*nat\n:KUBE-SERVICES - [0:0]\n-I PREROUTING -j KUBE-SERVICES\n'
 		for ((port = 20000; port < 30000; port++)); do
