@@ -114,12 +114,12 @@ INLINE bool offload_renew(const struct flow_context *flow)
 	struct connection *connection = found->connection;
 
 	flow->packet->renewed = true;
-	if (!renewal_use(flow->skb, found->key, connection, found->way, flow->arrival.ifindex)) {
+	if (!renewal_use(flow->skb, found->key, connection, found->way, flow->arrival->ifindex)) {
 		offload_check_devices(flow->skb, found->key);
 		if (!found_stands(found))
 			return false;
 		offload_find_again(flow->skb, found->key, connection, found->way,
-				   flow->arrival.ifindex);
+				   flow->arrival->ifindex);
 		flow->packet->asked = true;
 	}
 	if (!found_stands(found))
@@ -140,7 +140,7 @@ INLINE void offload_use_path(const struct flow_context *flow)
 
 	if (connection->path[found->way] < PATH_CONTAINER)
 		return;
-	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival.ifindex))
+	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival->ifindex))
 		return;
 	if (connection->leave[found->way].looked_up != (__u16)found->now && !offload_renew(flow))
 		return;
@@ -205,7 +205,7 @@ INLINE void offload_decide_and_use(const struct flow_context *flow)
 	if (!found_stands(found))
 		return;
 	offload_decide(flow->skb, flow->packet, found->key, found->connection,
-		       found->way == INWARDS ? flow->arrival.ifindex : 0);
+		       found->way == INWARDS ? flow->arrival->ifindex : 0);
 	if (found_stands(found))
 		offload_set_path(flow);
 }
