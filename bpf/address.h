@@ -7,6 +7,7 @@
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
+#define ETH_P_ARP 0x0806
 #define ETH_HLEN 14
 #define ETH_ALEN 6
 #define AF_INET 2

@@ -90,6 +90,21 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
+/* Returns whether a packet by which neighbours learn a MAC names an address of another container or
+ * of the host. A container may have another MAC than before, so that is not compared. */
+INLINE bool claim_is_forged(struct __sk_buff *skb, struct packet *packet, __u32 veth)
+{
+	enum claim claim = parse_claim(skb, packet);
+	bool forged = claim == CLAIM_HIDDEN;
+
+	if (forged)
+		count(drop_forged_source);
+	if (claim == CLAIM_READ)
+		forged = sender_is_forged(skb, packet, veth);
+	address_copy(packet->sender, packet->tuple.source);
+	return forged;
+}
+
 /* Where a container's packet goes from its veth. It is chosen once, by way_out_of(). */
 enum way_out {
 	WAY_NOWHERE,    /* dropped, and counted */
@@ -383,6 +398,8 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 	flow.kind = packet_parse(skb, packet, ETH_HLEN, DIRECTION_OUT);
 	if (checksum_refuses(skb, packet, flow.kind))
 		return shot(misplaced_checksum);
+	if (flow.kind <= PACKET_OPAQUE && claim_is_forged(skb, packet, veth))
+		return TC_ACT_SHOT;
 	if (flow.kind == PACKET_IGNORED) {
 		if (!address_is_unset(packet->sender) && sender_is_forged(skb, packet, veth))
 			return TC_ACT_SHOT;

@@ -119,7 +119,7 @@ INLINE void offload_set_path(const struct flow_context *flow)
 	const struct leave *leave = &connection->leave[found->way];
 
 	if (!offload_may_use_path(flow->skb, flow->packet, connection, found->way,
-				  flow->arrival.sender_verified))
+				  flow->arrival->sender_verified))
 		return;
 	flow->translation->path = connection->path[found->way];
 	flow->translation->out_ifindex = leave->ifindex;
