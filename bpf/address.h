@@ -7,6 +7,7 @@
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
+#define ETH_P_ARP 0x0806
 #define ETH_HLEN 14
 #define ETH_ALEN 6
 #define AF_INET 2
@@ -30,8 +31,9 @@ INLINE void address_copy(__u8 *to, const __u8 *from)
 
 INLINE bool address_equal(const __u8 *a, const __u8 *b)
 {
-	return address_halves(a)[0] == address_halves(b)[0] &&
-	       address_halves(a)[1] == address_halves(b)[1];
+	/* Without a branch, at which the verifier would go two ways */
+	return !((address_halves(a)[0] ^ address_halves(b)[0]) |
+		 (address_halves(a)[1] ^ address_halves(b)[1]));
 }
 
 INLINE void address_from_ipv4(__u8 *address, __be32 ipv4)
@@ -72,11 +74,11 @@ INLINE __u64 hash_words(const void *structure, __u32 size)
 INLINE bool words_equal(const void *one, const void *other, __u32 size)
 {
 	const __u64 *words = one, *others = other;
-	bool same = true;
+	__u64 differences = 0;
 
 	for (__u32 i = 0; i < size / sizeof(__u64); i++)
-		same = same && words[i] == others[i];
-	return same;
+		differences |= words[i] ^ others[i];
+	return !differences;
 }
 
 INLINE bool address_is_unset(const __u8 *address)

@@ -143,12 +143,11 @@ GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *p
 	return fate;
 }
 
-/* port: a container's veth, or NULL. */
-INLINE int apply_later_fragment(const struct flow_context *flow, const struct interface *port)
+INLINE int apply_later_fragment(const struct flow_context *flow)
 {
 	struct packet *packet = flow->packet;
-	int fate =
-		later_fragment(flow->skb, packet, flow->translation, port ? 0 : flow->skb->ifindex);
+	int fate = later_fragment(flow->skb, packet, flow->translation,
+				  flow->port ? 0 : flow->skb->ifindex);
 
 	switch (fate) {
 	case FRAGMENT_LEFT:
@@ -158,7 +157,7 @@ INLINE int apply_later_fragment(const struct flow_context *flow, const struct in
 	case FRAGMENT_DROPPED:
 		return TC_ACT_SHOT;
 	case FRAGMENT_LIFTED:
-		return lift(flow->skb, port);
+		return lift(flow->skb, flow->port);
 	case FRAGMENT_REPLY:
 		return send_to_loopback(flow->skb, packet, false);
 	default:

@@ -73,10 +73,10 @@ INLINE __u32 connection_idle(const struct connection *connection, __u32 now)
 	return idle_seconds(now, connection->last_seen);
 }
 
-INLINE bool connection_lives(const struct connection_key *key, const struct connection *connection,
-			     __u32 now)
+GLOBAL_FUNCTION bool connection_lives(const struct connection_key *key,
+				      const struct connection *connection, __u32 now)
 {
-	return connection->id &&
+	return key && connection && connection->id &&
 	       connection_idle(connection, now) <=
 		       connection_timeout(key->protocol, connection->state) &&
 	       (!connection_has_owner(connection) || owner_live(&connection->owner));

@@ -316,9 +316,9 @@ INLINE int leave_forwarded(struct flow_context *flow, bool uplink)
 
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
-	struct translation *translation = &scratch_get()->translation;
-	struct packet packet;
-	struct flow_context flow = {.skb = skb, .packet = &packet, .translation = translation};
+	struct flow_context flow = flow_of(skb);
+	struct packet *packet = flow.packet;
+	struct translation *translation = flow.translation;
 	__u16 index = skb->tc_index;
 
 	if (index)
@@ -327,27 +327,27 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		return TC_ACT_UNSPEC;
 	if (!uplink && tc_index_has(index, TC_INDEX_DONE) && entered_by_uplink(skb))
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, l3_offset, DIRECTION_OUT);
+	flow.kind = packet_parse(skb, packet, l3_offset, DIRECTION_OUT);
 	if (flow.kind == PACKET_IGNORED)
 		return TC_ACT_UNSPEC;
 	__builtin_memset(translation, 0, sizeof(*translation));
-	packet.leaving = true;
-	packet.told = index;
-	packet.seal = skb->hash;
-	if (skb->ingress_ifindex && endpoint_is_likely(packet.sender) &&
-	    memo_use(skb, &packet, translation)) {
+	packet->leaving = true;
+	packet->told = index;
+	packet->seal = skb->hash;
+	if (skb->ingress_ifindex && endpoint_is_likely(packet->sender) &&
+	    memo_use(skb, packet, translation)) {
 		seal_take_away(skb);
-		return apply_verdict(skb, &packet, translation, VERDICT_TRANSLATE);
+		return apply_verdict(skb, packet, translation, VERDICT_TRANSLATE);
 	}
-	flow.sender = endpoint_find(packet.sender);
+	flow.sender = endpoint_find(packet->sender);
 	if (flow.sender)
 		seal_take_away(skb);
-	if (flow.sender && sender_is_local_user(skb, &packet))
+	if (flow.sender && sender_is_local_user(skb, packet))
 		return shot(forged_source);
-	if (packet.error && skb->ingress_ifindex == 0 &&
-	    packet_protocol_is_portless(packet.tuple.protocol))
-		tunnel_refuse(&packet);
-	if (!flow.sender && !packet.error && skb->ingress_ifindex == 0)
+	if (packet->error && skb->ingress_ifindex == 0 &&
+	    packet_protocol_is_portless(packet->tuple.protocol))
+		tunnel_refuse(packet);
+	if (!flow.sender && !packet->error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
 	/* It came by this bridge, and another NAT has changed the address of the sibling that sent
 	 * it. */
@@ -355,9 +355,9 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	    conntrack_ways(conntrack_seen(skb)))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
-	    !conntrack_tells_of(packet.tuple.protocol) &&
-	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, &packet)) {
-		host_remember_foreign(skb, &packet);
+	    !conntrack_tells_of(packet->tuple.protocol) &&
+	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, packet)) {
+		host_remember_foreign(skb, packet);
 		return TC_ACT_UNSPEC;
 	}
 	return leave_forwarded(&flow, uplink);

@@ -12,12 +12,18 @@
 #include "owner.h"
 #include "packet.h"
 
-/* Returns false where no container ever had this address. The bitmap's 8 kB stay in the cache. */
-INLINE bool endpoint_is_likely(const __u8 *address)
+/* The bitmap's 8 kB stay in the cache. */
+GLOBAL_FUNCTION bool endpoint_is_marked(__u64 high, __u64 low)
 {
-	__u16 bit = address_hash(address_halves(address)[0], address_halves(address)[1]);
+	__u16 bit = address_hash(high, low);
 
 	return BIT_IS_SET(endpoint_addresses, bit);
+}
+
+/* Returns false where no container ever had this address. */
+INLINE bool endpoint_is_likely(const __u8 *address)
+{
+	return endpoint_is_marked(address_halves(address)[0], address_halves(address)[1]);
 }
 
 INLINE struct endpoint *endpoint_find(const __u8 *address)

@@ -90,97 +90,148 @@ GLOBAL_FUNCTION bool sender_is_forged(struct __sk_buff *skb, const struct packet
 	return false;
 }
 
-/* Lifts a packet, and what is held of its datagram. */
-INLINE int lift_all(const struct flow_context *flow, const struct interface *port)
+/* Returns whether a packet by which neighbours learn a MAC names an address of another container or
+ * of the host. A container may have another MAC than before, so that is not compared. */
+INLINE bool claim_is_forged(struct __sk_buff *skb, struct packet *packet, __u32 veth)
 {
-	if (apply_to_held(flow, FRAGMENT_LIFTED))
-		return TC_ACT_SHOT;
-	seal_set(flow->skb, flow->packet, NULL, true);
-	return lift(flow->skb, port);
+	enum claim claim = parse_claim(skb, packet);
+	bool forged = claim == CLAIM_HIDDEN;
+
+	if (forged)
+		count(drop_forged_source);
+	if (claim == CLAIM_READ)
+		forged = sender_is_forged(skb, packet, veth);
+	address_copy(packet->sender, packet->tuple.source);
+	return forged;
 }
 
-/* Handles a packet of a connection that the bridge would switch: what is translated is lifted. A
- * masqueraded connection does not come here: its gateway is behind a port, so the bridge must
- * switch its packets. */
-INLINE int handle_switched(struct flow_context *flow, const struct interface *port)
-{
-	struct packet *packet = flow->packet;
-	bool lifted;
-
-	translation_outwards(flow->found.connection, flow->translation);
-	lifted = translation_changes(flow->translation, &packet->tuple);
-	if (!lifted && !packet->error)
-		connection_use(&flow->found, packet, flow->skb->len);
-	if (lifted)
-		return lift_all(flow, port);
-	return apply_to_held(flow, FRAGMENT_PASSED) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-}
+/* Where a container's packet goes from its veth. It is chosen once, by way_out_of(). */
+enum way_out {
+	WAY_NOWHERE,    /* dropped, and counted */
+	WAY_UNTOUCHED,  /* on as it is: it has the address of nobody here */
+	WAY_STACK,      /* into the IP stack, or across the bridge if nothing translates it */
+	WAY_INWARDS,    /* there, too: what comes to a mapping, or to another container */
+	WAY_PAST_STACK, /* as the translation says, which has a path */
+	WAY_BRIDGE,     /* across the bridge, of a connection that is not translated */
+	WAY_LIFTED,     /* into the IP stack instead of across the bridge */
+	WAY_PROCESS,    /* to a process of this host that has asked by way of lo (loopback.h) */
+	WAY_OF_FIRST,   /* after the first fragment of its datagram */
+	WAY_UNKNOWN,    /* not decided yet: the sender is who it says */
+};
 
 /* Returns whether the packet answers a sibling whose address another NAT has changed on its way to
  * this container. br_netfilter would undo that and switch the answer, which must be translated, to
  * the sibling. */
-INLINE bool answers_hidden_sibling(const struct flow_context *flow,
-				   const struct interface *interface)
+INLINE bool answers_hidden_sibling(const struct flow_context *flow)
 {
-	return noticed_has(hidden_siblings, 0) && interface->role == ROLE_PORT &&
-	       flow->arrival.routed && flow->kind >= PACKET_TRANSLATABLE &&
+	return noticed_has(hidden_siblings, 0) && flow->port->role == ROLE_PORT &&
+	       flow->arrival->routed && flow->kind >= PACKET_TRANSLATABLE &&
 	       !flow->found.connection && conntrack_hides_client(flow->skb, flow->packet);
 }
 
-/* Sends a packet to the process of this host that has asked by way of lo (loopback.h). */
-INLINE int answer_process(const struct flow_context *flow)
+/* The packet's connection, which a stage before has found. */
+INLINE struct found found_outwards_before(struct connection *connection, __u32 id, __u32 now)
 {
-	if (apply_to_held(flow, FRAGMENT_REPLY))
-		return TC_ACT_SHOT;
-	return send_to_loopback(flow->skb, flow->packet, false);
+	return (struct found){.key = &scratch_get()->found,
+			      .connection = connection,
+			      .id = id,
+			      .way = OUTWARDS,
+			      .now = now};
 }
 
-/* Sends a packet past the stack if its connection has a path. VERDICT_PASS: it goes through the
- * stack, and is counted where it leaves. But a connection that is not assured yet counts it here:
- * it must be assured before its path is decided. */
-INLINE enum verdict leave_past_stack(struct flow_context *flow)
+/* Returns whether the veth's owner has this connection, and a packet of it has been verified in
+ * this second: its inside is the owner, so the sender is; the packet goes to the gateway. id, now:
+ * of struct found. */
+GLOBAL_FUNCTION bool sender_is_known(struct __sk_buff *skb, struct connection *connection, __u32 id,
+				     __u32 now)
+{
+	struct flow_context flow = flow_of(skb);
+	const struct leave *leave;
+	const struct slot *slot;
+
+	if (!connection || flow.packet->error || flow.packet->fragment)
+		return false;
+	flow.found = found_outwards_before(connection, id, now);
+	leave = &connection->leave[OUTWARDS];
+	slot = owner_slot(&connection->owner);
+	if (!slot || slot->ifindex != flow.arrival->veth || !connection_is_of_owner(connection) ||
+	    !packet_is_for_mac(skb, slot->gateway_mac) ||
+	    offload_is_candidate(flow.packet, &flow.found) ||
+	    (connection->path[OUTWARDS] >= PATH_CONTAINER ? leave->looked_up != (__u16)now
+							  : leave->left_stack != now))
+		return false;
+	flow.arrival->ifindex = slot->gateway;
+	flow.arrival->routed = true;
+	return true;
+}
+
+/* Verifies the sender. WAY_UNKNOWN: it is the container at this veth. */
+INLINE enum way_out way_of_sender(struct flow_context *flow)
+{
+	struct arrival *arrival = flow->arrival;
+	const struct interface *port;
+	struct __sk_buff *skb = flow->skb;
+	__u32 veth = arrival->veth;
+
+	arrival->ifindex = veth;
+	port = bpf_map_lookup_elem(&interfaces, &veth);
+	if (!port || !owner_live(&port->owner)) {
+		count(drop_no_attachment); /* between our DEL and the veth's end */
+		return WAY_NOWHERE;
+	}
+	flow->port = port;
+	if (port->role == ROLE_PORT) {
+		arrival->ifindex = port->bridge_ifindex;
+		if (port->looked_at != clock_second() && !packet_is_for_mac(skb, port->bridge_mac))
+			device_check(skb, veth); /* the bridge may have another MAC by now */
+	}
+	if (flow->kind == PACKET_ERROR &&
+	    error_is_foreign(flow->packet, &port->owner, arrival->ifindex)) {
+		count(drop_foreign_error);
+		return WAY_NOWHERE;
+	}
+	flow->sender = endpoint_find(flow->packet->sender);
+	/* On two networks a container may use both addresses at both veths. */
+	if (!flow->sender || !owners_are_of_one_container(&flow->sender->owner, &port->owner))
+		return sender_is_forged(skb, flow->packet, veth) ? WAY_NOWHERE : WAY_UNTOUCHED;
+	arrival->routed = sender_asks_stack(skb, port);
+	arrival->may_offload = arrival->routed;
+	if (arrival->routed)
+		arrival->owner = port->owner;
+	return answers_hidden_sibling(flow) ? WAY_LIFTED : WAY_UNKNOWN;
+}
+
+/* Returns the way of a packet that the bridge would switch: what is translated is lifted. A
+ * masqueraded connection does not come here: its gateway is behind a port, so the bridge must
+ * switch its packets. */
+INLINE enum way_out way_of_switched(struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
-	struct found *found = &flow->found;
-	bool candidate = offload_is_candidate(packet, found);
-	enum verdict verdict = VERDICT_TRANSLATE;
 
-	if (!candidate && found->connection->path[OUTWARDS] < PATH_CONTAINER)
-		return VERDICT_PASS;
-	translation_outwards(found->connection, flow->translation);
-	offload_use_path(flow);
-	if (!found_stands(found))
-		return VERDICT_PASS;
-	if (!packet->error &&
-	    (flow->translation->path || (!(found->connection->state & STATE_ASSURED) &&
-					 !(packet->tcp_flags & TCP_RST)))) /* may end it */
-		verdict = connection_use(found, packet, flow->skb->len);
-	if (verdict != VERDICT_TRANSLATE)
-		return verdict;
-	if (candidate)
-		offload_decide_and_use(flow);
-	if (flow->translation->path && found_stands(found))
-		offload_remember(flow);
-	return flow->translation->path ? VERDICT_TRANSLATE : VERDICT_PASS;
+	translation_outwards(flow->found.connection, flow->translation);
+	if (translation_changes(flow->translation, &packet->tuple))
+		return WAY_LIFTED;
+	if (!packet->error)
+		connection_use(&flow->found, packet, flow->skb->len);
+	return WAY_BRIDGE;
 }
 
 /* Returns whether the connection's packets may skip the stack from this veth. On another network of
  * its container none begins to, and what is attached there must see the packets: then both
  * directions go through the stack. Nor may an ICMP error of another container. */
-GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct packet *packet,
-					struct connection *connection)
+GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, struct connection *connection)
 {
 	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
 	const struct interface *interface;
 	const struct slot *slot;
 	__u32 id;
 
-	if (!packet || !connection)
+	if (!connection)
 		return false;
 	slot = owner_slot(&connection->owner);
 	if (slot && slot->ifindex == veth)
 		return true;
-	if (packet->error)
+	if (scratch_get()->packet.error)
 		return false;
 	id = connection->id;
 	device_check(skb, veth);
@@ -195,152 +246,165 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, const struct pack
 	return false;
 }
 
-/* Handles a packet with its container's own address. interface: the container's veth. */
-INLINE int handle_containers_packet(struct flow_context *flow, const struct interface *interface)
+/* Returns the way of a packet that enters the stack unless its connection has a path. Then it is
+ * counted where it leaves. But a connection that is not assured yet counts it here: it must be
+ * assured before its path is decided. */
+INLINE enum way_out way_by_path(struct flow_context *flow)
+{
+	const struct packet *packet = flow->packet;
+	struct found *found = &flow->found;
+	const struct connection *connection = found->connection;
+	bool candidate = offload_is_candidate(packet, found);
+	enum verdict verdict = VERDICT_TRANSLATE;
+
+	if (!candidate && connection->path[OUTWARDS] < PATH_CONTAINER)
+		return WAY_STACK;
+	translation_outwards(connection, flow->translation);
+	offload_use_path(flow);
+	if (!found_stands(found))
+		return WAY_STACK;
+	if (!packet->error &&
+	    (flow->translation->path || (!(connection->state & STATE_ASSURED) &&
+					 !(packet->tcp_flags & TCP_RST)))) /* may end it */
+		verdict = connection_use(found, packet, flow->skb->len);
+	if (verdict != VERDICT_TRANSLATE)
+		return verdict == VERDICT_DROP ? WAY_NOWHERE : WAY_STACK;
+	if (candidate)
+		offload_decide_and_use(flow);
+	if (flow->translation->path && found_stands(found))
+		offload_remember(flow);
+	return flow->translation->path ? WAY_PAST_STACK : WAY_STACK;
+}
+
+/* Returns the way of a packet of a connection. id, now: of struct found. */
+GLOBAL_FUNCTION enum way_out way_of_connection(struct __sk_buff *skb, struct connection *connection,
+					       __u32 id, __u32 now)
+{
+	struct flow_context flow = flow_of(skb);
+
+	if (!connection)
+		return WAY_NOWHERE;
+	flow.found = found_outwards_before(connection, id, now);
+	if (connection->in_ifindex == LOOPBACK_IFINDEX)
+		return WAY_PROCESS;
+	if (!flow.arrival->routed && connection->kind != FLOW_MASQUERADE)
+		return way_of_switched(&flow);
+	flow.packet->from_endpoint = true;
+	return flow.arrival->routed && may_skip_from_veth(skb, connection) ? way_by_path(&flow)
+									   : WAY_STACK;
+}
+
+INLINE enum way_out way_out_of(struct flow_context *flow)
+{
+	struct found *found = &flow->found;
+	enum way_out way = WAY_UNKNOWN;
+
+	if (memo_use(flow->skb, flow->packet, flow->translation)) {
+		flow->arrival->routed = true;
+		return flow->translation->path ? WAY_PAST_STACK : WAY_STACK;
+	}
+	if (flow->kind >= PACKET_TRANSLATABLE && found_outwards(found, &flow->packet->tuple) &&
+	    (found->connection->state & STATE_UNCONFIRMED))
+		found->connection = NULL;
+	if (!found->connection ||
+	    !sender_is_known(flow->skb, found->connection, found->id, found->now))
+		way = way_of_sender(flow);
+	if (way != WAY_UNKNOWN)
+		return way;
+	if (found->connection)
+		return way_of_connection(flow->skb, found->connection, found->id, found->now);
+	if (flow->kind == PACKET_FRAGMENT)
+		return WAY_OF_FIRST;
+	return flow->kind >= PACKET_TRANSLATABLE ? WAY_INWARDS : WAY_STACK;
+}
+
+/* Returns whether a packet whose source is to be translated where it leaves would leave where
+ * nothing does that. A connection to another container's own address is not changed, and may need
+ * masquerade. */
+INLINE bool leaves_untranslated(const struct flow_context *flow)
 {
 	const struct connection *connection = flow->found.connection;
-	struct packet *packet = flow->packet;
-	enum verdict verdict = VERDICT_PASS;
-	bool translated = connection && connection_is_translated(connection), changed;
 
-	barrier_var(translated);
-	if (connection && connection->in_ifindex == LOOPBACK_IFINDEX)
-		return answer_process(flow);
-	if (connection && !flow->arrival.routed && connection->kind != FLOW_MASQUERADE)
-		return handle_switched(flow, interface);
-	if (connection) {
-		packet->from_endpoint = true;
-		if (flow->arrival.routed &&
-		    may_skip_from_veth(flow->skb, packet, flow->found.connection))
-			verdict = leave_past_stack(flow);
-		if (verdict != VERDICT_PASS)
-			return apply_outwards(flow, verdict);
-	} else if (flow->kind >= PACKET_TRANSLATABLE) {
-		verdict = decide_inwards(flow);
-	}
-	/* A connection to another container's own address is not changed, and may need masquerade.
-	 */
-	changed = verdict == VERDICT_TRANSLATE &&
-		  translation_changes(flow->translation, &packet->tuple);
-	if (verdict != VERDICT_DROP && !changed && flow->arrival.routed &&
-	    (translated || masquerade_wanted(packet, flow->sender, 0)) &&
-	    leaves_unclassified(flow->skb, packet, flow->arrival.ifindex))
+	return flow->arrival->routed &&
+	       ((connection && connection_is_translated(connection)) ||
+		(flow->sender && masquerade_wanted(flow->packet, flow->sender, 0))) &&
+	       leaves_unclassified(flow->skb, flow->packet, flow->arrival->ifindex);
+}
+
+/* Sends a packet into the stack, with its sender's seal. On a path it would go to another container
+ * with that. */
+INLINE int enter_stack(const struct flow_context *flow, enum verdict verdict)
+{
+	const struct translation *translation = NULL;
+	bool changed = verdict == VERDICT_TRANSLATE &&
+		       translation_changes(flow->translation, &flow->packet->tuple);
+
+	if (verdict != VERDICT_DROP && !changed && leaves_untranslated(flow))
 		verdict = drop(unclassified_interface);
-	if (verdict != VERDICT_TRANSLATE)
-		seal_set(flow->skb, packet, NULL, flow->arrival.routed);
-	else if (!flow->translation->path) /* or it would go to another container with the seal */
-		seal_set(flow->skb, packet, flow->translation, flow->arrival.routed);
+	if (verdict == VERDICT_TRANSLATE)
+		translation = flow->translation;
+	if (!translation || !translation->path)
+		seal_set(flow->skb, flow->packet, translation, flow->arrival->routed);
 	return apply_inwards(flow, verdict);
 }
 
-/* Shortcut for a connection that was seen in this second. Its inside is the owner, who has this
- * veth, so the sender is verified; the packet goes to the gateway. False: take the long way. */
-INLINE bool handle_known(struct flow_context *flow, int *action)
+/* Sends a packet into the stack that the bridge would switch, and what is held of its datagram. */
+INLINE int lift_all(const struct flow_context *flow)
 {
-	struct found *found = &flow->found;
-	const struct packet *packet = flow->packet;
-	const struct connection *connection = found->connection;
-	const struct leave *leave = &connection->leave[OUTWARDS];
-	const struct slot *slot = owner_slot(&connection->owner);
-	enum verdict verdict;
-
-	if (!slot || slot->ifindex != flow->arrival.veth || !connection_is_of_owner(connection) ||
-	    packet->fragment || !packet_is_for_mac(flow->skb, slot->gateway_mac) ||
-	    offload_is_candidate(packet, found))
-		return false;
-	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
-		if (leave->looked_up != (__u16)found->now)
-			return false;
-		translation_outwards(connection, flow->translation);
-		offload_use_path(flow);
-		if (flow->translation->path) {
-			verdict = connection_use(found, packet, flow->skb->len);
-			if (verdict == VERDICT_TRANSLATE)
-				offload_remember(flow);
-			*action = apply_verdict(flow->skb, packet, flow->translation, verdict);
-			return verdict != VERDICT_PASS;
-		}
-	}
-	if (leave->left_stack != found->now)
-		return false;
-	if (connection_is_translated(connection) &&
-	    leaves_unclassified(flow->skb, packet, slot->gateway))
-		return false;
-	seal_set(flow->skb, packet, NULL, true);
-	*action = TC_ACT_UNSPEC; /* the stack's packets are counted where they leave */
-	return true;
+	if (apply_to_held(flow, FRAGMENT_LIFTED))
+		return TC_ACT_SHOT;
+	seal_set(flow->skb, flow->packet, NULL, true);
+	return lift(flow->skb, flow->port);
 }
 
-/* Handles a packet the long way. */
-INLINE int handle_container(struct flow_context *flow)
+INLINE int go_way(struct flow_context *flow, enum way_out way)
 {
-	struct arrival *arrival = &flow->arrival;
-	const struct interface *interface;
-	struct __sk_buff *skb = flow->skb;
-	__u32 veth = arrival->veth;
-	int action = TC_ACT_UNSPEC;
+	int action;
 
-	interface = bpf_map_lookup_elem(&interfaces, &veth);
-	if (!interface || !owner_live(&interface->owner))
-		return shot(no_attachment); /* between our DEL and the veth's end */
-	if (interface->role == ROLE_PORT) {
-		arrival->ifindex = interface->bridge_ifindex;
-		if (interface->looked_at != clock_second() &&
-		    !packet_is_for_mac(skb, interface->bridge_mac))
-			device_check(skb, veth); /* the bridge may have another MAC by now */
+	switch (way) {
+	case WAY_NOWHERE:
+		return TC_ACT_SHOT;
+	case WAY_STACK:
+		return enter_stack(flow, VERDICT_PASS);
+	case WAY_INWARDS:
+		return enter_stack(flow, decide_inwards(flow->skb));
+	case WAY_PAST_STACK:
+		return apply_outwards(flow, VERDICT_TRANSLATE);
+	case WAY_BRIDGE:
+		return apply_to_held(flow, FRAGMENT_PASSED) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
+	case WAY_LIFTED:
+		return lift_all(flow);
+	case WAY_PROCESS:
+		return apply_to_held(flow, FRAGMENT_REPLY)
+			       ? TC_ACT_SHOT
+			       : send_to_loopback(flow->skb, flow->packet, false);
+	case WAY_OF_FIRST:
+		action = apply_later_fragment(flow);
+		return action == TC_ACT_UNSPEC ? enter_stack(flow, VERDICT_PASS) : action;
+	default:
+		return TC_ACT_UNSPEC;
 	}
-	if (flow->kind == PACKET_ERROR &&
-	    error_is_foreign(flow->packet, &interface->owner, arrival->ifindex))
-		return shot(foreign_error);
-	flow->sender = endpoint_find(flow->packet->sender);
-	/* On two networks a container may use both addresses at both veths. */
-	if (!flow->sender || !owners_are_of_one_container(&flow->sender->owner, &interface->owner))
-		return sender_is_forged(skb, flow->packet, veth) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
-	arrival->routed = sender_asks_stack(skb, interface);
-	arrival->may_offload = arrival->routed;
-	if (arrival->routed)
-		arrival->owner = interface->owner;
-	if (answers_hidden_sibling(flow, interface))
-		return lift_all(flow, interface);
-	if (flow->kind == PACKET_FRAGMENT)
-		action = apply_later_fragment(flow, interface);
-	return action == TC_ACT_UNSPEC ? handle_containers_packet(flow, interface) : action;
 }
 
 INLINE int handle_from_container(struct __sk_buff *skb)
 {
+	struct flow_context flow = flow_of(skb);
+	struct packet *packet = flow.packet;
 	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
 	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
-	struct packet packet;
-	struct flow_context flow = {
-		.skb = skb,
-		.packet = &packet,
-		.arrival = {.ifindex = veth, .veth = veth, .sender_verified = true}};
-	int action;
 
 	if (skb->tc_index)
 		skb->tc_index = 0; /* the container may have set one of our values */
-	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_OUT);
-	if (checksum_refuses(skb, &packet, flow.kind))
+	flow.kind = packet_parse(skb, packet, ETH_HLEN, DIRECTION_OUT);
+	if (checksum_refuses(skb, packet, flow.kind))
 		return shot(misplaced_checksum);
+	if (flow.kind <= PACKET_OPAQUE && claim_is_forged(skb, packet, veth))
+		return TC_ACT_SHOT;
 	if (flow.kind == PACKET_IGNORED) {
-		if (!address_is_unset(packet.sender) && sender_is_forged(skb, &packet, veth))
+		if (!address_is_unset(packet->sender) && sender_is_forged(skb, packet, veth))
 			return TC_ACT_SHOT;
 		return tags_are_nested(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	}
-	flow.translation = &scratch_get()->translation;
-	if (memo_use(skb, &packet, flow.translation)) {
-		if (flow.translation->path)
-			return apply_verdict(skb, &packet, flow.translation, VERDICT_TRANSLATE);
-		seal_set(skb, &packet, NULL, true);
-		return TC_ACT_UNSPEC;
-	}
-	if (flow.kind >= PACKET_TRANSLATABLE) {
-		if (found_outwards(&flow.found, &packet.tuple) &&
-		    (flow.found.connection->state & STATE_UNCONFIRMED))
-			flow.found.connection = NULL;
-		if (flow.found.connection && !packet.error && handle_known(&flow, &action))
-			return action;
-	}
-	return handle_container(&flow);
+	*flow.arrival = (struct arrival){.veth = veth, .sender_verified = true};
+	return go_way(&flow, way_out_of(&flow));
 }

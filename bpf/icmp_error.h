@@ -55,7 +55,7 @@ GLOBAL_FUNCTION bool error_is_foreign(const struct packet *packet, const struct 
  * connections may skip the stack. */
 INLINE enum verdict error_decide_inwards(struct flow_context *flow)
 {
-	const struct owner *container = &flow->arrival.owner;
+	const struct owner *container = &flow->arrival->owner;
 	struct found *found = &flow->found;
 
 	found_prepare(found, INWARDS);

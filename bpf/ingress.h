@@ -51,8 +51,9 @@ GLOBAL_FUNCTION bool tags_hide_packet(struct __sk_buff *skb)
 /* Returns whether to_container would only pass this packet, once it is translated. */
 INLINE bool enters_done(const struct flow_context *flow)
 {
-	return flow->arrival.may_offload && !flow->translation->report && !flow->packet->fragment &&
-	       !noticed_has(masquerade_all, 0) && !endpoint_is_likely(flow->packet->sender);
+	return flow->arrival->may_offload && !flow->translation->report &&
+	       !flow->packet->fragment && !noticed_has(masquerade_all, 0) &&
+	       !endpoint_is_likely(flow->packet->sender);
 }
 
 /* Handles an inward packet of a live connection. VERDICT_PASS: the connection has ended. */
@@ -63,7 +64,7 @@ INLINE enum verdict enter_by_connection(struct flow_context *flow)
 	bool candidate = false;
 
 	translation_inwards(found->key, flow->translation);
-	if (flow->arrival.may_offload) {
+	if (flow->arrival->may_offload) {
 		offload_use_path(flow);
 		candidate = offload_is_candidate(flow->packet, found);
 		flow->translation->report =
@@ -90,7 +91,7 @@ INLINE enum verdict enter_by_mapping(struct flow_context *flow)
 	struct connection_key *key = &draft_get()->key;
 	enum fast_path mode;
 
-	if (!flow->arrival.may_offload || verdict != VERDICT_TRANSLATE)
+	if (!flow->arrival->may_offload || verdict != VERDICT_TRANSLATE)
 		return verdict;
 	mode = offload_mode(&flow->mapping->owner);
 	flow->translation->report =
@@ -114,7 +115,7 @@ INLINE enum route route_to_mapping(const struct flow_context *flow)
 	const struct slot *slot;
 	__u32 out = 0;
 
-	route = route_of(flow->skb, flow->packet, flow->arrival.ifindex, &out);
+	route = route_of(flow->skb, flow->packet, flow->arrival->ifindex, &out);
 	if (route != ROUTE_DISABLED || flow->packet->ipv4)
 		return route;
 	slot = owner_slot(&flow->mapping->owner);
@@ -126,14 +127,14 @@ INLINE bool mapping_is_reached(const struct flow_context *flow)
 {
 	const struct owner *owner = &flow->mapping->owner;
 
-	return slot_has_veth(owner->slot) && !network_refuses(owner, flow->arrival.ifindex);
+	return slot_has_veth(owner->slot) && !network_refuses(owner, flow->arrival->ifindex);
 }
 
 /* The same of the mapping, or of the container before its own, which may get the connection. */
 INLINE bool mapping_is_offered(const struct flow_context *flow)
 {
 	return portmap_has_veth(flow->mapping) &&
-	       !network_refuses(&flow->mapping->owner, flow->arrival.ifindex);
+	       !network_refuses(&flow->mapping->owner, flow->arrival->ifindex);
 }
 
 INLINE bool mapping_applies(const struct flow_context *flow)
@@ -141,7 +142,7 @@ INLINE bool mapping_applies(const struct flow_context *flow)
 	const struct tuple *tuple = &flow->packet->tuple;
 	enum route route;
 
-	if (!flow->arrival.routed || !mapping_is_reached(flow) ||
+	if (!flow->arrival->routed || !mapping_is_reached(flow) ||
 	    portmap_is_excluded(flow->mapping, tuple->destination) ||
 	    portmap_is_left((const struct address *)tuple->destination, tuple->destination_port,
 			    tuple->protocol, NAT_FROM_OUTSIDE))
@@ -232,25 +233,27 @@ INLINE enum verdict enter_new(struct flow_context *flow)
 	endpoint = endpoint_find(tuple->destination);
 	if (!endpoint)
 		return VERDICT_PASS;
-	if (strict_refuses(endpoint, flow->arrival.ifindex))
+	if (strict_refuses(endpoint, flow->arrival->ifindex))
 		return drop(strict);
-	return direct_begin(flow->packet, endpoint, flow->arrival.sender_verified,
+	return direct_begin(flow->packet, endpoint, flow->arrival->sender_verified,
 			    flow->translation);
 }
 
-INLINE enum verdict decide_inwards(struct flow_context *flow)
+/* Decides about a packet that enters the IP stack, or would without the fast path. */
+GLOBAL_FUNCTION enum verdict decide_inwards(struct __sk_buff *skb)
 {
+	struct flow_context flow = flow_of(skb);
 	enum verdict verdict;
 
-	flow->packet->tuple.direction = DIRECTION_IN;
-	switch (relation_inwards(flow)) {
+	flow.packet->tuple.direction = DIRECTION_IN;
+	switch (relation_inwards(&flow)) {
 	case RELATION_RELATED:
-		return error_decide_inwards(flow);
+		return error_decide_inwards(&flow);
 	case RELATION_ESTABLISHED:
-		verdict = enter_by_connection(flow);
-		return verdict != VERDICT_PASS ? verdict : enter_new(flow); /* it has ended */
+		verdict = enter_by_connection(&flow);
+		return verdict != VERDICT_PASS ? verdict : enter_new(&flow); /* it has ended */
 	case RELATION_NEW:
-		return enter_new(flow);
+		return enter_new(&flow);
 	default:
 		return VERDICT_PASS;
 	}
@@ -274,7 +277,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;
 	struct packet *packet = flow->packet;
-	bool may_offload = flow->arrival.may_offload;
+	bool may_offload = flow->arrival->may_offload;
 	enum verdict verdict = VERDICT_PASS;
 
 	if (flow->kind == PACKET_OPAQUE && strict_refuses_other(skb, packet))
@@ -282,7 +285,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 	if (flow->kind < PACKET_TRANSLATABLE && !packet->fragment)
 		return TC_ACT_UNSPEC;
 	if (flow->kind == PACKET_FRAGMENT)
-		return apply_later_fragment(flow, NULL);
+		return apply_later_fragment(flow);
 	if (flow->kind == PACKET_TRANSLATABLE && !packet->fragment &&
 	    !inwards_concerns(&packet->tuple))
 		return pass_stranger(skb, packet);
@@ -293,8 +296,8 @@ INLINE int handle_ingress(struct flow_context *flow)
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE &&
-		 (!flow->arrival.by_bridge || route_leads_back(skb, packet)))
-		verdict = decide_inwards(flow);
+		 (!flow->arrival->by_bridge || route_leads_back(skb, packet)))
+		verdict = decide_inwards(skb);
 	if (packet->error && verdict == VERDICT_PASS && strict_refuses_other(skb, packet))
 		verdict = drop(strict);
 	if (verdict == VERDICT_PASS)
@@ -307,15 +310,8 @@ INLINE int handle_ingress(struct flow_context *flow)
 /* Handles a frame on an uplink or a bridge; only those addressed to this host matter. */
 INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 {
-	struct translation translation;
-	struct packet packet;
-	struct flow_context flow = {.skb = skb,
-				    .packet = &packet,
-				    .translation = &translation,
-				    .arrival = {.ifindex = skb->ifindex,
-						.routed = true,
-						.may_offload = uplink,
-						.by_bridge = !uplink}};
+	struct flow_context flow = flow_of(skb);
+	struct packet *packet = flow.packet;
 	bool switched = uplink && skb->tc_index && interface_bridge_behind(skb->ifindex);
 
 	/* A container at the other end of a veth may have set it. */
@@ -323,13 +319,17 @@ INLINE int handle_frame(struct __sk_buff *skb, bool uplink)
 		skb->tc_index = 0;
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
-	flow.kind = packet_parse(skb, &packet, ETH_HLEN, DIRECTION_IN);
+	*flow.arrival = (struct arrival){.ifindex = skb->ifindex,
+					 .routed = true,
+					 .may_offload = uplink,
+					 .by_bridge = !uplink};
+	flow.kind = packet_parse(skb, packet, ETH_HLEN, DIRECTION_IN);
 	if (flow.kind == PACKET_IGNORED)
 		return tags_hide_packet(skb) ? shot(nested_tags) : TC_ACT_UNSPEC;
 	if (switched)
-		seal_exchange(skb, &packet);
+		seal_exchange(skb, packet);
 	if (!uplink &&
-	    (tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN) || endpoint_slot(packet.sender)))
+	    (tc_index_has(skb->tc_index, TC_INDEX_ENTERED_AGAIN) || endpoint_slot(packet->sender)))
 		return TC_ACT_UNSPEC; /* we have handled it, or from_container has */
 	return handle_ingress(&flow);
 }

@@ -301,9 +301,8 @@ INLINE void loopback_remember(struct flow_context *flow)
 
 INLINE int handle_loopback(struct __sk_buff *skb)
 {
-	struct packet packet = {.tuple.direction = DIRECTION_IN, .l3_offset = ETH_HLEN};
-	struct flow_context flow = {
-		.skb = skb, .packet = &packet, .translation = &scratch_get()->translation};
+	struct flow_context flow = flow_of(skb);
+	struct packet *packet = flow.packet;
 	__u16 told = skb->tc_index;
 	enum verdict verdict = VERDICT_PASS;
 
@@ -313,13 +312,16 @@ INLINE int handle_loopback(struct __sk_buff *skb)
 		return loopback_deliver(skb);
 	if (!tc_index_has(told, TC_INDEX_REPLY) && !loopback_may_concern(skb))
 		return TC_ACT_UNSPEC;
-	flow.kind = loopback_parse(skb, &packet);
+	__builtin_memset(packet, 0, sizeof(*packet));
+	packet->tuple.direction = DIRECTION_IN;
+	packet->l3_offset = ETH_HLEN;
+	flow.kind = loopback_parse(skb, packet);
 	if (tc_index_has(told, TC_INDEX_REPLY))
 		return flow.kind == PACKET_IGNORED ? TC_ACT_SHOT : loopback_reply(&flow);
-	if (flow.kind < PACKET_TRANSLATABLE || packet.fragment ||
-	    !packet_protocol_has_ports(packet.tuple.protocol))
+	if (flow.kind < PACKET_TRANSLATABLE || packet->fragment ||
+	    !packet_protocol_has_ports(packet->tuple.protocol))
 		return TC_ACT_UNSPEC;
-	if (portmap_is_published(packet.tuple.destination_port))
+	if (portmap_is_published(packet->tuple.destination_port))
 		verdict = loopback_decide(&flow);
 	if (verdict == VERDICT_DROP)
 		return TC_ACT_SHOT;

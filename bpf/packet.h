@@ -70,9 +70,9 @@ struct packet {
 	enum fragment_place fragment;
 	bool ipv4;
 	bool error;
-	bool leaving : 1;     /* at egress */
-	bool renewed : 1;     /* its connection's path was renewed for it */
-	bool asked : 1;       /* for that routing was asked: scratch has the answer */
+	bool leaving;         /* at egress */
+	bool renewed;         /* its connection's path was renewed for it */
+	bool asked;           /* for that routing was asked: scratch has the answer */
 	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
 	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
 	bool echo_reply;      /* or a timestamp reply: the identifier is the destination's port */

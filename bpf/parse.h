@@ -34,6 +34,8 @@
 #define ICMP_PARAMETERPROB 12
 #define ICMPV6_DEST_UNREACH 1
 #define ICMPV6_PARAMPROB 4
+#define ICMPV6_NEIGHBOUR_ADVERTISEMENT 136
+#define NEIGHBOUR_HOP_LIMIT 255 /* of all others' advertisements nobody takes notice (RFC 4861) */
 
 struct echo_header {
 	__u8 type;
@@ -438,6 +440,77 @@ GLOBAL_FUNCTION enum packet_kind parse_packet(struct __sk_buff *skb, struct pack
 	if (kind == PACKET_TRANSLATABLE && payload.fragment)
 		kind = parse_fragment(packet, &payload);
 	return kind == PACKET_TRANSLATABLE ? parse_transport(skb, packet, payload.protocol) : kind;
+}
+
+/* What ARP says about its sender (RFC 826); the hardware is Ethernet. */
+struct arp_sender {
+	__be16 hardware;
+	__be16 protocol;
+	__u8 hardware_size;
+	__u8 protocol_size;
+	__be16 operation;
+	__u8 mac[ETH_ALEN];
+	__be32 address;
+} __attribute__((packed));
+
+struct neighbour_advertisement {
+	__u8 type;
+	__u8 code;
+	__be16 checksum;
+	__be32 flags;
+	__u8 target[16];
+} __attribute__((aligned(8)));
+
+/* Whether a packet tells its link at which MAC an address is. */
+enum claim {
+	CLAIM_NONE,
+	CLAIM_READ,
+	CLAIM_HIDDEN, /* it may, behind more extension headers than are read */
+};
+
+INLINE enum claim parse_arp(struct __sk_buff *skb, struct packet *packet)
+{
+	struct arp_sender arp;
+
+	if (!packet_load(skb, packet->l3_offset, &arp, sizeof(arp)) ||
+	    arp.protocol != bpf_htons(ETH_P_IP) || !arp.address) /* 0: a probe (RFC 5227) */
+		return CLAIM_NONE;
+	packet->ipv4 = true;
+	address_from_ipv4(packet->sender, arp.address);
+	return CLAIM_READ;
+}
+
+INLINE enum claim parse_advertisement(struct __sk_buff *skb, struct packet *packet)
+{
+	struct neighbour_advertisement advertisement;
+	struct ip_payload payload = {.offset = packet->l3_offset + sizeof(struct ipv6hdr)};
+	struct ipv6hdr ip __attribute__((aligned(8)));
+	int protocol;
+
+	if (!packet_load_header(skb, packet->l3_offset, &ip, sizeof(ip)) ||
+	    ip.hop_limit != NEIGHBOUR_HOP_LIMIT)
+		return CLAIM_NONE;
+	protocol = parse_extension_headers(skb, &payload, ip.nexthdr);
+	if (protocol < 0)
+		return CLAIM_HIDDEN;
+	if (protocol != PROTOCOL_ICMPV6 ||
+	    !packet_load(skb, payload.offset, &advertisement, sizeof(advertisement)) ||
+	    advertisement.type != ICMPV6_NEIGHBOUR_ADVERTISEMENT)
+		return CLAIM_NONE;
+	address_copy(packet->sender, advertisement.target);
+	return CLAIM_READ;
+}
+
+/* CLAIM_READ: packet->sender is the address from now on. Of a neighbour solicitation, which
+ * neighbours learn from, too, it is that anyway. */
+GLOBAL_FUNCTION enum claim parse_claim(struct __sk_buff *skb, struct packet *packet)
+{
+	if (!packet)
+		return CLAIM_NONE;
+	if (skb->protocol == bpf_htons(ETH_P_ARP))
+		return parse_arp(skb, packet);
+	return skb->protocol == bpf_htons(ETH_P_IPV6) ? parse_advertisement(skb, packet)
+						      : CLAIM_NONE;
 }
 
 /* l3_offset: where the IP header is; 0 on interfaces without a link-layer header. */

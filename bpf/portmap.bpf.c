@@ -65,14 +65,10 @@
 /* Without a MAC to compare, every packet counts as addressed to this host. */
 INLINE int handle_raw(struct __sk_buff *skb)
 {
-	struct translation translation;
-	struct packet packet;
-	struct flow_context flow = {.skb = skb,
-				    .packet = &packet,
-				    .translation = &translation,
-				    .arrival = {.ifindex = skb->ifindex, .routed = true}};
+	struct flow_context flow = flow_of(skb);
 
-	flow.kind = packet_parse(skb, &packet, 0, DIRECTION_IN);
+	*flow.arrival = (struct arrival){.ifindex = skb->ifindex, .routed = true};
+	flow.kind = packet_parse(skb, flow.packet, 0, DIRECTION_IN);
 	return handle_ingress(&flow);
 }
 

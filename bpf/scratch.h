@@ -9,6 +9,17 @@
 
 #include "packet.h"
 
+/* How a packet has come to the hook, if that is an ingress. */
+struct arrival {
+	__u32 ifindex;        /* the ingress interface for routing: a bridge rather than its port */
+	__u32 veth;           /* the container's, where it has sent the packet */
+	bool routed;          /* goes into the IP stack, not switched */
+	bool sender_verified; /* the source address is the sender's own */
+	bool may_offload;     /* the packet may skip the stack */
+	bool by_bridge;       /* from its bridge's ingress: a veth without a program of ours */
+	struct owner owner;   /* of the container whose packet is routed, or {0, 0} */
+};
+
 /* The order in which a masqueraded connection tries ports (port_choice.h) */
 struct port_order {
 	__u64 start;         /* of all but the own one: from the connection's hash */
@@ -54,8 +65,10 @@ struct scratch {
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
 	struct bpf_fib_lookup query;
-	struct leave noted;             /* the way of the stack, while a path is looked for */
-	struct translation translation; /* of the packet, where the stack has no room */
+	struct leave noted;   /* the way of the stack, while a path is looked for */
+	struct packet packet; /* at hand */
+	struct arrival arrival;
+	struct translation translation; /* of that packet */
 };
 
 ARRAY_OF(scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct scratch, 1);

@@ -72,6 +72,16 @@ too_big_hex() {
 	echo "0304$(checksum_hex "03040000$rest")$rest"
 }
 
+# icmp6_hex SOURCE DESTINATION TYPE REST [router alert]: an ICMPv6 packet
+icmp6_hex() {
+	local pseudo message protocol=58 option=
+	pseudo=$(address6_hex "$1")$(address6_hex "$2")$(printf '%08x0000003a' $((4 + ${#4} / 2)))
+	message=$(printf %02x00 "$3")
+	message+=$(checksum_hex "$pseudo${message}0000$4")$4
+	[ $# -lt 5 ] || { protocol=0 && option=3a00050200000100; }
+	ipv6_hex "$1" "$2" "$protocol" "$option$message"
+}
+
 # frame_send NAMESPACE INTERFACE DESTINATION-MAC PACKET [TAG...]: a TAG is a VLAN ID (802.1Q); the
 # first one is the outermost.
 frame_send() {

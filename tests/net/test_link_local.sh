@@ -43,16 +43,6 @@ link_local_both_ways() {
 	neighbour_probed host "$(address6 "$1")" "$2"
 }
 
-# icmp6_hex SOURCE DESTINATION TYPE REST [router alert]: an ICMPv6 packet
-icmp6_hex() {
-	local pseudo message protocol=58 option=
-	pseudo=$(address6_hex "$1")$(address6_hex "$2")$(printf '%08x0000003a' $((4 + ${#4} / 2)))
-	message=$(printf %02x00 "$3")
-	message+=$(checksum_hex "$pseudo${message}0000$4")$4
-	[ $# -lt 5 ] || { protocol=0 && option=3a00050200000100; }
-	ipv6_hex "$1" "$2" "$protocol" "$option$message"
-}
-
 # udp6_hex SOURCE DESTINATION PORT: from and to this port
 udp6_hex() {
 	local pseudo message

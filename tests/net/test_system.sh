@@ -46,6 +46,94 @@ test_system_hook() {
 	expect_equal '' "$(hook)" "it is attached to"
 }
 
+# udev_runs ACTION INTERFACE: the programs that the rule has udev run. Of udev's language it knows what
+# the rule uses, and fails at anything else.
+udev_runs() {
+	local action=$1 interface=$2 line key operator value skip_to=
+	while read -r line; do
+		[ -z "$skip_to" ] || [ "$line" = "LABEL=\"$skip_to\"" ] || continue
+		skip_to=
+		[ "${line:0:1}" != '#' ] || continue
+		while [ -n "$line" ]; do
+			[[ $line =~ ^([A-Z]+)(==|!=|\+=|=)\"([^\"]*)\"(, *|$) ]] || fail "udev: $line"
+			line=${line#"${BASH_REMATCH[0]}"}
+			key=${BASH_REMATCH[1]} operator=${BASH_REMATCH[2]} value=${BASH_REMATCH[3]}
+			case $key$operator in
+			RUN+=) echo "$value" ;;
+			GOTO=) skip_to=$value ;;
+			LABEL=) ;;
+			*) udev_matches || break ;;
+			esac
+		done
+	done </run/system/90-bpf-portmap.rules
+	[ -z "$skip_to" ] || fail "udev: no label $skip_to"
+}
+
+udev_matches() {
+	local is_one=1
+	case $key in
+	ACTION) [[ $action =~ ^($value)$ ]] && is_one=0 ;;
+	SUBSYSTEM) [ "$value" = net ] && is_one=0 ;;
+	KERNEL) [[ $interface =~ ^(${value//'*'/.*})$ ]] && is_one=0 ;;
+	TEST) [ -e "$value" ] && is_one=0 ;;
+	*) fail "udev: $key" ;;
+	esac
+	[ "$operator" != '!=' ] || is_one=$((1 - is_one))
+	return "$is_one"
+}
+
+# uplink_make_again: eth1 is deleted, and made again under its name, with other MACs
+uplink_make_again() {
+	ip link delete eth1
+	network_connect server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
+		"192.0.2.0/24 via $host4_second" "2001:db8:1::/64 via $host6_second"
+}
+
+expect_uplink_serves() {
+	expect_answers server "$host4_second" 8080 web "$server4"
+	expect_answers server "$host6_second" 8080 web "$server6"
+	[ "$plugin" = bpf-portmap ] || return 0
+	expect_gets_out web
+}
+
+# also with portmap
+# an uplink that is deleted and made again under its name works again by what the udev rule runs, with
+# systemd and without: mapped ports, masquerade, and the connections that clients have
+test_system_uplink_made_again() {
+	local run
+	install_system
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	for run in "$build/bpf-portmap repair" \
+		"/usr/bin/systemd-run --no-block --collect --quiet --on-active=2 --timer-property=AccuracySec=100ms $build/bpf-portmap repair"; do
+		conversation_with web tcp4 server tcp "$host4_second" 8080
+		conversation_with web tcp6 server tcp "$host6_second" 8080
+		uplink_make_again
+		if [ "$plugin" = bpf-portmap ]; then
+			expect_equal "$run" "$(udev_runs add eth1)" 'what udev runs'
+			# systemd-run does this two seconds later.
+			"$build/bpf-portmap" repair >/run/out || fail repair
+			expect_contains "$(tr -s ' ' </run/out)" 'eth1 attached'
+		fi
+		expect_says tcp4 web
+		expect_says tcp6 web
+		conversation_close tcp4
+		conversation_close tcp6
+		expect_uplink_serves
+		mkdir -p /run/systemd/system
+	done
+}
+
+# the udev rule leaves containers' veths, lo and interfaces that go alone, and does nothing where the
+# plugin was never used
+test_system_udev_leaves_alone() {
+	install_system
+	expect_equal "$build/bpf-portmap repair" "$(udev_runs move eth1)"
+	expect_equal '' "$(udev_runs add vethd4c0ffee)$(udev_runs add lo)$(udev_runs remove eth1)$(udev_runs change eth1)"
+	umount /sys/fs/bpf
+	expect_equal '' "$(udev_runs move eth1)" 'where nothing was ever added'
+}
+
 # systemd finds no fault in the units, and little that they may do
 test_system_units() {
 	command -v systemd-analyze >/dev/null || skip "there is no systemd-analyze"

@@ -100,6 +100,88 @@ test_trust_neighbour_forges_outside() {
 	expect_answer client udp "$host6" 8080 web "$client6"
 }
 
+# link_says CONTAINER DESTINATION-MAC ETHERTYPE PACKET: a frame of its own MAC
+link_says() {
+	local mac
+	mac=$(mac_in "$1" eth0)
+	in_namespace "$1" "$build/tests/frame" eth0 "${2//:/}${mac//:/}$3$4"
+}
+
+# behind_headers PACKET: the same ICMPv6 behind more destination options than the programs read
+behind_headers() {
+	local next size headers=
+	for next in 3c 3c 3c 3c 3c 3c 3a; do headers+=${next}00010400000000; done
+	printf -v size %04x $((${#headers} / 2 + (${#1} - 80) / 2))
+	echo "${1:0:8}${size}3c${1:14:66}$headers${1:80}"
+}
+
+# claims CONTAINER ADDRESS: it says to the host, and to all of its link, that the address is at its MAC: an
+# ARP answer and an ARP request, or five neighbour advertisements; $claims counts them.
+claims() {
+	local who=$1 address=$2 mac host own
+	mac=$(mac_in "$who" eth0 | tr -d :) host=$(mac_of cni0)
+	if [ "$address" != "${address#*:}" ]; then
+		own=$(address6 "$who")
+		address=20000000$(address6_hex "$address")0201$mac
+		link_says "$who" "$host" 86dd "$(icmp6_hex "$own" "$bridge6" 136 "$address")"
+		link_says "$who" "$host" 86dd "$(icmp6_hex "$own" "$bridge6" 136 "$address" alert)"
+		link_says "$who" "$host" 86dd "$(behind_headers "$(icmp6_hex "$own" "$bridge6" 136 "$address")")"
+		link_says "$who" 33:33:00:00:00:01 86dd "$(icmp6_hex "$own" ff02::1 136 "$address")"
+		link_says "$who" 33:33:00:00:00:01 86dd "$(icmp6_hex fe80::bad ff02::1 136 "$address")"
+		claims=$((claims + 5))
+		return 0
+	fi
+	address=$(address_hex "$address")
+	link_says "$who" "$host" 0806 "0001080006040002$mac$address${host//:/}$(address_hex "$bridge4")"
+	link_says "$who" ff:ff:ff:ff:ff:ff 0806 "0001080006040001$mac${address}000000000000$address"
+	claims=$((claims + 2))
+}
+
+# neighbours_forget_fast: a claim is heard at once, and not only a second after the last one
+neighbours_forget_fast() {
+	sysctl -qw net.ipv4.neigh.cni0.locktime=0
+	in_namespace web sysctl -qw net.ipv4.neigh.eth0.locktime=0
+}
+
+# mac_known NAMESPACE|host INTERFACE ADDRESS: the MAC of a neighbour
+mac_known() {
+	local said command=(ip -n "$1")
+	[ "$1" != host ] || command=(ip)
+	said=$("${command[@]}" neighbour show "$3" dev "$2")
+	[[ $said =~ lladdr\ ([^ ]*) ]] && echo "${BASH_REMATCH[1]}"
+}
+
+# a container that claims a neighbour's address, or the bridge's, by ARP or by a neighbour advertisement,
+# gets neither what the host sends to the neighbour nor what the neighbour sends to the bridge; of its own
+# address everybody believes it, also with another MAC
+test_trust_neighbour_claims_address() {
+	local claims=0 address web_mac
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	container_start evil bridge -p 8081:80/tcp -p 8081:80/udp
+	expect_serves web
+	expect_serves evil 8081
+	for address in "$bridge4" "$bridge6"; do expect_no_answer web udp "$address" 9; done
+	neighbours_forget_fast
+	web_mac=$(mac_in web eth0)
+	for address in "$(address4 web)" "$(address6 web)" "$bridge4" "$bridge6"; do claims evil "$address"; done
+	[ "$plugin" != bpf-portmap ] || expect_counted drop_forged_source "$claims" 'claims that were dropped'
+	for address in "$(address4 web)" "$(address6 web)"; do
+		expect_equal "$web_mac" "$(mac_known host cni0 "$address")" "where the host has $address"
+	done
+	for address in "$bridge4" "$bridge6"; do
+		expect_equal "$(mac_of cni0)" "$(mac_known web eth0 "$address")" "where web has $address"
+	done
+	expect_serves web
+	ip -n evil link set eth0 address 02:00:00:00:07:06
+	claims evil "$(address4 evil)"
+	claims evil "$(address6 evil)"
+	for address in "$(address4 evil)" "$(address6 evil)"; do
+		wait_until 5 is_known_at "$address" 02:00:00:00:07:06 || fail "the host has $address at $(mac_known host cni0 "$address")"
+	done
+	expect_serves evil 8081
+}
+is_known_at() { [ "$(mac_known host cni0 "$1")" = "$2" ]; }
+
 # a user of the host who sends with a container's address (IPv6 lets anyone do so) neither uses nor
 # begins a masqueraded flow of it, nor does such a packet leave
 test_trust_local_user() {

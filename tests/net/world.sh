@@ -102,15 +102,20 @@ in_namespace() {
 }
 
 # network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6 [ROUTE...]: the ROUTEs are the
-# peer's. Its neighbours are permanent, because a new link answers neighbour solicitations only
-# after up to a second. Few processes, because every test begins with this.
+# peer's. network_connect does it where the namespace is there.
 network_make() {
+	namespace_add "$1"
+	network_connect "$@"
+}
+
+# The peer's neighbours are permanent, because a new link answers neighbour solicitations only after
+# up to a second. Few processes, because every test begins with this.
+network_connect() {
 	local name=$1 interface=$2 host4=$3 host6=$4 peer4=$5 peer6=$6 host_mac peer_mac
 	shift 6
 	networks=$((${networks:-0} + 1))
 	printf -v host_mac '02:00:c0:00:%02x:01' "$networks"
 	printf -v peer_mac '02:00:c0:00:%02x:02' "$networks"
-	namespace_add "$name"
 	ip -batch - <<-LINES
 		link add $interface address $host_mac type veth peer name eth0 address $peer_mac netns $name
 		address add $host4/24 dev $interface
