@@ -125,6 +125,28 @@ test_replace_twice() {
 	expect_equal 0 "$(map_count portmaps)" "ports"
 }
 
+# a new one on two networks that fails: its ports go to its second network first, and from there back
+# to the old one
+test_replace_two_networks() {
+	local ports=(-p 8080:80/tcp -p 8080:80/udp --args "$nomad")
+	conflist second bridge "$other_network | .plugins[0].ipam.routes = []"
+	reverse_path_loose
+	alloc_start old
+	conversations_open old
+	container_add new bridge "${ports[@]}"
+	runtime add second new --ifname eth1 "${ports[@]}" >/run/out 2>&1 || fail "$(cat /run/out)"
+	in_namespace new sysctl -qw net.ipv4.conf.all.rp_filter=2 net.ipv4.conf.eth1.rp_filter=2
+	serve_in new 80
+	expect_all new
+	container_del new bridge
+	expect_equal 2 "$(ports_show | jq '.[0] | length')" 'the new one has the ports, and the old one had'
+	runtime del second new --ifname eth1 || fail "DEL of the second network"
+	expect_all old
+	conversations_go_on old
+	container_remove old bridge
+	expect_equal 0 "$(map_count portmaps)" "ports"
+}
+
 # a fourth while three drain: the first one's connections end, and a warning says whose
 test_replace_three_times() {
 	alloc_start first
