@@ -45,6 +45,11 @@ test_listeners_without_reservation() {
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call DEL web || fail DEL
+	listener third udp 0.0.0.0 8083
+	plugin_call ADD web "$(mapping 8083) | .runtimeConfig.portMappings[0] += {protocol: \"udp\", hostIP: \"$host4\"}" \
+		>/run/out 2>/run/said || fail "$(cat /run/out)"
+	expect_contains "$(cat /run/said)" "third (pid $listener) holds host port 8083/udp at 0.0.0.0, and"
+	plugin_call DEL web || fail DEL
 	PREFIX="strace -f -o /run/trace" plugin_call ADD web "$(mapping 8081)" >/run/out 2>/run/said ||
 		fail "$(cat /run/out)"
 	expect_equal '' "$(cat /run/said)" 'output of ADD'

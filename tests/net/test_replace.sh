@@ -111,6 +111,10 @@ test_replace_twice() {
 	container_check first bridge
 	container_check second bridge
 	by_hand_says 1 'container first, since' who 8080
+	expect_equal 'first 1
+second 1
+third 0' "$(item '[.items[] | select(.protocol == "tcp" and .host.address == "0.0.0.0")] | group_by(.container.id)[] |
+		"\(.[0].container.id) \([.[].flows] | add)"' list)" flows
 	container_remove second bridge
 	expect_all third
 	conversations_go_on first
@@ -122,6 +126,28 @@ test_replace_twice() {
 	expect_all first
 	conversations_go_on first
 	container_remove first bridge
+	expect_equal 0 "$(map_count portmaps)" "ports"
+}
+
+# a new one on two networks that fails: its ports go to its second network first, and from there back
+# to the old one
+test_replace_two_networks() {
+	local ports=(-p 8080:80/tcp -p 8080:80/udp --args "$nomad")
+	conflist second bridge "$other_network | .plugins[0].ipam.routes = []"
+	reverse_path_loose
+	alloc_start old
+	conversations_open old
+	container_add new bridge "${ports[@]}"
+	runtime add second new --ifname eth1 "${ports[@]}" >/run/out 2>&1 || fail "$(cat /run/out)"
+	in_namespace new sysctl -qw net.ipv4.conf.all.rp_filter=2 net.ipv4.conf.eth1.rp_filter=2
+	serve_in new 80
+	expect_all new
+	container_del new bridge
+	expect_equal 2 "$(ports_show | jq '.[0] | length')" 'the new one has the ports, and the old one had'
+	runtime del second new --ifname eth1 || fail "DEL of the second network"
+	expect_all old
+	conversations_go_on old
+	container_remove old bridge
 	expect_equal 0 "$(map_count portmaps)" "ports"
 }
 
@@ -217,20 +243,30 @@ test_replace_old_nomad() {
 
 add_waits() { grep -qs nanosleep /proc/*/wchan; }
 
-# what stands meanwhile: list has both containers, who says who comes and who goes
+# what stands meanwhile: list has both containers, who says who comes and who goes, and doctor finds
+# nothing wrong, before and after the new one serves the port
 test_replace_who_and_list() {
 	ip route add default via "$client4"
 	ip route add default via "$client6"
 	alloc_start old
 	conversations_open old
-	alloc_start new
+	alloc_add new
+	expect_equal 'new comes next: new connections go to it once it serves the port
+old to be replaced: new connections go to it until its successor serves the port' \
+		"$(item '.items[] | "\(.container.id) \(.remark)"' list | sort -u)"
+	by_hand_says 1 'taken  bpf-portmap  *:8080/tcp     job prod/shop/web, container old, since' who 8080
+	by_hand_says 1 'also   bpf-portmap  *:8080/tcp     job prod/shop/web, container new, since' who 8080
+	expect_equal 4 "$(grep -c '<- comes next: ' /run/out)" remarks
+	expect_equal 4 "$(grep -c '! to be replaced: ' /run/out)" remarks
+	by_hand 0 doctor 8080
+	serve_in new 80
 	expect_equal "old 1 replaced: its connections go on until it is deleted
 new 0 null" "$(item '.items[] | select(.protocol == "tcp" and .host.address == "0.0.0.0") |
 		"\(.container.id) \(.flows) \(.remark)"' list | sort -r)"
 	by_hand_says 1 'taken  bpf-portmap  *:8080/tcp     job prod/shop/web, container new, since' who 8080
 	by_hand_says 1 'also   bpf-portmap  *:8080/tcp     job prod/shop/web, container old, since' who 8080
 	expect_equal 4 "$(grep -c 'replaced: its connections go on until it is deleted$' /run/out)" remarks
-	by_hand 0 doctor
+	by_hand 0 doctor 8080
 	container_remove old bridge
 	expect_equal 4 "$(item '.items[] | .container.id' list | grep -c new)" rows
 	by_hand_says 1 new who 8080

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/address.h"
 #include "lib/json.h"
 #include "lib/memory.h"
+#include "lib/prefix.h"
 #include "lib/text.h"
 
 #define ALL_IPV4 "0.0.0.0/0"
@@ -17,13 +19,13 @@
 enum { MATCH_SOURCE, MATCH_DESTINATION, MATCH_INTERFACE, MATCH_COUNT };
 
 static const struct match {
-	const char *brief, *word;
+	const char *words[3]; /* iptables' for it */
 	/* The key for what shall match, and the one for what shall not */
 	const char *key, *negated;
 } matches[MATCH_COUNT] = {
-	[MATCH_SOURCE] = {"-s", "--source", "sourceRanges", "sourceRanges"},
-	[MATCH_DESTINATION] = {"-d", "--destination", "excludeCIDRs", "excludeCIDRs"},
-	[MATCH_INTERFACE] = {"-i", "--in-interface", "uplinks", "excludeInterfaces"},
+	[MATCH_SOURCE] = {{"-s", "--source", "--src"}, "sourceRanges", "sourceRanges"},
+	[MATCH_DESTINATION] = {{"-d", "--destination", "--dst"}, "excludeCIDRs", "excludeCIDRs"},
+	[MATCH_INTERFACE] = {{"-i", "--in-interface", NULL}, "uplinks", "excludeInterfaces"},
 };
 
 /* Of the words at hand: "!" perhaps, a match, its value. */
@@ -41,6 +43,14 @@ static const char *word_at(const json_t *conditions, size_t *next)
 	return word ? word : "";
 }
 
+static bool is_match(const struct match *match, const char *word)
+{
+	for (size_t i = 0; i < sizeof(match->words) / sizeof(match->words[0]); i++)
+		if (match->words[i] && !strcmp(match->words[i], word))
+			return true;
+	return false;
+}
+
 static bool read_condition(const json_t *conditions, size_t *next, struct condition *condition)
 {
 	const char *word = word_at(conditions, next);
@@ -49,8 +59,7 @@ static bool read_condition(const json_t *conditions, size_t *next, struct condit
 	if (condition->negated)
 		word = word_at(conditions, next);
 	for (condition->match = 0; condition->match < MATCH_COUNT; condition->match++)
-		if (!strcmp(word, matches[condition->match].brief) ||
-		    !strcmp(word, matches[condition->match].word))
+		if (is_match(&matches[condition->match], word))
 			break;
 	condition->value = word_at(conditions, next);
 	return condition->match < MATCH_COUNT && *condition->value;
@@ -86,6 +95,21 @@ static bool translate_names(json_t *list)
 	return true;
 }
 
+/* iptables also knows names of hosts, and masks as 255.255.0.0, which no option of ours does. */
+static bool are_ranges(const json_t *list)
+{
+	uint8_t address[CNI_ADDRESS_SIZE];
+	const json_t *element;
+	struct prefix prefix;
+	size_t i;
+
+	json_array_foreach (list, i, element)
+		if (cni_address_parse(json_string_value(element), address) &&
+		    prefix_parse(json_string_value(element), &prefix))
+			return false;
+	return true;
+}
+
 /* All but these: an exception for each, of all addresses of the family. */
 static json_t *invert(json_t *list, const char *all)
 {
@@ -99,36 +123,54 @@ static json_t *invert(json_t *list, const char *all)
 	return inverted;
 }
 
+/* Returns what it names, as our options have it. NULL: they cannot. */
+static json_t *read_value(const struct condition *condition, const char *all)
+{
+	bool is_interface = condition->match == MATCH_INTERFACE;
+	json_t *list =
+		is_interface ? json_pack("[s]", condition->value) : split(condition->value);
+
+	if (!list || !(is_interface ? translate_names(list) : are_ranges(list))) {
+		json_decref(list);
+		return NULL;
+	}
+	/* Clients are named that may, addresses that may not. */
+	if ((condition->match == MATCH_SOURCE && condition->negated) ||
+	    (condition->match == MATCH_DESTINATION && !condition->negated))
+		list = invert(list, all);
+	return list;
+}
+
+/* Adds it to what the other family's conditions have. Ours about interfaces are for both families:
+ * where both name some, these must be the same. */
+static bool add_value(json_t *keys, const struct condition *condition, json_t *list)
+{
+	const struct match *match = &matches[condition->match];
+	const char *key = condition->negated ? match->negated : match->key;
+	json_t *present = json_object_get(keys, key);
+
+	if (condition->match == MATCH_INTERFACE &&
+	    (json_object_get(keys, match->key) || json_object_get(keys, match->negated)))
+		return present && json_equal(present, list);
+	return present ? !json_array_extend(present, list) : !json_object_set(keys, key, list);
+}
+
 /* Adds one family's. Returns false where no key of ours does the same: two of one kind must both
  * hold, which one list cannot say. */
 static bool translate(json_t *keys, const json_t *conditions, const char *all, bool *has_source)
 {
 	bool seen[MATCH_COUNT] = {false};
 	struct condition condition;
-	const char *key;
-	json_t *list;
 
 	for (size_t next = 0; next < json_array_size(conditions);) {
+		cleanup_json json_t *list = NULL;
+
 		if (!read_condition(conditions, &next, &condition) || seen[condition.match])
 			return false;
 		seen[condition.match] = true;
-		key = condition.negated ? matches[condition.match].negated
-					: matches[condition.match].key;
-		list = split(condition.value);
-		if (condition.match == MATCH_INTERFACE && !translate_names(list)) {
-			json_decref(list);
+		list = read_value(&condition, all);
+		if (!list || !add_value(keys, &condition, list))
 			return false;
-		}
-		/* Clients are named that may, addresses that may not. */
-		if ((condition.match == MATCH_SOURCE && condition.negated) ||
-		    (condition.match == MATCH_DESTINATION && !condition.negated))
-			list = invert(list, all);
-		if (!json_object_get(keys, key))
-			json_object_set_new(keys, key, json_array());
-		if (condition.match != MATCH_INTERFACE ||
-		    !json_equal(json_object_get(keys, key), list))
-			json_array_extend(json_object_get(keys, key), list);
-		json_decref(list);
 	}
 	*has_source = seen[MATCH_SOURCE];
 	return true;

@@ -109,7 +109,8 @@ static void write_address(__be32 words[4], const uint8_t address[CNI_ADDRESS_SIZ
 		memcpy(words, address, CNI_ADDRESS_SIZE);
 }
 
-/* The kernel looks for the receiver of a packet; source and destination are the socket's. */
+/* The kernel looks for the receiver of a packet; source and destination are the socket's, except
+ * for UDP, where they are the packet's. */
 void sockets_find_at(struct socket_list *list, struct netlink *socket, enum protocol protocol,
 		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
@@ -118,13 +119,14 @@ void sockets_find_at(struct socket_list *list, struct netlink *socket, enum prot
 		.sdiag_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6,
 		.sdiag_protocol = protocol,
 		.idiag_states = UINT32_MAX,
-		.id = {.idiag_sport = htons(port),
-		       .idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+		.id = {.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
 	};
+	bool is_udp = protocol == PROTOCOL_UDP;
 	cleanup_request struct nl_msg *request = NULL;
 	size_t count = list->count;
 
-	write_address(header.id.idiag_src, address);
+	write_address(is_udp ? header.id.idiag_dst : header.id.idiag_src, address);
+	*(is_udp ? &header.id.idiag_dport : &header.id.idiag_sport) = htons(port);
 	request = netlink_begin(SOCK_DIAG_BY_FAMILY, 0, &header, sizeof(header));
 	if (netlink_ask(socket, request, take_socket, &reading) || list->count == count)
 		return;

@@ -44,8 +44,8 @@ static const char *remark_on(const struct view *view, const struct row *row)
 		return "ADD or DEL of its container did not finish";
 	if (!*row->interface)
 		return "its container's interface is gone: `bpf-portmap repair` tidies up";
-	if (row->mapping->is_replaced)
-		return "replaced: its connections go on until it is deleted";
+	if (mapping_turn_text(row->mapping))
+		return mapping_turn_text(row->mapping);
 	if (cni_address_is_loopback(address))
 		return "hostIP is reached only from this host";
 	if (!cni_address_is_any(address) && !local_address_exists(view->socket, address))

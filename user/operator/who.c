@@ -222,7 +222,7 @@ static bool mapping_claims(const struct contestant *contestant, const struct arr
 	const struct portmap_key *key = &contestant->mapping->key, *to = &arrival->to;
 	const struct policy *policy = contestant->policy;
 
-	if (!contestant->alive || contestant->mapping->is_replaced ||
+	if (!contestant->alive || !mapping_gets_new(contestant->mapping) ||
 	    key->protocol != to->protocol ||
 	    (!arrival->is_mapped && cni_address_is_any(key->host_address)) ||
 	    key->host_port != to->host_port ||

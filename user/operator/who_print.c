@@ -190,9 +190,10 @@ static void write_remark(struct who *who, const struct contestant *contestant,
 	if (!who_counts(contestant))
 		snprintf(text, REMARK_SIZE,
 			 "! its container is gone: `bpf-portmap repair` tidies up");
-	else if (contestant->kind == CONTESTANT_MAPPING && contestant->mapping->is_replaced)
-		snprintf(text, REMARK_SIZE,
-			 "<- replaced: its connections go on until it is deleted");
+	else if (contestant->kind == CONTESTANT_MAPPING && mapping_turn_text(contestant->mapping))
+		snprintf(text, REMARK_SIZE, "%s %s",
+			 mapping_gets_new(contestant->mapping) ? "!" : "<-",
+			 mapping_turn_text(contestant->mapping));
 	else if (write_forgotten(who, contestant, text))
 		return;
 	else if (!outside->claimed && !host->claimed)

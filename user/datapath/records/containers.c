@@ -89,6 +89,22 @@ static bool is_heirs(const struct objects *objects, const struct portmap_key *ke
 	       heir.container == container;
 }
 
+/* What replaces an older container gives its ports back when it goes, whichever of its networks has
+ * them by then. */
+static int note_replaces(const struct objects *objects, struct owner heir, struct cni_error *err)
+{
+	struct attachment record;
+	struct attachment_key key;
+	struct slot slot;
+
+	if (!owner_read(objects, heir, &slot) ||
+	    !slot_read_record(objects, heir.slot, &slot, &record) || record.replaces)
+		return 0;
+	record.replaces = true;
+	slot_get_key(&slot, &key);
+	return attachment_write(objects, &key, &record, err);
+}
+
 /* The waiting entries go last: what was killed in between is done again. */
 static int hand_over_ports(const struct objects *objects, const struct slot *slot,
 			   struct owner leaving, struct cni_error *err)
@@ -107,6 +123,9 @@ static int hand_over_ports(const struct objects *objects, const struct slot *slo
 		if (!portmap_succession_read(objects, &port, &entry))
 			continue;
 		mapping = succession_find(&entry, leaving);
+		if (mapping == &entry.now && entry.before.owner.slot &&
+		    note_replaces(objects, waiting->owner, err))
+			return -1;
 		if (mapping) {
 			*mapping = *waiting;
 			if (map_write(objects, MAP_PORTMAPS, &port, &entry, err))

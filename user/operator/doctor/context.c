@@ -20,7 +20,7 @@
 #define FINDINGS_PER_CHECK 8
 
 /* Other ports than the one that is asked about are nobody's question, and neither are those of the
- * family that the client does not speak. */
+ * family that the client does not speak. Of a workload's containers it is who gets connections. */
 static void choose_mappings(struct doctor *doctor)
 {
 	const struct range_option *from = &doctor->options->from;
@@ -29,6 +29,7 @@ static void choose_mappings(struct doctor *doctor)
 
 	for (size_t i = 0; i < mappings->count; i++)
 		if (mapping_matches(&mappings->list[i], NULL, doctor->options) &&
+		    mapping_gets_new(&mappings->list[i]) &&
 		    (!from->is_set ||
 		     cni_address_is_ipv4(from->address) ==
 			     cni_address_is_ipv4(mappings->list[i].key.host_address)))
@@ -46,6 +47,7 @@ static int read_maps(struct doctor *doctor, struct cni_error *err)
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
+	    mappings_add_replaced(&doctor->mappings, &doctor->view, err) ||
 	    host_plan(&doctor->look, &doctor->plan, &doctor->host, &at, err))
 		return -1;
 	choose_mappings(doctor);

@@ -13,13 +13,21 @@
 #include "datapath/records/attachments.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "net/netlink.h"
+#include "net/netns.h"
+#include "net/sockets.h"
+#include "operator/kernel/namespaces.h"
 
 static void add_mapping(struct mappings *mappings, const struct portmap_key *key,
-			const struct portmap *portmap)
+			const struct portmap *portmap, uint8_t place)
 {
 	if (!key->waiter)
-		*ARRAY_ADD(mappings->list, mappings->count) = (struct mapping){
-			.key = *key, .portmap = *portmap, .last_port = key->host_port};
+		*ARRAY_ADD(mappings->list, mappings->count) =
+			(struct mapping){.key = *key,
+					 .portmap = *portmap,
+					 .place = place,
+					 .turn = place ? TURN_GONE : TURN_NOW,
+					 .last_port = key->host_port};
 }
 
 /* Without a port last; IPv4 before IPv6. */
@@ -43,7 +51,14 @@ static int compare(const void *one, const void *other)
 	const struct mapping *a = one, *b = other;
 	int order = compare_keys(&a->key, &b->key);
 
-	return order ? order : a->is_replaced - b->is_replaced;
+	return order ? order : a->place - b->place;
+}
+
+/* Also what is ordered already. */
+static void sort(struct mappings *mappings)
+{
+	if (mappings->count)
+		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
 }
 
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err)
@@ -52,32 +67,112 @@ int mappings_read(struct mappings *mappings, const struct view *view, struct cni
 					     .map = MAP_PORTMAPS};
 
 	while (map_next(&walk, err))
-		add_mapping(mappings, walk.key, walk.value);
-	if (mappings->count)
-		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
+		add_mapping(mappings, walk.key, walk.value, 0);
+	sort(mappings);
 	return walk.failed ? -1 : 0;
+}
+
+/* The search for a process that serves a mapped port in a container. */
+struct server_search {
+	const struct mapping *mapping;
+	struct socket_list found;
+};
+
+static int find_server(void *context, struct cni_error *err)
+{
+	struct server_search *search = context;
+	const struct portmap *portmap = &search->mapping->portmap;
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_SOCK_DIAG, err);
+
+	if (!socket)
+		return -1;
+	sockets_find_at(&search->found, socket, search->mapping->key.protocol,
+			portmap->container_address, portmap->container_port);
+	return 0;
+}
+
+/* As the programs see it (bpf/replace.h): sockets of TCP and UDP, in a namespace that is known. */
+static bool is_served(const struct mapping *mapping, const struct view *view,
+		      const struct namespaces *namespaces)
+{
+	struct server_search search = {.mapping = mapping};
+	cleanup_error struct cni_error ignored = {0};
+	const struct namespace *namespace = NULL;
+	struct slot slot;
+	bool served;
+
+	if (owner_read(&view->datapath.objects, mapping->portmap.owner, &slot) &&
+	    slot.netns_id >= 0 && mapping->key.protocol != PROTOCOL_SCTP)
+		namespace = namespaces_find(namespaces, slot.netns_id);
+	if (namespace)
+		netns_call(namespace->fd, find_server, &search, &ignored);
+	served = search.found.count;
+	sockets_release(&search.found);
+	return served;
+}
+
+static void see_turn(struct mapping *now, struct mapping *before, const struct view *view,
+		     const struct namespaces *namespaces)
+{
+	const struct objects *objects = &view->datapath.objects;
+	struct slot slot;
+
+	if (!owner_is_live_with_veth(objects, before->portmap.owner, &slot) ||
+	    (owner_is_live_with_veth(objects, now->portmap.owner, &slot) &&
+	     (is_served(now, view, namespaces) || !is_served(before, view, namespaces))))
+		return;
+	now->turn = TURN_COMES;
+	before->turn = TURN_GOES;
+}
+
+/* Whom new connections go to, where a container has been replaced. */
+static void see_turns(struct mappings *mappings, const struct view *view)
+{
+	struct namespaces namespaces = {0};
+
+	namespaces_read(&namespaces, view->socket);
+	for (size_t i = 1; i < mappings->count; i++)
+		if (mappings->list[i].place == 1)
+			see_turn(&mappings->list[i - 1], &mappings->list[i], view, &namespaces);
+	namespaces_release(&namespaces);
 }
 
 int mappings_add_replaced(struct mappings *mappings, const struct view *view, struct cni_error *err)
 {
 	const struct objects *objects = &view->datapath.objects;
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
+	const size_t all = mappings->count;
 	struct slot slot;
 
 	while (map_next(&walk, err)) {
 		const struct portmap_succession *entry = walk.value;
 		const struct portmap *const replaced[] = {&entry->before, &entry->earlier};
-		size_t count = mappings->count;
 
-		for (size_t i = 0; i < 2; i++)
+		for (uint8_t i = 0; i < 2; i++)
 			if (owner_read(objects, replaced[i]->owner, &slot) && slot.live)
-				add_mapping(mappings, walk.key, replaced[i]);
-		for (; count < mappings->count; count++)
-			mappings->list[count].is_replaced = true;
+				add_mapping(mappings, walk.key, replaced[i], i + 1);
 	}
-	if (mappings->count)
-		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
+	sort(mappings);
+	if (mappings->count > all)
+		see_turns(mappings, view);
 	return walk.failed ? -1 : 0;
+}
+
+bool mapping_gets_new(const struct mapping *mapping)
+{
+	return mapping->turn == TURN_NOW || mapping->turn == TURN_GOES;
+}
+
+const char *mapping_turn_text(const struct mapping *mapping)
+{
+	static const char *const texts[] = {
+		[TURN_COMES] = "comes next: new connections go to it once it serves the port",
+		[TURN_GOES] = "to be replaced: new connections go to it until its successor serves"
+			      " the port",
+		[TURN_GONE] = "replaced: its connections go on until it is deleted",
+	};
+
+	return texts[mapping->turn];
 }
 
 /* Those of one range follow one another. */
@@ -87,7 +182,9 @@ static int compare_ranges(const void *one, const void *other)
 	int order = memcmp(a->key.host_address, b->key.host_address, CNI_ADDRESS_SIZE);
 
 	if (!order)
-		order = a->is_replaced - b->is_replaced;
+		order = a->place - b->place;
+	if (!order)
+		order = (int)a->turn - (int)b->turn;
 	if (!order && a->key.protocol != b->key.protocol)
 		order = a->key.protocol < b->key.protocol ? -1 : 1;
 	return order ? order : compare_keys(&a->key, &b->key);
@@ -100,7 +197,7 @@ static bool continues(const struct mapping *range, const struct mapping *next)
 	return range->last_port + 1 == next->key.host_port &&
 	       range->key.protocol == next->key.protocol &&
 	       !memcmp(range->key.host_address, next->key.host_address, CNI_ADDRESS_SIZE) &&
-	       owner_is(a->owner, b->owner) &&
+	       owner_is(a->owner, b->owner) && range->turn == next->turn &&
 	       !memcmp(a->container_address, b->container_address, CNI_ADDRESS_SIZE) &&
 	       next->key.host_port - range->key.host_port == b->container_port - a->container_port;
 }
@@ -124,7 +221,7 @@ void mappings_join_ranges(struct mappings *mappings)
 		list[kept].portmap.flows += list[i].portmap.flows;
 	}
 	mappings->count = kept + 1;
-	qsort(list, mappings->count, sizeof(*list), compare);
+	sort(mappings);
 }
 
 static const char *add_last_port(const struct mapping *mapping, uint16_t first,
@@ -181,8 +278,7 @@ int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 		    !has_port[endpoint->owner.slot])
 			add_masqueraded(mappings, walk.key, endpoint->owner);
 	}
-	if (mappings->count)
-		qsort(mappings->list, mappings->count, sizeof(*mappings->list), compare);
+	sort(mappings);
 	return walk.failed ? -1 : 0;
 }
 
@@ -222,8 +318,7 @@ static struct mapping *find_of(const struct mappings *mappings, struct mapping *
 {
 	struct mapping *found;
 
-	for (int replaced = 0; replaced < 2; replaced++) {
-		wanted->is_replaced = replaced;
+	for (wanted->place = 0; wanted->place < 3; wanted->place++) {
 		found = bsearch(wanted, mappings->list, mappings->count, sizeof(*found), compare);
 		if (found && owner_is(found->portmap.owner, owner))
 			return found;

@@ -8,12 +8,21 @@
 #include "operator/print/format.h"
 #include "operator/view/view.h"
 
+/* Containers of one workload may have a port one after the other (replacements.h). */
+enum mapping_turn {
+	TURN_NOW,   /* it gets new connections */
+	TURN_COMES, /* it gets none yet, as no process serves the port in it */
+	TURN_GOES,  /* it gets them until its successor serves the port */
+	TURN_GONE,  /* it gets none any more, and has its former ones */
+};
+
 /* A mapped port, or a container without one that is masqueraded: then key.host_port is 0, and
  * key.host_address is the container's own. */
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
-	bool is_replaced;   /* another container of the workload has the port now */
+	uint8_t place;      /* of the port's containers: 0 has it, 1 and 2 had it before */
+	enum mapping_turn turn;
 	uint16_t last_port; /* of a range; else key.host_port */
 	uint32_t flows;     /* connections that are not closed */
 	uint32_t half_open; /* of these, those that are not assured */
@@ -27,9 +36,14 @@ struct mappings {
 
 /* Reads all mapped ports. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err);
-/* Adds those that have been replaced, and whose containers live. Codes as above. */
+/* Adds those that have been replaced, and whose containers live, and sees whose turn it is. Codes as
+ * above. */
 int mappings_add_replaced(struct mappings *mappings, const struct view *view,
 			  struct cni_error *err);
+/* Returns whether new connections go to it, as far as its workload is concerned. */
+bool mapping_gets_new(const struct mapping *mapping);
+/* What people should know of its turn; NULL: nothing. */
+const char *mapping_turn_text(const struct mapping *mapping);
 /* Adds the containers that are masqueraded and have none of these. Codes as above. */
 int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 			     struct cni_error *err);
