@@ -55,7 +55,7 @@ test_doctor_connect_out() {
 	by_hand_warns 64 'must be an IP address with a port' doctor --to "$server4"
 }
 
-# shells complete ports and containers
+# bash completes ports and containers, and zsh runs commands that print them
 test_doctor_connect_completion() {
 	healthy_host
 	PATH=$build:$PATH
@@ -66,4 +66,17 @@ test_doctor_connect_completion() {
 	COMP_WORDS=(bpf-portmap list --container sh) COMP_CWORD=3 COMPREPLY=()
 	_bpf_portmap
 	expect_equal shop/web-0 "$(printf '%s\n' "${COMPREPLY[@]}" | sort -u)"
+	expect_equal '5353/udp 8080/tcp' "$(zsh_runs doctor '\*:.*:' | xargs)"
+	expect_equal shop/web-0 "$(zsh_runs list '--container=.*:NAME:')"
+	expect_equal 'localhost shop/web-0' "$(zsh_runs doctor '--from=.*:WHO:' | xargs)"
+	expect_contains "$(zsh_runs doctor '--in=.*:INTERFACE:')" cni0
+}
+
+# zsh_runs VERB SPECIFICATION: the words that its action gives to compadd. It stands in braces, and
+# is evaluated.
+zsh_runs() {
+	local action
+	action=$(sed -n "/^\t$1) /,/;;/s/^\t*'$2{\(.*\)}'.*/\1/p" "$build/completion/zsh")
+	compadd() { printf '%s\n' "${@:2}" | sort -u; }
+	eval "${action//\\:/:}"
 }
