@@ -139,6 +139,25 @@ static void print_bash(const struct command_line *line)
 	     "complete -F _bpf_portmap bpf-portmap");
 }
 
+/* A colon ends a field, unless it is escaped. */
+static void print_zsh_field(const char *text)
+{
+	for (; *text; text++)
+		printf("%s%c", *text == ':' ? "\\" : "", *text);
+}
+
+static void print_zsh_argument(const char *message, const char *command)
+{
+	putchar(':');
+	print_zsh_field(message);
+	putchar(':');
+	if (!command)
+		return;
+	printf("{compadd -- $(");
+	print_zsh_field(command);
+	printf(")}");
+}
+
 static void print_zsh_options(const struct verb *verb, const struct command_line *line)
 {
 	char text[SUMMARY_SIZE];
@@ -151,8 +170,9 @@ static void print_zsh_options(const struct verb *verb, const struct command_line
 		printf(" \\\n\t\t\t'--%s%s[%s]", option->name, needs_argument(option) ? "=" : "",
 		       summarize(option->help, text));
 		if (needs_argument(option))
-			printf(":%s:",
-			       is_choice(option->argument) ? option->name : option->argument);
+			print_zsh_argument(is_choice(option->argument) ? option->name
+								       : option->argument,
+					   command_of(option));
 		if (is_choice(option->argument)) {
 			putchar('(');
 			print_choices(option->argument);
@@ -174,8 +194,11 @@ static void print_zsh(const struct command_line *line)
 	for (size_t i = 0; i < verb_count; i++) {
 		printf("\t%s) _arguments", verbs[i].name);
 		print_zsh_options(&verbs[i], line);
-		if (strstr(verbs[i].operands, "INTERFACE"))
-			printf(" \\\n\t\t\t'*:interface:_net_interfaces'");
+		if (command_for(verbs[i].operands)) {
+			printf(" \\\n\t\t\t'*");
+			print_zsh_argument(verbs[i].operands + 1, command_for(verbs[i].operands));
+			putchar('\'');
+		}
 		puts(" ;;");
 	}
 	puts("\tesac\n}\n_bpf_portmap \"$@\"");

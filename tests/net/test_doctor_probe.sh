@@ -257,6 +257,16 @@ probe_is_good() {
 	expect_contains "$(cat /run/err)" 'sends a packet to'
 }
 
+# who was made up, or is a neighbour, is not taken for somebody who was seen when doctor runs again
+test_doctor_probe_again() {
+	healthy_host
+	good
+	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 80 drop; }; }'
+	by_hand 2 doctor 8080/tcp
+	expect_equal '' "$(grep -o '203[^ ]*, seen lately\|198[^ ]*, seen lately\|2001[^ ]*, seen lately' /run/out || true)"
+	expect_contains "$(cat /run/out)" "from $client4, seen lately, by eth0"
+}
+
 # a range of ports is one: a packet to its first port, and a line where nobody listens; of many
 # ports of one container those that there is time for, and the others are looked at
 # limit 120 s

@@ -111,7 +111,6 @@ bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[C
 	return true;
 }
 
-/* The port comes first: of thousands of rules and keys nearly none agree. */
 bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
 			const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 {
@@ -171,10 +170,28 @@ bool nat_rule_may_take(const struct nat_rule *rule, const struct portmap_key *ke
 	return false;
 }
 
+/* The first key with this port, or a higher one. */
+static size_t first_key(const struct nat_asked *asked, uint16_t port)
+{
+	size_t low = 0, high = asked->key_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (asked->keys[middle].host_port < port)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 bool nat_rule_is_asked_for(const struct nat_rule *rule, const struct nat_asked *asked)
 {
-	for (size_t i = 0; i < asked->key_count; i++)
-		if (nat_rule_may_take(rule, &asked->keys[i], asked))
-			return true;
+	for (size_t i = 0; i < rule->range_count; i++)
+		for (size_t j = first_key(asked, rule->ports[i].first);
+		     j < asked->key_count && asked->keys[j].host_port <= rule->ports[i].last; j++)
+			if (nat_rule_may_take(rule, &asked->keys[j], asked))
+				return true;
 	return false;
 }

@@ -104,7 +104,8 @@ bool nat_rule_may_match(const struct nat_rule *rule, uint8_t protocol,
  * be at each. */
 bool nat_rule_may_take(const struct nat_rule *rule, const struct portmap_key *key,
 		       const struct nat_asked *asked);
-/* Returns whether it may take one of the ports. */
+/* Returns whether it may take one of the ports, whose keys ascend by port: thousands of rules are
+ * asked about thousands of keys. */
 bool nat_rule_is_asked_for(const struct nat_rule *rule, const struct nat_asked *asked);
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
 bool nat_rule_has_any_address(const struct nat_rule *rule);

@@ -11,6 +11,7 @@
 
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "nat/legacy_table.h"
 #include "nat/nat_chains.h"
 #include "nat/nft_batch.h"
@@ -309,12 +310,35 @@ static int search_legacy(struct search *search)
 	return 0;
 }
 
+static int compare_ports(const void *one, const void *other)
+{
+	const struct portmap_key *a = one, *b = other;
+
+	return (int)a->host_port - (int)b->host_port;
+}
+
+/* Returns the keys, malloc'ed, in the order in which rules are asked about them. */
+static struct portmap_key *sort_keys(const struct nat_asked *asked)
+{
+	struct portmap_key *keys = or_exit(calloc(asked->key_count + 1, sizeof(*keys)));
+
+	if (asked->key_count)
+		memcpy(keys, asked->keys, asked->key_count * sizeof(*keys));
+	qsort(keys, asked->key_count, sizeof(*keys), compare_ports);
+	return keys;
+}
+
 int nat_rules_find(struct nat_rule_list *found, const struct nat_question *question,
 		   struct cni_error *err)
 {
-	struct search search = {.found = found, .question = question};
+	struct nat_question asking = *question;
+	struct nat_asked asked = question->asked ? *question->asked : (struct nat_asked){0};
+	cleanup_free struct portmap_key *keys = sort_keys(&asked);
+	struct search search = {.found = found, .question = &asking};
 	const char *what = "nftables";
 
+	asked.keys = keys;
+	asking.asked = question->asked ? &asked : NULL;
 	search_nftables(&search);
 	if (!search.failure) {
 		what = "iptables-legacy";

@@ -4,7 +4,6 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
+#include "lib/socket_address.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cnirun/directory.h"
@@ -30,25 +30,19 @@ void in_use_add_subnet(struct in_use *used, const struct prefix *prefix, char *u
 /* False: it is an address of another kind. */
 static bool read_interface(const struct ifaddrs *one, struct prefix *prefix)
 {
-	int family = one->ifa_addr && one->ifa_netmask ? one->ifa_addr->sa_family : AF_UNSPEC;
-	const struct sockaddr_in *address = (const void *)one->ifa_addr;
-	const struct sockaddr_in *mask = (const void *)one->ifa_netmask;
-	const struct sockaddr_in6 *address6 = (const void *)one->ifa_addr;
-	const struct sockaddr_in6 *mask6 = (const void *)one->ifa_netmask;
-	int length = PREFIX_IPV4_BITS;
+	uint8_t mask[CNI_ADDRESS_SIZE];
+	int length = 0;
 
-	if (family == AF_INET) {
-		memcpy(prefix->address, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-		memcpy(prefix->address + 12, &address->sin_addr, sizeof(address->sin_addr));
-		length += __builtin_popcount(mask->sin_addr.s_addr);
-	} else if (family == AF_INET6) {
-		memcpy(prefix->address, &address6->sin6_addr, CNI_ADDRESS_SIZE);
-		length = 0;
-		for (int i = 0; i < 4; i++)
-			length += __builtin_popcount(mask6->sin6_addr.s6_addr32[i]);
-	}
+	if (!one->ifa_addr || !one->ifa_netmask ||
+	    !socket_address_read(one->ifa_addr, prefix->address) ||
+	    !socket_address_read(one->ifa_netmask, mask))
+		return false;
+	if (cni_address_is_ipv4(prefix->address))
+		memset(mask, 0xff, PREFIX_IPV4_BITS / 8);
+	for (size_t i = 0; i < sizeof(mask); i++)
+		length += __builtin_popcount(mask[i]);
 	prefix->length = (uint8_t)length;
-	return family == AF_INET || family == AF_INET6;
+	return true;
 }
 
 static void find_on_interfaces(struct in_use *used)
