@@ -230,8 +230,19 @@ expect_targets() {
 	done </run/targets
 }
 
+# CONTRIBUTING.md: the places of its table of changes
+expect_places() {
+	local name file
+	cd "$project" || fail "no $project"
+	sed -nE 's/^\| .* \| `([A-Za-z_]+)` .*in `([a-z_.\/]+)` \|$/\1 \2/p' CONTRIBUTING.md >/run/places
+	expect_equal 10 "$(wc -l </run/places)" "changes with a place"
+	while read -r name file; do
+		grep -qw "$name" "$file" || fail "CONTRIBUTING.md: there is no $name in $file"
+	done </run/places
+}
+
 # what the pages name is there: the version, pages, links and their headings, counters, maps, the files of bpf/ in
-# the order of their includes; so are the targets that .github/ runs
+# the order of their includes; so are the targets that .github/ runs, and the places that CONTRIBUTING.md names
 test_docs_names() {
 	expect_version
 	expect_all_pages
@@ -239,6 +250,7 @@ test_docs_names() {
 	expect_names
 	expect_table_of_bpf
 	expect_targets
+	expect_places
 }
 
 # every conflist that a page shows is JSON that the plugin accepts, with options of its manual page

@@ -85,7 +85,7 @@ udev_matches() {
 # uplink_make_again: eth1 is deleted, and made again under its name, with other MACs
 uplink_make_again() {
 	ip link delete eth1
-	network_connect server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
+	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
 		"192.0.2.0/24 via $host4_second" "2001:db8:1::/64 via $host6_second"
 }
 

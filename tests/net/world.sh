@@ -12,7 +12,7 @@
 # client has a route to everything behind the host, the server only one to the client's network, so
 # packets that leave without masquerade have no answer from there.
 
-project=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+project=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 build=${BUILD:-$project/build}
 peer=$build/tests/peer
 # SCTP of the kernel if it has any, else over raw sockets
@@ -35,25 +35,15 @@ unset PREFIX binary # plugin_run reads them; `make PREFIX=` sets the first for a
 export CNI_PATH=/run/cni-plugins
 
 world_make() {
-	local name
-	mount_own_file_systems
+	"$build/tests/world" begin ${CGROUP_OF_RUN:+"$cgroup"}
 	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins"
-	eval "$settings_for_namespace"
+	"$build/tests/world" add client server
 	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
 		"default via $host4" "default via $host6"
 	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
 		"192.0.2.0/24 via $host4_second" "2001:db8:1::/64 via $host6_second"
 	plugins_install
 	conflists bridge ptp bridge-bandwidth
-}
-
-mount_own_file_systems() {
-	mount -t tmpfs tmpfs /run
-	mount -t tmpfs tmpfs /var/lib
-	mount -t sysfs sysfs /sys
-	mount -t bpf bpf /sys/fs/bpf
-	[ -z "${CGROUP_OF_RUN:-}" ] || mount -t cgroup2 cgroup2 "$cgroup"
-	mkdir -p /run/netns /run/conf /run/cni-plugins /run/results /var/lib/cni
 }
 
 # loaded_make: loads the programs, with the smallest table of flows, and pins them in the directory
@@ -73,26 +63,17 @@ devices_remove() {
 	for path in /sys/class/net/*; do
 		[ "${path##*/}" = lo ] || echo "link set ${path##*/} group 1"
 	done >/run/devices
-	[ ! -s /run/devices ] || { cat /run/devices && echo link delete group 1; } | ip -batch -
+	[ -s /run/devices ] || return 0
+	echo link delete group 1 >>/run/devices
+	ip -batch /run/devices
 }
 
 # For tests of programs attached to cgroups; cgroups.sh makes the cgroups.
 needs_cgroup() { has_cgroup || skip "there is no cgroup2"; }
 has_cgroup() { [ -e "$cgroup/cgroup.procs" ]; }
 
-# No duplicate address detection, so that no test waits for it; strict reverse path filtering,
-# because many hosts have it. For any shell.
-settings_for_namespace='
-	for name in all default; do
-		echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
-		echo 1 >/proc/sys/net/ipv4/conf/$name/rp_filter
-	done
-	ip link set lo up'
-
-namespace_add() {
-	ip netns add "$1"
-	in_namespace "$1" sh -ec "$settings_for_namespace"
-}
+# namespace_add NAME...
+namespace_add() { "$build/tests/world" add "$@"; }
 
 # Not by `ip netns exec`, which mounts another /sys and hides the bpffs.
 in_namespace() {
@@ -102,20 +83,17 @@ in_namespace() {
 }
 
 # network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6 [ROUTE...]: the ROUTEs are the
-# peer's. network_connect does it where the namespace is there.
+# peer's; the namespace is made if it is not there. The peer's neighbours are permanent, because a
+# new link answers neighbour solicitations only after up to a second. Few processes, because every
+# test begins with this.
 network_make() {
-	namespace_add "$1"
-	network_connect "$@"
-}
-
-# The peer's neighbours are permanent, because a new link answers neighbour solicitations only after
-# up to a second. Few processes, because every test begins with this.
-network_connect() {
-	local name=$1 interface=$2 host4=$3 host6=$4 peer4=$5 peer6=$6 host_mac peer_mac
+	local name=$1 interface=$2 host4=$3 host6=$4 peer4=$5 peer6=$6 host_mac peer_mac routes=
 	shift 6
+	[ $# = 0 ] || printf -v routes 'route add %s\n' "$@"
 	networks=$((${networks:-0} + 1))
 	printf -v host_mac '02:00:c0:00:%02x:01' "$networks"
 	printf -v peer_mac '02:00:c0:00:%02x:02' "$networks"
+	[ -e "/run/netns/$name" ] || namespace_add "$name"
 	ip -batch - <<-LINES
 		link add $interface address $host_mac type veth peer name eth0 address $peer_mac netns $name
 		address add $host4/24 dev $interface
@@ -130,13 +108,14 @@ network_connect() {
 		link set eth0 up
 		neighbour replace $host4 lladdr $host_mac dev eth0 nud permanent
 		neighbour replace $host6 lladdr $host_mac dev eth0 nud permanent
-		$(for route; do echo "route add $route"; done)
+		$routes
 	LINES
 }
 
 plugins_install() {
-	ln -s "$reference_plugins"/* /run/cni-plugins/
-	[ ! -x "$build/bpf-portmap" ] || ln -s "$build/bpf-portmap" /run/cni-plugins/
+	local ours=$build/bpf-portmap
+	[ -x "$ours" ] || ours=
+	ln -s "$reference_plugins"/* ${ours:+"$ours"} /run/cni-plugins/
 }
 
 # conflist NAME BASE FILTER: /run/conf/NAME.conflist is conf/BASE.conflist through a jq filter;
@@ -156,9 +135,9 @@ conflist() {
 
 # conflists NAME...: those of conf/, by their own names
 conflists() {
-	local name
+	local name files=("${@/%/.conflist}")
 	if [ "$plugin${FAST_PATH:-}" = bpf-portmap ]; then
-		(cd "$project/conf" && cp "${@/%/.conflist}" /run/conf/)
+		cp "${files[@]/#/$project/conf/}" /run/conf/
 	else
 		for name; do conflist "$name" "$name" .; done
 	fi
@@ -264,8 +243,7 @@ serve_sctp_in() {
 # second_host_make: a second host with a container web2 and a client outside2, on the same bpffs
 second_host_make() {
 	[ -e /run/netns/host2 ] || namespace_add host2
-	namespace_add outside2
-	namespace_add web2
+	namespace_add outside2 web2
 	ip link add up2 netns host2 type veth peer name eth0 netns outside2
 	ip -n host2 address add 192.0.3.1/24 dev up2
 	ip -n host2 link set up2 up
@@ -335,8 +313,7 @@ hop4=10.99.0.2 hop6=2001:db8:8::2
 #   far -1500- hop -1300- client -1500- eth0 [ host ]
 path_make() {
 	local name
-	namespace_add hop
-	namespace_add far
+	namespace_add hop far
 	link_make client middle "10.99.0.1/24 2001:db8:8::1/64" hop eth0 "$hop4/24 $hop6/64"
 	link_make hop eth1 "203.0.113.1/24 2001:db8:9::1/64" far eth0 "$far4/24 $far6/64"
 	ip -n client link set middle mtu 1300
