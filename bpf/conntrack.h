@@ -35,6 +35,8 @@ static void *(*const conntrack_lookup)(struct __sk_buff *skb, struct bpf_sock_tu
 	KERNEL_FUNCTION_CALL(conntrack_lookup);
 static void (*const conntrack_release)(void *connection) = (void *)
 	KERNEL_FUNCTION_CALL(conntrack_release);
+static int (*const conntrack_set_timeout)(void *connection, __u32 milliseconds) = (void *)
+	KERNEL_FUNCTION_CALL(conntrack_set_timeout);
 
 /* Numbers of the kernel's interface to user space: enum ip_conntrack_status, ip_conntrack_info,
  * ip_conntrack_dir, tcp_conntrack */
@@ -75,9 +77,10 @@ INLINE void conntrack_address(const struct packet *packet, const __u8 *read, __u
 }
 
 /* Reads the entry of a tuple into scratch->tracked. False: there is none, or its connection is not
- * translated. */
-GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple)
+ * translated. ended: 0, or an entry that ends if it is the tuple's; false also if it is not. */
+GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *tuple, __u64 ended)
 {
+	bool refused = false;
 	struct tracked *tracked = &scratch_get()->tracked;
 	struct conntrack_options options = {.netns_id = BPF_F_CURRENT_NETNS};
 	struct bpf_sock_tuple query = {};
@@ -92,9 +95,11 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	if (!entry)
 		return false;
 	conntrack_read(tracked, (__u64)entry);
+	if (ended)
+		refused = (__u64)entry != ended || conntrack_set_timeout(entry, 0);
 	conntrack_release(entry);
 	tracked->direction = options.direction;
-	return tracked->status & CONNTRACK_NAT;
+	return !refused && tracked->status & CONNTRACK_NAT;
 }
 
 /* The packet's entry, with enum ip_conntrack_info in its low bits, once netfilter has seen it: at a
@@ -134,26 +139,44 @@ INLINE bool conntrack_keeps(const struct packet *packet)
 					      tracked->tcp_state != CONNTRACK_TCP_CLOSE);
 }
 
-/* Returns whether a packet at ingress is of a connection that another NAT translates. */
+/* Returns whether another NAT has given a packet at lo only another source: a rule masquerades all
+ * that leaves, by lo too. */
+INLINE bool conntrack_masquerades(struct __sk_buff *skb)
+{
+	__u64 seen = skb->ifindex == LOOPBACK_IFINDEX ? conntrack_seen(skb) : 0;
+
+	return !conntrack_is_answer(seen) && conntrack_ways(seen) == CONNTRACK_SOURCE_NAT;
+}
+
+/* Returns whether a packet at ingress is of a connection that another NAT translates. What a rule
+ * masquerades by lo has got its own source again (loopback.h). */
 GLOBAL_FUNCTION bool conntrack_translates(struct __sk_buff *skb, const struct packet *packet)
 {
 	__u64 seen;
 
 	if (!packet || !device_layout.tracked)
 		return false;
+	if (conntrack_masquerades(skb))
+		return false;
 	seen = conntrack_seen(skb);
 	if (seen)
 		return conntrack_ways(seen);
-	return conntrack_find(skb, &packet->tuple) && conntrack_keeps(packet);
+	return conntrack_find(skb, &packet->tuple, 0) && conntrack_keeps(packet);
 }
 
-/* Returns whether another NAT has given a packet at lo only another source: a rule masquerades all
- * that leaves, by lo too. */
-INLINE bool conntrack_masquerades(struct __sk_buff *skb)
+/* Has conntrack forget the connection of a packet at lo that a rule masquerades.
+ * scratch->tracked has what it was. */
+INLINE bool conntrack_forget_masqueraded(struct __sk_buff *skb, const struct packet *packet)
 {
-	__u64 seen = conntrack_seen(skb);
+	struct tuple *reply = &scratch_get()->reply;
+	const struct tuple *tuple = &packet->tuple;
 
-	return !conntrack_is_answer(seen) && conntrack_ways(seen) == CONNTRACK_SOURCE_NAT;
+	address_copy(reply->source, tuple->destination);
+	address_copy(reply->destination, tuple->source);
+	reply->source_port = tuple->destination_port;
+	reply->destination_port = tuple->source_port;
+	reply->protocol = tuple->protocol;
+	return conntrack_find(skb, reply, conntrack_seen(skb) & ~CONNTRACK_INFO);
 }
 
 /* Returns whether a packet that leaves the stack is an answer of such a connection, or an error
@@ -186,7 +209,7 @@ GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct 
 	struct connection_key *key = &scratch_get()->other;
 	const struct connection *connection;
 
-	if (!packet || !conntrack_find(skb, &packet->tuple) ||
+	if (!packet || !conntrack_find(skb, &packet->tuple, 0) ||
 	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
 		return false;
 	connection_key_of(&packet->tuple, OUTWARDS, key);

@@ -220,26 +220,66 @@ INLINE bool loopback_is_to_host(const struct flow_context *flow, __u32 ifindex)
 	return route == ROUTE_LOCAL || route == ROUTE_DISABLED;
 }
 
-INLINE enum verdict loopback_begin(struct flow_context *flow)
+/* Returns the mapping that serves the packet, or NULL. */
+INLINE struct portmap *loopback_find_mapping(const struct flow_context *flow)
 {
 	const struct tuple *tuple = &flow->packet->tuple;
 	struct portmap *mapping =
 		portmap_find(tuple->destination, tuple->destination_port, tuple->protocol);
-	enum verdict verdict;
 
 	if (mapping && portmap_before(mapping)->localhost &&
 	    dnat_waits(flow->skb, mapping, portmap_before(mapping), tuple->protocol))
 		mapping = portmap_before(mapping);
 	if (!mapping || !mapping->localhost || portmap_is_excluded(mapping, tuple->destination) ||
 	    !loopback_is_to_host(flow, owner_gateway(&mapping->owner)))
+		return NULL;
+	return mapping;
+}
+
+/* Gives a packet that a rule masquerades its process's address and port again. conntrack forgets
+ * it: an answer by lo would be translated back before it is routed, and the kernel routes none
+ * there from an address of its own. */
+GLOBAL_FUNCTION bool loopback_give_source(struct __sk_buff *skb, struct packet *packet)
+{
+	struct translation *translation = &scratch_get()->translation;
+	const struct tracked *tracked = &scratch_get()->tracked;
+	struct tuple *tuple;
+
+	if (!packet || !conntrack_forget_masqueraded(skb, packet))
+		return false;
+	tuple = &packet->tuple;
+	conntrack_address(packet, tracked->client, translation->address);
+	translation->port = bpf_ntohs(tracked->client_port);
+	translation->peer_port = tuple->destination_port;
+	tuple->direction = DIRECTION_OUT;
+	if (rewrite_packet(skb, packet, translation))
+		return false;
+	tuple->direction = DIRECTION_IN;
+	address_copy(tuple->source, translation->address);
+	address_copy(packet->sender, translation->address);
+	tuple->source_port = translation->port;
+	return true;
+}
+
+/* The same, where a container is asked. TCP of a process that has accepted it stays what it is. */
+INLINE bool loopback_unmask(struct flow_context *flow)
+{
+	return loopback_find_mapping(flow) && !dnat_belongs_to_host(flow->skb, flow->packet) &&
+	       loopback_give_source(flow->skb, flow->packet);
+}
+
+INLINE enum verdict loopback_begin(struct flow_context *flow)
+{
+	struct portmap *mapping = loopback_find_mapping(flow);
+	enum verdict verdict;
+
+	if (!mapping)
 		return VERDICT_PASS;
-	if (!address_is_loopback(tuple->source))
+	if (!address_is_loopback(flow->packet->tuple.source))
 		noticed_mark(loopback_flows, 0);
 	verdict = dnat_begin(flow->skb, flow->packet, mapping, flow->translation);
 	if (verdict == VERDICT_TRANSLATE)
 		count(local_by_loopback);
-	else if (conntrack_masquerades(flow->skb))
-		noticed_mark(loopback_masquerade, 0);
 	return verdict;
 }
 
@@ -272,6 +312,8 @@ INLINE enum verdict loopback_decide(struct flow_context *flow)
 		translation_inwards(found->key, flow->translation);
 		return VERDICT_TRANSLATE;
 	}
+	if (conntrack_masquerades(flow->skb) && !loopback_unmask(flow))
+		return VERDICT_PASS;
 	inwards_find(&packet->tuple, found);
 	if (found->connection && !connection_has_owner(found->connection)) {
 		if (!host_has_finished(flow->skb, packet, found->key, found->connection->kind)) {

@@ -189,7 +189,7 @@ GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 	tuple_inwards(&draft->external, reply);
 	if (snat_port_is_mapped(reply, take) || !draft_take_tuple(take))
 		return false;
-	if (socket_find(skb, reply) == SOCKET_NONE && !conntrack_find(skb, reply))
+	if (socket_find(skb, reply) == SOCKET_NONE && !conntrack_find(skb, reply, 0))
 		return true;
 	alias_delete(&draft->external, draft->alias.id);
 	return false;

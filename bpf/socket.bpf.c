@@ -18,9 +18,7 @@
  *   bind4, 6         bind(2), if ports are reserved                 refuses
  *
  * A connected UDP socket keeps the peer that it has asked for: it may outlive any container, and no
- * program is called when it sends. But where a rule masquerades all that leaves, by lo too,
- * netfilter would let no answer by lo come back: there it gets the container as its peer, as TCP
- * does.
+ * program is called when it sends.
  *
  * For an IPv6 socket with an IPv4 peer, connect, receive and getpeername run the IPv6 programs with
  * a v4-mapped address, but sendto runs sendmsg4.
@@ -317,8 +315,7 @@ INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
 {
 	struct socket_peer peer;
 
-	if ((ctx->protocol == PROTOCOL_UDP && !noticed_has(loopback_masquerade, 0)) ||
-	    !read_peer(ctx, ipv4, &peer))
+	if (ctx->protocol == PROTOCOL_UDP || !read_peer(ctx, ipv4, &peer))
 		return ALLOW;
 	socket_name_loopback(&peer.address);
 	if (socket_choose(ctx, &peer, is_bound_to_loopback(ctx, ipv4))) {

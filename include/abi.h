@@ -679,8 +679,6 @@ struct noticed {
 	__u64 hidden_siblings;
 	/* 1: a process has reached a mapped port by lo with an address that is no loopback one */
 	__u64 loopback_flows;
-	/* 1: another NAT has changed the source of a packet by lo to a mapped port */
-	__u64 loopback_masquerade;
 	/* A bit each: socket_flows has had an entry with this port */
 	__u64 local_container_ports[PORT_WORDS];
 	/* A bit for each address_hash() modulo their number: keys of aliases have this address */
@@ -732,6 +730,6 @@ ASSERT_SIZE(struct fragment, 72);
 ASSERT_SIZE(struct held_fragment, 1608);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 40 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct noticed, 32 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

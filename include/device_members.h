@@ -98,7 +98,8 @@
 #define KERNEL_FUNCTIONS(X) \
 	X(cast, bpf_cast_to_kern_ctx)          /* since Linux 6.2 */ \
 	X(conntrack_lookup, bpf_skb_ct_lookup) /* since 5.18, of nf_conntrack, as the next one */ \
-	X(conntrack_release, bpf_ct_release)
+	X(conntrack_release, bpf_ct_release) \
+	X(conntrack_set_timeout, bpf_ct_change_timeout) /* since 6.0 */
 
 enum kernel_function {
 #define X(name, function) KERNEL_FUNCTION_##name,

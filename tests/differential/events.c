@@ -15,18 +15,12 @@ static const char *const rules[] = {
 
 #define RULES (sizeof(rules) / sizeof(*rules))
 
-static bool present[RULES], second_address, masquerades_loopback;
+static bool present[RULES], second_address;
 
 void events_forget(void)
 {
 	memset(present, 0, sizeof(present));
 	second_address = false;
-	masquerades_loopback = false;
-}
-
-bool event_has_masqueraded_loopback(void)
-{
-	return masquerades_loopback;
 }
 
 static bool run(struct step *step, const char *verb, const char *object)
@@ -44,8 +38,6 @@ static bool change_rule(struct step *step)
 	if (present[rule] == add)
 		return true;
 	present[rule] = add;
-	masquerades_loopback |= add && (!strcmp(rules[rule], "masquerade_all") ||
-					!strcmp(rules[rule], "masquerade_not_net"));
 	return run(step, add ? "rule_add" : "rule_delete", rules[rule]);
 }
 

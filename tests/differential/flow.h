@@ -68,8 +68,6 @@ void flows_forget(void);
 /* What others do at the host. False: world.sh failed. */
 bool event_make(struct step *step);
 void events_forget(void);
-/* Whether a rule of this episode has changed the source of packets by lo. */
-bool event_has_masqueraded_loopback(void);
 
 /* --- host.c: processes of the host */
 void host_open(struct world *world);

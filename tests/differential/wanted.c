@@ -116,16 +116,6 @@ static bool is_forgotten(const struct difference *difference)
 	       all(difference, OURS, is_copy);
 }
 
-/* Its process is told, and connects again: see bpf/socket.bpf.c. */
-static bool is_first_masqueraded(const struct difference *difference)
-{
-	const struct flow *flow = difference->step->flow;
-
-	return flow && flow->origin == HOST && event_has_masqueraded_loopback() &&
-	       flow->first.protocol == IPPROTO_UDP && difference->step->forward &&
-	       all(difference, REFERENCE, is_copy) && all(difference, OURS, is_hosts_refusal);
-}
-
 struct entry {
 	bool (*is)(const struct difference *difference);
 	const char *why;
@@ -138,7 +128,6 @@ static const struct entry list[] = {
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
 	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
-	{is_first_masqueraded, "where lo's packets are masqueraded, the first socket is refused"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what no sound stack sends in this state the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},

@@ -126,24 +126,52 @@ test_own_new_address() {
 
 # also with portmap
 # where a rule masquerades all that leaves, by lo too, sockets of every kind reach the mapped port at the
-# host's own addresses and at 127.0.0.1; a connected UDP socket does so once one was refused
+# host's own addresses, at 127.0.0.1 and at ::1, the first one too, bound to any address, and are answered
+# from the address that they asked
 test_own_masqueraded() {
-	local asked socket
+	local asked source
 	container_start web bridge $both
 	nft 'add table inet foreign; add chain inet foreign out { type nat hook postrouting priority srcnat + 1; };
 		add rule inet foreign out masquerade'
-	[ "$plugin" = portmap ] || expect_equal "ask: Connection refused" \
-		"$(on_host udp4 connect "$host4_second" 8080 ask)" "the first connected UDP socket"
-	for asked in 127.0.0.1 "$host4" "$host4_second" "$host6" "$host6_second"; do
-		socket=4
-		case $asked in *:*) socket=6 ;; esac
-		expect_said web "$(on_host "tcp$socket" connect "$asked" 8080 ask)" "TCP to $asked"
-		expect_said web "$(on_host "udp$socket" sendto "$asked" 8080 recvfrom)" "sendto $asked"
-		expect_said web "$(on_host "udp$socket" connect "$asked" 8080 ask ask)" "UDP to $asked"
-		[ "$asked" != 127.0.0.1 ] || continue
-		expect_said web "$(on_host "udp$socket" bind "$asked" 0 connect "$asked" 8080 ask)" \
-			"UDP, bound to $asked"
+	for asked in 127.0.0.1 "$host4" "$host4_second" ::1 "$host6" "$host6_second"; do
+		for source in 127.0.0.1 127.0.0.5 ::1 "$host4_second" "$host6_second" none; do
+			[ "$plugin" = bpf-portmap ] || reference_serves "$source" "$asked" || continue
+			case $source$asked in *.*:* | *:*.*) continue ;; esac
+			expect_served "$source" "$asked"
+		done
 	done
+}
+
+# also with portmap
+# under such a rule, what a process of the host has accepted before the container came stays its own
+test_own_masqueraded_before() {
+	nft 'add table inet foreign; add chain inet foreign out { type nat hook postrouting priority srcnat + 1; };
+		add rule inet foreign out masquerade'
+	serve_on_host 8080
+	conversation_with host before host tcp 127.0.0.1 8080
+	conversation_with host before6 host tcp "$host6" 8080
+	container_start web bridge $both
+	expect_says before host
+	expect_says before6 host
+	expect_served 127.0.0.1 127.0.0.1
+	expect_says before host
+}
+
+# It serves neither ::1, nor another loopback address as the source.
+reference_serves() { [[ $1 != @(::1|127.0.0.5) && $2 != ::1 ]]; }
+
+# expect_served SOURCE|none ADDRESS: by TCP, connected UDP and sendto, twice
+expect_served() {
+	local socket bind=(bind "$1" 0) protocol
+	socket=$(family_of "$2")
+	[ "$1" != none ] || bind=()
+	for protocol in tcp udp; do
+		expect_said web "$(on_host "$protocol$socket" "${bind[@]}" connect "$2" 8080 ask ask)" \
+			"$protocol from $1 to $2"
+	done
+	answer=$(on_host "udp$socket" "${bind[@]}" sendto "$2" 8080 recvfrom sendto "$2" 8080 recvfrom)
+	expect_said web "$answer" "sendto from $1 to $2"
+	expect_contains "$answer" "from=$(endpoint "$2" 8080)"
 }
 
 # also with portmap

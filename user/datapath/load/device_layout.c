@@ -175,6 +175,7 @@ static bool find_tracked(const struct btf *btf, short place, struct device_layou
 {
 	return find_function(btf, KERNEL_FUNCTION_conntrack_lookup, place) &&
 	       find_function(btf, KERNEL_FUNCTION_conntrack_release, place) &&
+	       find_function(btf, KERNEL_FUNCTION_conntrack_set_timeout, place) &&
 	       find_all(btf, tracked_members, COUNT(tracked_members), layout);
 }
 
