@@ -856,6 +856,13 @@ static bool is_unchanged(const struct expectation *expected)
 						   !changes(&expected->tuple, &expected->rewrite));
 }
 
+/* Neighbour discovery has a hop limit of 255 (RFC 4861). */
+static bool may_hide_advertisement(const struct visit *visit)
+{
+	return visit->wire.kind == WIRE_OPAQUE && visit->wire.unreadable &&
+	       visit->frame.bytes[visit->wire.outer.network + 7] == 255;
+}
+
 static void ask_container(struct question *question)
 {
 	const struct visit *visit = question->visit;
@@ -880,6 +887,10 @@ static void ask_container(struct question *question)
 	}
 	if (is_foreign_error(question, interface)) {
 		answer(question, ANSWER_DROP, "an error about another one's connection");
+		return;
+	}
+	if (may_hide_advertisement(visit)) {
+		answer(question, ANSWER_DROP, "a neighbour's claim may be behind its headers");
 		return;
 	}
 	answer(question, ANSWER_PASS, "not the container's own address");

@@ -276,7 +276,7 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 }
 
 /* The ports must be in the first fragment, and no later fragment may overlap them. */
-static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire, int unreadable,
+static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire,
 				    const struct fragment_header *fragment, unsigned int offset)
 {
 	uint8_t first = fragment->next;
@@ -291,8 +291,8 @@ static enum wire_kind read_fragment(const struct frame *frame, struct wire *wire
 	if (offset)
 		return WIRE_FRAGMENT;
 	wire->first_fragment = true;
-	return unreadable || wire->outer.transport > wire->end ? WIRE_OPAQUE
-							       : read_transport(frame, wire);
+	return wire->unreadable || wire->outer.transport > wire->end ? WIRE_OPAQUE
+								     : read_transport(frame, wire);
 }
 
 static enum wire_kind read_packet4(const struct frame *frame, struct wire *wire)
@@ -311,14 +311,13 @@ static enum wire_kind read_packet4(const struct frame *frame, struct wire *wire)
 	fragment.identification = wire_read16(frame, outer->network + 4);
 	fragment.next = outer->protocol;
 	if (fragment.bits)
-		return read_fragment(frame, wire, 0, &fragment, (fragment.bits & 0x1fffu) * 8);
+		return read_fragment(frame, wire, &fragment, (fragment.bits & 0x1fffu) * 8);
 	return read_transport(frame, wire);
 }
 
 static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 {
 	struct fragment_header fragment = {0};
-	int unreadable;
 	struct wire_header *outer = &wire->outer;
 
 	if (read_ipv6(frame, frame->length, outer))
@@ -330,10 +329,10 @@ static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 		return WIRE_OPAQUE;
 	if (is_never_translated(outer->source) || is_never_translated(outer->destination))
 		return WIRE_FOREIGN;
-	unreadable = skip_extensions(frame, outer, &fragment);
+	wire->unreadable = skip_extensions(frame, outer, &fragment);
 	if (fragment.bits)
-		return read_fragment(frame, wire, unreadable, &fragment, fragment.bits & 0xfff8);
-	if (unreadable || outer->transport > wire->end)
+		return read_fragment(frame, wire, &fragment, fragment.bits & 0xfff8);
+	if (wire->unreadable || outer->transport > wire->end)
 		return WIRE_OPAQUE;
 	return read_transport(frame, wire);
 }

@@ -45,7 +45,8 @@ struct wire_header {
 struct wire {
 	enum wire_kind kind;
 	bool ipv4;
-	size_t end; /* of the IP packet */
+	bool unreadable; /* extension headers hide what it is */
+	size_t end;      /* of the IP packet */
 	struct wire_header outer;
 	struct wire_header quoted; /* of an error */
 	uint8_t tcp_flags;
