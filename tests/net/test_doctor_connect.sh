@@ -52,7 +52,28 @@ test_doctor_connect_out() {
 	expect_contains "$(head -n 1 /run/out)" "it leaves with the container's own address"
 	ip route del default
 	by_hand_says 2 'Network is unreachable; the host has no route to it' doctor --from plain --to 203.0.113.9:443
-	by_hand_warns 64 'must be an IP address with a port' doctor --to "$server4"
+	by_hand_warns 64 'must be a server with a port' doctor --to "$server4"
+	by_hand_warns 64 'must be a server with a port' doctor --to 'a b:80'
+	by_hand_warns 64 'must be a server with a port' doctor --to '[db]:80'
+}
+
+# out of a container to a name, which its own /etc/hosts or its own server of names knows
+test_doctor_connect_name() {
+	printf 'nameserver %s\nsearch example test\n' "$server4" >/run/resolv.conf
+	echo "$server4 by-hosts" >/run/hosts
+	mount --bind /run/resolv.conf /etc/resolv.conf
+	mount --bind /run/hosts /etc/hosts
+	healthy_host
+	in_namespace server "$peer" serve tcp any 5432 --name db --background
+	by_hand_says 2 "shop/web-0 finds no address of db: no answer from $server4" doctor 8080/tcp --to db:5432
+	in_namespace server "$build/tests/names" :: "db.test=$server4" "only6.test=$server6" </dev/null >/dev/null
+	by_hand_says 0 "shop/web-0 connects to db:5432 ($server4, as $server4 says)" doctor 8080/tcp --to db:5432
+	expect_equal '' "$(grep 'finds no address' /run/out || true)"
+	by_hand_says 0 "connects to only6:5432 ($server6, as $server4 says)" doctor 8080/tcp --to only6:5432
+	by_hand_says 0 "connects to by-hosts:5432 ($server4, as its /etc/hosts says)" doctor --from web-0 --to by-hosts:5432
+	by_hand_says 2 "finds no address of nobody: $server4 knows no IPv" doctor --from web-0 --to nobody:5432
+	: >/run/resolv.conf
+	by_hand_says 2 'finds no address of db: no server is named in its /etc/resolv.conf' doctor 8080/tcp --to db:5432
 }
 
 # bash completes ports and containers, and zsh runs commands that print them

@@ -67,28 +67,32 @@ static int set_from(void *into, const char *value, struct cni_error *err)
 		       : refuse(err, "from", value, "an IP address, a container, or localhost");
 }
 
-/* "192.0.2.7:443", "[2001:db8::7]:443" */
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+
+/* "192.0.2.7:443", "[2001:db8::7]:443", "db.example:5432" */
 static int set_to(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
-	const char *colon = strrchr(value, ':');
-	char address[64] = "";
+	const char *colon = strrchr(value, ':'), *begin = value + (*value == '[');
+	size_t length = colon && colon > value ? (size_t)(colon - begin) : 0;
 	uint32_t port = 0;
-	size_t length = colon ? (size_t)(colon - value) : 0;
 
-	if (length && *value == '[' && value[length - 1] == ']') {
-		value++;
-		length -= 2;
-	}
-	if (length && length < sizeof(address))
-		memcpy(address, value, length);
+	if (length && begin > value)
+		length = begin[length - 1] == ']' ? length - 1 : 0;
+	if (length && length < sizeof(options->to_name))
+		memcpy(options->to_name, begin, length);
 	options->to.is_set = true;
-	if (colon && !cni_address_parse(address, options->to.address) &&
-	    command_line_parse_number(colon + 1, UINT16_MAX, &port) && port) {
+	if (!cni_address_parse(options->to_name, options->to.address))
+		memset(options->to_name, 0, sizeof(options->to_name));
+	else if (begin > value || !length ||
+		 options->to_name[strspn(options->to_name, NAME_CHARACTERS)])
+		colon = NULL;
+	if (colon && command_line_parse_number(colon + 1, UINT16_MAX, &port) && port) {
 		options->to_port = (uint16_t)port;
 		return 0;
 	}
-	return refuse(err, "to", value, "an IP address with a port, such as 192.0.2.7:443");
+	return refuse(err, "to", value,
+		      "a server with a port, such as 192.0.2.7:443 or db.example:5432");
 }
 
 static int set_host(void *into, const char *value, struct cni_error *err)
@@ -187,9 +191,9 @@ static const struct command_option table[] = {
 		    "sends as a client with this address; or, of a container's name or localhost,"
 		    " connects from there, and resets that connection at once",
 		    set_from),
-	READ_OPTION(OPTIONS_DOCTOR, "to", "ADDRESS:PORT",
-		    "connects to a server outside from within the container that is named by --from"
-		    " or has the port",
+	READ_OPTION(OPTIONS_DOCTOR, "to", "SERVER:PORT",
+		    "connects to a server outside, an address or a name, from within the container"
+		    " that is named by --from or has the port",
 		    set_to),
 	OPTION(OPTIONS_DOCTOR, "in", "INTERFACE",
 	       "sends by this uplink; otherwise by the one that leads to the client, or by each",

@@ -73,6 +73,7 @@ struct options {
 	struct range_option from;
 	const char *from_name;  /* a container, or "localhost"; NULL: an address, or nobody */
 	struct range_option to; /* an address: no length */
+	char to_name[256];      /* "": the address; else the container is to find it */
 	uint16_t to_port;
 	enum flow_state state; /* FLOW_STATE_ANY */
 	enum flow_way_path path;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_connect.c - connects as a process of this host, or of a container, would: to a mapped port
  * (--from), or to a server outside (--to). These are real connections, which are reset at once. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +11,11 @@
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/socket_address.h"
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
+#include "operator/doctor/resolve.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
@@ -35,37 +35,14 @@ struct attempt {
 	bool is_closed;                   /* by the server, without a word */
 };
 
-static socklen_t socket_address(const struct attempt *attempt, struct sockaddr_storage *to)
-{
-	struct sockaddr_in *ipv4 = (struct sockaddr_in *)to;
-	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)to;
-
-	memset(to, 0, sizeof(*to));
-	if (cni_address_is_ipv4(attempt->address)) {
-		ipv4->sin_family = AF_INET;
-		ipv4->sin_port = htons(attempt->port);
-		memcpy(&ipv4->sin_addr, attempt->address + 12, 4);
-		return sizeof(*ipv4);
-	}
-	ipv6->sin6_family = AF_INET6;
-	ipv6->sin6_port = htons(attempt->port);
-	memcpy(&ipv6->sin6_addr, attempt->address, CNI_ADDRESS_SIZE);
-	return sizeof(*ipv6);
-}
-
 /* Once it is connected no more, the socket has forgotten it. */
 static void read_source(int fd, uint8_t source[CNI_ADDRESS_SIZE])
 {
 	struct sockaddr_storage from = {0};
 	socklen_t size = sizeof(from);
 
-	if (getsockname(fd, (struct sockaddr *)&from, &size))
-		return;
-	memcpy(source, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
-	if (from.ss_family == AF_INET6)
-		memcpy(source, &((struct sockaddr_in6 *)&from)->sin6_addr, CNI_ADDRESS_SIZE);
-	else
-		memcpy(source + 12, &((struct sockaddr_in *)&from)->sin_addr, 4);
+	if (!getsockname(fd, (struct sockaddr *)&from, &size))
+		socket_address_read((struct sockaddr *)&from, source);
 }
 
 static int wait_for(int fd, short events, int milliseconds)
@@ -75,14 +52,15 @@ static int wait_for(int fd, short events, int milliseconds)
 	return poll(&waiting, 1, milliseconds);
 }
 
-static void bind_port(int fd, sa_family_t family, uint16_t port)
+static void bind_port(int fd, const struct attempt *attempt)
 {
-	struct sockaddr_storage from = {.ss_family = family};
+	struct sockaddr_storage from;
+	socklen_t size = socket_address_make(
+		&from,
+		cni_address_is_ipv4(attempt->address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
+		attempt->source_port);
 
-	/* The port stands at the same place in both. */
-	((struct sockaddr_in *)&from)->sin_port = htons(port);
-	bind(fd, (struct sockaddr *)&from,
-	     family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	bind(fd, (struct sockaddr *)&from, size);
 }
 
 static int attempt_connect(void *context, struct cni_error *err)
@@ -90,7 +68,8 @@ static int attempt_connect(void *context, struct cni_error *err)
 	const struct linger reset = {.l_onoff = 1};
 	struct attempt *attempt = context;
 	struct sockaddr_storage to;
-	socklen_t length = socket_address(attempt, &to), size = sizeof(attempt->error);
+	socklen_t length = socket_address_make(&to, attempt->address, attempt->port);
+	socklen_t size = sizeof(attempt->error);
 	cleanup_close int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char byte;
 
@@ -99,7 +78,7 @@ static int attempt_connect(void *context, struct cni_error *err)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "cannot make a socket: %s",
 				     strerror(errno));
 	if (attempt->source_port)
-		bind_port(fd, to.ss_family, attempt->source_port);
+		bind_port(fd, attempt);
 	if (connect(fd, (struct sockaddr *)&to, length) && errno != EINPROGRESS)
 		attempt->error = errno;
 	read_source(fd, attempt->source);
@@ -130,8 +109,25 @@ struct connecting {
 	int netns;
 	struct attempt attempt;
 	struct outcome outcome;
-	const char *why_not; /* no packet shows the way out; NULL: one does */
+	const char *why_not;             /* no packet shows the way out; NULL: one does */
+	const struct resolved *resolved; /* by whom the address was found for --to; NULL: no name */
 };
+
+#define TARGET_SIZE (ENDPOINT_TEXT_SIZE + sizeof(((struct resolved *)0)->said) + 256 + 16)
+
+/* "192.0.2.7:443", "db:443 (192.0.2.7, as 10.96.0.10 says)" */
+static const char *format_target(const struct connecting *connecting, char text[TARGET_SIZE])
+{
+	const struct options *options = connecting->doctor->options;
+	char address[CNI_ADDRESS_TEXT_SIZE];
+
+	if (!connecting->resolved)
+		return format_endpoint(connecting->attempt.address, connecting->attempt.port, text);
+	snprintf(text, TARGET_SIZE, "%s:%u (%s, as %s says)", options->to_name, options->to_port,
+		 cni_address_format(connecting->attempt.address, address),
+		 connecting->resolved->said);
+	return text;
+}
 
 static bool connect_once(struct connecting *connecting, struct cni_error *err)
 {
@@ -242,9 +238,9 @@ static void report(struct connecting *connecting)
 	const struct outcome *outcome = &connecting->outcome;
 	cleanup_free char *rule = outcome->failed ? find_rule(connecting) : NULL;
 	const char *why = connecting->why_not ? connecting->why_not : "";
-	char text[ENDPOINT_TEXT_SIZE];
+	char text[TARGET_SIZE];
 
-	format_endpoint(connecting->attempt.address, connecting->attempt.port, text);
+	format_target(connecting, text);
 	if (outcome->failed)
 		doctor_found(doctor, VERDICT_FAIL, NULL,
 			     "%u of %u connections of %s to %s fail: %s%s%s", outcome->failed,
@@ -339,6 +335,8 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 {
 	struct doctor *doctor = connecting->doctor;
 	const struct options *options = doctor->options;
+	const uint8_t *server =
+		connecting->resolved ? connecting->resolved->address : options->to.address;
 	cleanup_netlink struct netlink *inside = doctor_enter(doctor, connecting->subject);
 	struct probe_way way = {
 		.is_outwards = true,
@@ -346,22 +344,22 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 		.entry = &connecting->subject->veth->link,
 		.packet = {.protocol = PROTOCOL_TCP, .destination_port = options->to_port}};
 	struct probe_finding finding = {0};
-	char text[ENDPOINT_TEXT_SIZE];
+	char text[TARGET_SIZE];
 	enum verdict verdict = VERDICT_OK;
 
-	if (!inside || !route_to(inside, options->to.address).exists) {
+	memcpy(connecting->attempt.address, server, CNI_ADDRESS_SIZE);
+	connecting->attempt.port = options->to_port;
+	if (!inside || !route_to(inside, server).exists) {
 		doctor_found(doctor, VERDICT_FAIL, NULL, "%s has no route to %s", connecting->who,
-			     format_endpoint(options->to.address, options->to_port, text));
+			     format_target(connecting, text));
 		return;
 	}
 	memcpy(way.packet.source, source, CNI_ADDRESS_SIZE);
-	memcpy(way.packet.destination, options->to.address, CNI_ADDRESS_SIZE);
-	connecting->why_not = outwards_why_not(
-		doctor, &doctor_inside(doctor, connecting->subject)->link, options->to.address);
+	memcpy(way.packet.destination, server, CNI_ADDRESS_SIZE);
+	connecting->why_not =
+		outwards_why_not(doctor, &doctor_inside(doctor, connecting->subject)->link, server);
 	if (!connecting->why_not)
 		verdict = probe(doctor, connecting->subject, &way, &finding);
-	memcpy(connecting->attempt.address, options->to.address, CNI_ADDRESS_SIZE);
-	connecting->attempt.port = options->to_port;
 	if (connect_all(connecting)) {
 		report_probe(connecting, verdict, &finding);
 		report(connecting);
@@ -369,7 +367,23 @@ static void connect_out(struct connecting *connecting, const uint8_t *source)
 	probe_finding_release(&finding);
 }
 
-static void connect_from(struct doctor *doctor, struct subject *subject, const uint8_t *source)
+/* To the server of --to, whose address the container itself finds where it has a name. */
+static void connect_to_server(struct connecting *connecting, const uint8_t *source,
+			      struct resolved *resolved)
+{
+	struct doctor *doctor = connecting->doctor;
+	const char *name = doctor->options->to_name;
+
+	if (*name) {
+		resolve_name(doctor, connecting->subject, name, resolved);
+		connecting->resolved = resolved;
+	}
+	if (!*name || resolved->is_found)
+		connect_out(connecting, source);
+}
+
+static void connect_from(struct doctor *doctor, struct subject *subject, const uint8_t *source,
+			 struct resolved *resolved)
 {
 	const struct namespace *inside = doctor_namespace(doctor, subject);
 	struct connecting connecting = {.doctor = doctor,
@@ -381,9 +395,20 @@ static void connect_from(struct doctor *doctor, struct subject *subject, const u
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "the network namespace of %s is not found", connecting.who);
 	else if (doctor->options->to.is_set)
-		connect_out(&connecting, source);
+		connect_to_server(&connecting, source, resolved);
 	else
 		connect_to_ports(&connecting);
+}
+
+/* Of two families one is enough, unless that of the server is known. */
+static bool has_family(const struct doctor *doctor, const struct subject *subject, bool found)
+{
+	const struct options *options = doctor->options;
+
+	if (*options->to_name)
+		return true;
+	return options->to.is_set ? cni_address_is_ipv4(options->to.address) == subject->ipv4
+				  : !found || subject->ipv4;
 }
 
 /* Connects from each address of the containers that are meant. */
@@ -391,8 +416,9 @@ static void connect_from_containers(struct doctor *doctor)
 {
 	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
 					     .map = MAP_ENDPOINTS};
-	const struct range_option *to = &doctor->options->to;
-	bool found = false;
+	const char *name = doctor->options->to_name, *who = NULL;
+	struct resolved resolved = {0};
+	bool is_found = false;
 
 	while (map_next(&walk, NULL)) {
 		const struct endpoint_key *address = walk.key;
@@ -402,17 +428,20 @@ static void connect_from_containers(struct doctor *doctor)
 					  .ipv4 = cni_address_is_ipv4(address->address)};
 
 		if (!doctor_locate(doctor, &subject) || !is_meant(doctor, &subject) ||
-		    (to->is_set ? cni_address_is_ipv4(to->address) != subject.ipv4
-				: found && !subject.ipv4))
+		    !has_family(doctor, &subject, who))
 			continue;
-		found = true;
-		connect_from(doctor, &subject, address->address);
+		who = subject.container->text;
+		connect_from(doctor, &subject, address->address, &resolved);
+		is_found |= resolved.is_found;
 	}
-	if (!found)
+	if (!who)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "no container \"%.60s\", or none with the port and an address of that"
 			     " family, is known",
 			     doctor->options->from_name ? doctor->options->from_name : "");
+	else if (*name && !is_found && *resolved.said)
+		doctor_found(doctor, VERDICT_FAIL, NULL, "%s finds no address of %s: %s", who, name,
+			     resolved.said);
 }
 
 void check_connect(struct doctor *doctor)

@@ -74,7 +74,8 @@ static const struct {
 		    "say, or could not. It is a real connection, which is reset at once: the "
 		    "server's program accepts one that has no data, and may log it. Where it "
 		    "fails the rule of this host's nftables that drops it is named, if there is"
-		    " one."},
+		    " one. The address of a server that is named is asked for from within the "
+		    "container: in its /etc/hosts, and at the servers of its /etc/resolv.conf."},
 	{"conflist-first",
 	 "Runtimes take the first conflist of their directory, by its name, and it "
 	 "is one without bpf-portmap: ports of new containers are not mapped. Remove"

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* resolve.c - what address a container finds for a name. */
+#include "operator/doctor/resolve.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "lib/cleanup.h"
+#include "lib/clock.h"
+#include "lib/socket_address.h"
+#include "lib/text.h"
+#include "net/netns.h"
+#include "operator/doctor/dns.h"
+#include "operator/kernel/container_file.h"
+
+#define NAMES_PORT 53
+#define ALL_MS 3000
+#define SERVER_MS 1000
+#define SERVERS_MOST 3 /* as the C library has it */
+#define DOMAINS_MOST 6
+#define BLANKS " \t\r"
+
+/* One question in a container. */
+struct asking {
+	const char *name;
+	bool ipv4;
+	int64_t end;
+	uint8_t servers[SERVERS_MOST][CNI_ADDRESS_SIZE];
+	size_t server_count;
+	char domains[DOMAINS_MOST][DNS_NAME_MOST + 1];
+	size_t domain_count;
+	unsigned int dots; /* a name with fewer is looked for in the domains first */
+	struct resolved *resolved;
+};
+
+/* --- the container's files ------------------------------------------------------------------ */
+
+static void take_domains(struct asking *asking, char *rest)
+{
+	char *state = NULL;
+
+	asking->domain_count = 0;
+	for (char *word = strtok_r(rest, BLANKS, &state);
+	     word && asking->domain_count < DOMAINS_MOST; word = strtok_r(NULL, BLANKS, &state))
+		snprintf(asking->domains[asking->domain_count++], sizeof(asking->domains[0]), "%s",
+			 word);
+}
+
+/* A line of resolv.conf; of "search" and "domain" the last one counts. */
+static void take_setting(struct asking *asking, char *line)
+{
+	char *rest = line + strcspn(line, BLANKS), *dots;
+	uint8_t *server = asking->servers[asking->server_count];
+
+	if (!*rest)
+		return;
+	*rest++ = '\0';
+	rest += strspn(rest, BLANKS);
+	if (!strcmp(line, "search") || !strcmp(line, "domain"))
+		take_domains(asking, rest);
+	dots = strcmp(line, "options") ? NULL : strstr(rest, "ndots:");
+	if (dots)
+		sscanf(dots, "ndots:%3u", &asking->dots);
+	rest[strcspn(rest, BLANKS)] = '\0';
+	if (!strcmp(line, "nameserver") && asking->server_count < SERVERS_MOST &&
+	    !cni_address_parse(rest, server))
+		asking->server_count++;
+}
+
+/* "192.0.2.7 db.example db", as /etc/hosts has it. */
+static void take_host(struct asking *asking, char *line)
+{
+	uint8_t address[CNI_ADDRESS_SIZE];
+	char *state = NULL, *word;
+
+	line[strcspn(line, "#")] = '\0';
+	word = strtok_r(line, BLANKS, &state);
+	if (asking->resolved->is_found || !word || cni_address_parse(word, address) ||
+	    cni_address_is_ipv4(address) != asking->ipv4)
+		return;
+	while ((word = strtok_r(NULL, BLANKS, &state)) && strcasecmp(word, asking->name) != 0)
+		;
+	if (!word)
+		return;
+	asking->resolved->is_found = true;
+	memcpy(asking->resolved->address, address, CNI_ADDRESS_SIZE);
+	snprintf(asking->resolved->said, sizeof(asking->resolved->said), "its /etc/hosts");
+}
+
+static void take_lines(struct asking *asking, const char *text,
+		       void (*take)(struct asking *asking, char *line))
+{
+	char copy[CONTAINER_FILE_SIZE], *state = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	for (char *line = strtok_r(copy, "\n", &state); line; line = strtok_r(NULL, "\n", &state))
+		take(asking, line);
+}
+
+static void take_settings(void *context, size_t number, const char *text)
+{
+	(void)number;
+	take_lines(context, text, take_setting);
+}
+
+static void take_hosts(void *context, size_t number, const char *text)
+{
+	(void)number;
+	take_lines(context, text, take_host);
+}
+
+/* --- its servers ---------------------------------------------------------------------------- */
+
+/* What comes to the connected socket is from this server. */
+static enum dns_reply wait_for_reply(int fd, uint16_t id, const struct asking *asking)
+{
+	int64_t end = clock_ms() + SERVER_MS;
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
+	enum dns_reply reply = DNS_NOTHING;
+	uint8_t message[DNS_SIZE];
+	ssize_t length;
+
+	while (reply == DNS_NOTHING && clock_ms() < end) {
+		if (poll(&waiting, 1, (int)(end - clock_ms())) != 1)
+			break;
+		length = recv(fd, message, sizeof(message), 0);
+		if (length < 0)
+			break;
+		reply = dns_read(message, (size_t)length, id, asking->ipv4,
+				 asking->resolved->address);
+	}
+	return reply;
+}
+
+static enum dns_reply ask_server(const struct asking *asking, const uint8_t *server,
+				 const char *name)
+{
+	uint8_t message[DNS_SIZE];
+	struct sockaddr_storage to;
+	socklen_t size = socket_address_make(&to, server, NAMES_PORT);
+	cleanup_close int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	uint16_t id = 0;
+	size_t length;
+
+	getrandom(&id, sizeof(id), GRND_NONBLOCK);
+	length = dns_write(message, id, name, asking->ipv4);
+	if (!length)
+		return DNS_NO_ADDRESS;
+	if (fd < 0 || connect(fd, (struct sockaddr *)&to, size) ||
+	    send(fd, message, length, 0) != (ssize_t)length)
+		return DNS_NOTHING;
+	return wait_for_reply(fd, id, asking);
+}
+
+/* False: another server, or another domain, may know it. */
+static bool ask_servers(const struct asking *asking, const char *name)
+{
+	struct resolved *resolved = asking->resolved;
+	char server[CNI_ADDRESS_TEXT_SIZE];
+	enum dns_reply reply = DNS_NOTHING;
+
+	for (size_t i = 0; i < asking->server_count && clock_ms() < asking->end; i++) {
+		reply = ask_server(asking, asking->servers[i], name);
+		cni_address_format(asking->servers[i], server);
+		resolved->is_found = reply == DNS_ADDRESS;
+		snprintf(resolved->said, sizeof(resolved->said),
+			 reply == DNS_ADDRESS      ? "%s"
+			 : reply == DNS_NO_ADDRESS ? "%s knows no IPv%c address of that name"
+			 : reply == DNS_REFUSED    ? "%s could not say"
+						   : "no answer from %s",
+			 server, asking->ipv4 ? '4' : '6');
+		if (reply == DNS_ADDRESS || reply == DNS_NO_ADDRESS)
+			break;
+	}
+	return reply == DNS_ADDRESS;
+}
+
+/* The name in the order of the domains, as the C library looks for it. */
+static int ask(void *context, struct cni_error *err)
+{
+	struct asking *asking = context;
+	unsigned int dots = 0;
+	bool as_it_is;
+
+	(void)err;
+	for (const char *at = asking->name; *at; at++)
+		dots += *at == '.';
+	as_it_is = dots >= asking->dots;
+	if (as_it_is && ask_servers(asking, asking->name))
+		return 0;
+	for (size_t i = 0; i < asking->domain_count && clock_ms() < asking->end; i++) {
+		cleanup_free char *name = cni_format("%s.%s", asking->name, asking->domains[i]);
+
+		if (ask_servers(asking, name))
+			return 0;
+	}
+	if (!as_it_is)
+		ask_servers(asking, asking->name);
+	return 0;
+}
+
+void resolve_name(struct doctor *doctor, const struct subject *subject, const char *name,
+		  struct resolved *resolved)
+{
+	const struct namespace *inside = doctor_namespace(doctor, subject);
+	struct asking asking = {.name = name,
+				.ipv4 = subject->ipv4,
+				.end = clock_ms() + ALL_MS,
+				.dots = 1,
+				.resolved = resolved};
+	cleanup_error struct cni_error err = {0};
+	struct stat status;
+
+	*resolved = (struct resolved){0};
+	snprintf(resolved->said, sizeof(resolved->said),
+		 "no server is named in its /etc/resolv.conf, or no process of it has that");
+	if (!inside || fstat(inside->fd, &status))
+		return;
+	container_files_read(&status.st_ino, 1, "etc/hosts", take_hosts, &asking);
+	if (resolved->is_found)
+		return;
+	container_files_read(&status.st_ino, 1, "etc/resolv.conf", take_settings, &asking);
+	if (netns_call(inside->fd, ask, &asking, &err))
+		snprintf(resolved->said, sizeof(resolved->said), "%s", cni_error_message(&err));
+}
