@@ -159,6 +159,9 @@ $(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# They contain the page.
+$(BUILD)/user/operator/doctor/explain.o $(BUILD)/sanitized/user/operator/doctor/explain.o: docs/findings.md
+
 $(BUILD)/man/%.o: man/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
