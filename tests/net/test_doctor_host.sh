@@ -69,6 +69,34 @@ test_doctor_queues() {
 	healthy
 }
 
+# packets that an interface drops meanwhile are a note, and none is said of one that drops nothing
+test_doctor_drops() {
+	local mac
+	healthy_host
+	by_hand_says 0 'no interface has dropped packets' doctor 8080/tcp --all
+	mac=$(mac_of eth0)
+	touch /run/sending
+	# Of a protocol that nobody speaks
+	while [ -e /run/sending ]; do
+		in_namespace client "$build/tests/frame" eth0 "${mac//:/}02000000000188b5$(printf '%092d' 0)"
+	done &
+	by_hand_says 0 'note  drops              eth0 has dropped' doctor 8080/tcp --count 50
+	rm /run/sending
+	wait $!
+}
+
+# masquerade ports towards a server: most are in use, or enough are left
+test_doctor_ports_left() {
+	conflist narrow bridge "$(with_ours '{masqPorts: "30000-30009"}')"
+	healthy_host
+	container_start asker narrow
+	serve_crowd server 9000
+	crowd_open few asker "$server4" 9000 6
+	healthy
+	crowd_open more asker "$server4" 9000 3
+	finds ports-left "9 of 10 ports (\"masqPorts\") of $host4_second are in use towards $server4:9000/tcp, most of them by asker" 1
+}
+
 # a resolver at a loopback address of the container, where nobody listens; Docker's, and one that the
 # container runs
 test_doctor_resolver() {

@@ -11,7 +11,7 @@
 #include "operator/doctor/probe.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/way.h"
-#include "operator/kernel/queue.h"
+#include "operator/kernel/drops.h"
 #include "operator/kernel/route.h"
 
 #define DROPS_LEAST 5
@@ -101,6 +101,27 @@ static void look_at_queue(void *context, const struct queue_use *use)
 void check_queues(struct doctor *doctor)
 {
 	queues_visit(doctor->host.socket, look_at_queue, doctor);
+}
+
+/* A healthy interface drops what it has no use for, such as frames of switches to one another. */
+void check_drops(struct doctor *doctor)
+{
+	struct link_drops_list now = {0};
+
+	link_drops_read(doctor->host.socket, &now);
+	for (size_t i = 0; i < now.count; i++) {
+		const struct interface_look *at = doctor_interface(doctor, now.list[i].ifindex);
+		struct link_drops more = link_drops_since(&now.list[i], &doctor->drops);
+
+		if (at && at->entry.role != ROLE_LEFT_ALONE && (more.in || more.out))
+			doctor_found(doctor, VERDICT_NOTE, NULL,
+				     "%s has dropped %llu packets that came in, and %llu that were"
+				     " to leave, while doctor ran; `ip -s -s link show dev %s` has"
+				     " the kinds",
+				     at->link.name, (unsigned long long)more.in,
+				     (unsigned long long)more.out, remedy_word(at->link.name).text);
+	}
+	link_drops_release(&now);
 }
 
 /* What the container sends, and its end on the host does not take, is lost without a word. */

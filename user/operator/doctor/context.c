@@ -114,6 +114,7 @@ void doctor_read(struct doctor *doctor)
 	}
 	if (doctor->options->quick)
 		return;
+	link_drops_read(doctor->host.socket, &doctor->drops);
 	if (doctor->mappings.count)
 		namespaces_read(&doctor->namespaces, doctor->host.socket);
 	find_default_uplinks(doctor);
@@ -131,6 +132,7 @@ void doctor_release(struct doctor *doctor)
 	host_close(&doctor->host);
 	mappings_release(&doctor->mappings);
 	namespaces_release(&doctor->namespaces);
+	link_drops_release(&doctor->drops);
 	for (size_t i = 0; i < doctor->conflist_count; i++) {
 		free(doctor->conflists[i].path);
 		json_decref(doctor->conflists[i].json);

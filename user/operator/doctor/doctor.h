@@ -10,6 +10,7 @@
 #include "host/host.h"
 #include "net/link.h"
 #include "net/sockets.h"
+#include "operator/kernel/drops.h"
 #include "operator/kernel/namespaces.h"
 #include "operator/print/format.h"
 #include "operator/options.h"
@@ -108,6 +109,7 @@ struct doctor {
 	struct plan plan;       /* what ADD or `repair` would change */
 	struct inside *insides; /* by their places in the look */
 	struct namespaces namespaces;
+	struct link_drops_list drops; /* when it began */
 	struct conflist *conflists;
 	size_t conflist_count;
 	char default_uplink[2][IF_NAMESIZE]; /* of IPv6, of IPv4; "": no default route */
@@ -196,7 +198,9 @@ check_run check_owner, check_nat, check_ephemeral;
 check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
-check_run check_conntrack, check_ipsec, check_queues;
+check_run check_conntrack, check_ipsec, check_queues, check_drops;
+/* check_ports_left.c */
+check_run check_ports_left;
 /* check_resolver.c */
 check_run check_resolver;
 /* check_records.c */
