@@ -18,7 +18,10 @@ static struct seen_peer *peer_at(struct seen_peers *seen, const struct connectio
 {
 	bool ipv4 = cni_address_is_ipv4(key->outside), udp = key->protocol == PROTOCOL_UDP;
 
-	if (!(connection->state & STATE_REPLIED) || (!udp && key->protocol != PROTOCOL_TCP))
+	/* Of TCP: whose handshake has ended. That of a probe never does, and an attacker may send
+	 * SYNs as anybody. */
+	if (!(connection->state & STATE_REPLIED) ||
+	    (!udp && (key->protocol != PROTOCOL_TCP || !(connection->state & STATE_ASSURED))))
 		return NULL;
 	if (connection->begun_inside)
 		return connection->kind == FLOW_MASQUERADE && !udp ? &seen->server[ipv4] : NULL;
