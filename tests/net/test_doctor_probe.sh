@@ -118,7 +118,7 @@ queue_is_full() { [ "$(in_namespace web ss -Hltn 'sport = 80' | awk '{ print $2 
 # an uplink whose frames begin with the IP header: TCP and UDP, IPv4 and IPv6, with a client that is
 # named, and with somebody behind the default route, which has no gateway
 test_doctor_probe_tunnel() {
-	local from
+	local from to port
 	healthy_host
 	namespace_add office
 	"$build/tests/tun" tun0 /run/netns/office tun0
@@ -126,7 +126,14 @@ test_doctor_probe_tunnel() {
 	ip -n office link set tun0 up
 	ip address add 100.64.0.1/24 dev tun0
 	ip address add 2001:db8:64::1/64 dev tun0 nodad
+	ip -n office address add 100.64.0.10/24 dev tun0
+	ip -n office address add 2001:db8:64::10/64 dev tun0 nodad
 	by_hand 0 attach
+	sleep 1.1 # Of two clients who were seen in one second neither is the last.
+	for to in 100.64.0.1 2001:db8:64::1; do
+		expect_answer office tcp "$to" 8080 web
+		expect_answer office udp "$to" 5353 web
+	done
 	for from in 100.64.0.10 2001:db8:64::10; do
 		good --from "$from" 8080/tcp
 		good --from "$from" --send 5353/udp

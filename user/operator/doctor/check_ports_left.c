@@ -62,7 +62,7 @@ static uint32_t fewest_ports(const struct objects *objects)
 
 static bool is_full(uint64_t used, uint32_t ports)
 {
-	return used && used * 100 >= (uint64_t)ports * FULL_PERCENT;
+	return ports && used * 100 >= (uint64_t)ports * FULL_PERCENT;
 }
 
 /* The programs' own counters say whether it can be, which saves reading the connections. */
