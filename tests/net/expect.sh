@@ -20,17 +20,20 @@ endpoint() {
 
 # ask NAMESPACE|host tcp|udp|sctp ADDRESS PORT [OPTION...]: sends a request and prints the answer.
 ask() {
+	ask_command "$@"
+	"${asking[@]}" 2>&1
+}
+
+# ask_command: $asking is the command that does so, which a shell runs without one more process
+ask_command() {
 	local who=$1 tool=$peer
 	shift
 	if [ "$1" = sctp ]; then
 		tool=$sctp
 		[ "$sctp" != "$peer" ] || set -- "$@" --from "$(source_towards "$who" "$2")"
 	fi
-	if [ "$who" = host ]; then
-		"$tool" ask "$@" 2>&1
-	else
-		in_namespace "$who" "$tool" ask "$@" 2>&1
-	fi
+	asking=("$tool" ask "$@")
+	[ "$who" = host ] || asking=(nsenter --net=/run/netns/"$who" "${asking[@]}")
 }
 
 # forge NAMESPACE NEXT-HOP tcp|udp SOURCE PORT DESTINATION PORT [OPTION...]: sends a packet past the IP
@@ -71,7 +74,8 @@ expect_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer asked field
 	shift $(($# < 6 ? $# : 6))
 	asked=$(endpoint "$address" "$port")
-	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") ||
+	ask_command "$who" "$protocol" "$address" "$port" "$@"
+	answer=$("${asking[@]}" 2>&1) ||
 		fail "$who asks $protocol $asked: expected $name, got: $answer"
 	field_read name "$answer"
 	[ "$field" = "$name" ] || fail "$who asks $protocol $asked: expected $name, got: $answer"
@@ -106,7 +110,8 @@ expect_gets_out() {
 expect_no_answer() {
 	local who=$1 protocol=$2 address=$3 port=$4 answer
 	shift 4
-	! answer=$(ask "$who" "$protocol" "$address" "$port" --timeout 300 "$@") ||
+	ask_command "$who" "$protocol" "$address" "$port" --timeout 300 "$@"
+	! answer=$("${asking[@]}" 2>&1) ||
 		fail "$who asks $protocol $(endpoint "$address" "$port"): expected no answer, got: $answer"
 }
 
@@ -124,7 +129,8 @@ expect_no_answers() {
 expect_refused() {
 	local who=$1 protocol=$2 address=$3 port=$4 answer
 	shift 4
-	answer=$(ask "$who" "$protocol" "$address" "$port" "$@") || true
+	ask_command "$who" "$protocol" "$address" "$port" "$@"
+	answer=$("${asking[@]}" 2>&1) || true
 	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
 }
 
@@ -230,7 +236,8 @@ piped_close() {
 conversation_open() {
 	local name=$1 who=$2
 	shift 2
-	piped_open "$name" ask "$who" "$@" --on-demand
+	ask_command "$who" "$@" --on-demand
+	piped_open "$name" "${asking[@]}"
 }
 
 say() {

@@ -3,12 +3,13 @@
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
 # parallel_add NUMBER: newer versions of the bridge plugin fail where somebody else changes an
-# interface while they list addresses; runtimes repeat such an ADD.
+# interface while they list addresses, and on a busy machine ours may wait for the lock for too long;
+# runtimes repeat such an ADD.
 parallel_add() {
 	local out=/run/out.$1
 	for _ in 1 2 3 4 5; do
 		! runtime add bridge "c$1" -p "$((9000 + $1)):80/tcp" >"$out" 2>&1 || return 0
-		grep -q 'type="bridge".*interrupted system call' "$out" || return 1
+		grep -qE 'type="bridge".*interrupted system call|"code": 11,' "$out" || return 1
 	done
 	return 1
 }
@@ -22,7 +23,7 @@ test_crash_parallel_own_ports() {
 	container_add first bridge
 	local before number pids=()
 	before=$(state_show)
-	for number in $(seq 50); do namespace_add "c$number"; done
+	namespace_add c{1..50}
 	for number in $(seq 50); do
 		parallel_add "$number" &
 		pids+=($!)
@@ -58,7 +59,7 @@ test_crash_parallel_ptp() {
 		plugin_config "c$number" ".name = \"ptp\" | $(mapping 9000 | tr -d '\n') |
 			.runtimeConfig.portMappings[0].hostPort += $number" >"/run/config.$number"
 	done
-	for round in $(seq 6); do
+	for round in $(seq 3); do
 		pids=()
 		for number in $(seq 20); do
 			plugin_run ADD "c$number" <"/run/config.$number" >"/run/out.$number" 2>&1 &
@@ -78,6 +79,18 @@ test_crash_parallel_ptp() {
 	done
 }
 
+# add_until_told NUMBER: an ADD for one of ten ports, again as long as it is only told to try again,
+# which runtimes do: on a busy machine the last one of a queue waits for the lock for too long.
+add_until_told() {
+	local code=0
+	for _ in {1..10}; do
+		code=0
+		plugin_call ADD "c$1" "$(mapping $((9000 + $1 % 10)))" >"/run/out.$1" 2>/dev/null || code=$?
+		[ "$code" != 0 ] && jq -e '.code == 11' "/run/out.$1" >/dev/null || break
+	done
+	return "$code"
+}
+
 # nothing is loaded
 # limit 120 s
 # 50 ADDs at once for 10 ports, the first of all on this host: each port has exactly one owner
@@ -86,8 +99,7 @@ test_crash_parallel_same_ports() {
 	local number pids=() port
 	for number in $(seq 50); do container_add_plain "c$number"; done
 	for number in $(seq 50); do
-		plugin_call ADD "c$number" "$(mapping $((9000 + number % 10)))" >"/run/out.$number" \
-			2>/dev/null &
+		add_until_told "$number" &
 		pids+=($!)
 	done
 	for number in $(seq 50); do
@@ -242,7 +254,7 @@ test_crash_bitmaps() {
 }
 
 # limit 180 s
-# 200 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
+# 120 ADDs killed at random moments: the DEL after each leaves nothing, the next ADD works [i14]
 test_crash_add_killed() {
 	container_start_plain web
 	plugin_config web '.runtimeConfig.portMappings = [range(300) |
@@ -251,7 +263,7 @@ test_crash_add_killed() {
 	plugin_run DEL web </run/config || fail DEL
 	local before round killed=0 kill_window=3000 kill_moment
 	before=$(state_show)
-	for round in $(seq 200); do
+	for round in $(seq 120); do
 		killed_at_random plugin_run ADD web </run/config >/run/out 2>/dev/null
 		if [ $((round % 4)) = 0 ]; then
 			plugin_run ADD web </run/config >/run/out || fail "ADD again after a kill: $(cat /run/out)"
@@ -260,12 +272,12 @@ test_crash_add_killed() {
 		plugin_run DEL web </run/config || fail "DEL after a kill"
 		[ $((round % 10)) != 0 ] || expect_same_state "$before"
 	done
-	[ "$killed" -gt 20 ] || fail "only $killed of 200 were killed: nothing was tested"
-	[ "$killed" -lt 195 ] || fail "all were killed at the start: nothing was tested"
+	[ "$killed" -gt 12 ] || fail "only $killed of 120 were killed: nothing was tested"
+	[ "$killed" -lt 117 ] || fail "all were killed at the start: nothing was tested"
 }
 
 # limit 180 s
-# 60 DELs killed at random moments: DEL again leaves nothing, and another container gets the port
+# 40 DELs killed at random moments: DEL again leaves nothing, and another container gets the port
 test_crash_del_killed() {
 	container_add_plain web
 	container_add_plain other
@@ -274,7 +286,7 @@ test_crash_del_killed() {
 	plugin_config other '.runtimeConfig.portMappings = [range(30) |
 		{"hostPort": (8080 + .), "containerPort": 80, "protocol": "tcp"}]' >/run/other_config
 	local round killed=0 kill_window=2000 kill_moment
-	for round in $(seq 60); do
+	for round in $(seq 40); do
 		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 		killed_at_random plugin_run DEL web </run/config 2>/dev/null
 		plugin_run DEL web </run/config || fail "DEL again"
@@ -282,7 +294,7 @@ test_crash_del_killed() {
 		plugin_run ADD other </run/other_config >/run/out || fail "$(cat /run/out)"
 		plugin_run DEL other </run/other_config || fail DEL
 	done
-	[ "$killed" -gt 5 ] || fail "only $killed of 60 were killed: nothing was tested"
+	[ "$killed" -gt 5 ] || fail "only $killed of 40 were killed: nothing was tested"
 }
 
 # limit 120 s
@@ -328,12 +340,12 @@ unload() {
 
 # nothing is loaded
 # limit 180 s
-# six first ADDs, which load everything, killed at moments that are spread over the time that one
+# four first ADDs, which load everything, killed at moments that are spread over the time that one
 # takes (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
 test_crash_first_add_killed() {
 	container_start_plain web
 	plugin_config web >/run/config
-	local round rounds=${KILLS:-6} killed=0 moment took since=${EPOCHREALTIME/./}
+	local round rounds=${KILLS:-4} killed=0 moment took since=${EPOCHREALTIME/./}
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	took=$((${EPOCHREALTIME/./} - since))
 	for round in $(seq "$rounds"); do
@@ -356,7 +368,7 @@ test_crash_first_add_killed() {
 		plugin_run DEL web </run/config || fail DEL
 		maps_are_empty "round $round, killed at $moment us"
 	done
-	[ "$killed" -ge $((rounds / 6)) ] ||
+	[ "$killed" -ge $((rounds / 4)) ] ||
 		fail "only $killed of $rounds were killed: nothing was tested"
 	echo "note: $killed of $rounds were killed"
 }
@@ -410,16 +422,18 @@ test_crash_pins_not_seen() {
 # nothing is loaded
 # some pins removed by hand: ADD repairs them or says clearly what is wrong; DEL works
 test_crash_some_pins_removed() {
-	local pin
+	local removed pin
 	container_start web bridge -p 8080:80/tcp
-	for pin in portmaps slots connections assured meta counters; do
-		rm "$pins/$pin"
+	for removed in portmaps 'slots connections' 'assured counters' meta; do
+		for pin in $removed; do rm "$pins/$pin"; done
 		container_start other bridge -p 9090:80/tcp
 		expect_answer client tcp "$host4" 9090 other
 		expect_answer client tcp "$host4" 8080 web
 		container_remove other bridge
 		expect_answer client tcp "$host4" 8080 web
-		[ -e "$pins/$pin" ] || fail "$pin was not pinned again"
+		for pin in $removed; do
+			[ -e "$pins/$pin" ] || fail "$pin was not pinned again"
+		done
 	done
 }
 
@@ -472,7 +486,7 @@ test_crash_read_only_bpffs() {
 }
 
 # limit 900 s
-# 400 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
+# 200 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
 # [i14][T30]
 test_crash_churn() {
 	container_add_plain web
@@ -483,7 +497,7 @@ test_crash_churn() {
 	maps_are_empty "after the first DEL"
 	local before
 	before=$(state_show)
-	for _ in $(seq "${CHURN:-400}"); do
+	for _ in $(seq "${CHURN:-200}"); do
 		plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 		plugin_run DEL web </run/config || fail DEL
 	done

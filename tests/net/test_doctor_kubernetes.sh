@@ -247,7 +247,7 @@ test_doctor_kubernetes_many() {
 		container_add "many$i" bridge $ports
 	done
 	kube_proxy_rules | iptables-nft-restore -w
-	for words in 'doctor 8080/tcp' 'doctor --no-probe' 'doctor' 'stats --prometheus --checks'; do
+	for words in 'doctor 8080/tcp' 'doctor' 'stats --prometheus --checks'; do
 		"$build/tests/fill" measure "$build/bpf-portmap" $words >/run/out 2>/run/err || true
 		read -r took computed _ < <(tail -n 1 /run/err)
 		echo "note: $words: $took ms, of which it computed $computed ms"

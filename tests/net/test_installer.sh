@@ -269,10 +269,10 @@ as_before() {
 	expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)" "$1"
 }
 
-# killed_everywhere BEFORE COMPLETED VERB [OPTION...]: the verb is killed before every second of its calls that
+# killed_everywhere BEFORE COMPLETED VERB [OPTION...]: the verb is killed before every third of its calls that
 # change files (STEP=1: before each). BEFORE makes the state in which it begins; after the next call, COMPLETED must hold.
 killed_everywhere() {
-	local before=$1 completed=$2 step=${STEP:-2} call status
+	local before=$1 completed=$2 step=${STEP:-3} call status
 	shift 2
 	for ((call = RANDOM % step + 1; ; call += step)); do
 		$before
@@ -394,7 +394,6 @@ test_installer_watch() {
 # --watch: where the machine has no inotify instance left, as on nodes of kind, that is said, and it
 # looks every few seconds
 test_installer_watch_blind() {
-	local before
 	node_make
 	strace -D -o /dev/null -e trace=inotify_init1 -e inject=inotify_init1:error=EMFILE "$build/bpf-portmap" install \
 		--watch --bin-dir "$bin" --conf-dir "$conf" >/run/watch 2>&1 &
@@ -403,9 +402,7 @@ test_installer_watch_blind() {
 	expect_contains "$(cat /run/watch)" 'fs.inotify.max_user_instances'
 	list_of_kindnet >"$conf/10-a.conflist"
 	wait_until 20 is_ours 10-a.conflist || fail "$(cat /run/watch)"
-	before=$(ticks)
-	sleep 1
-	[ $(($(ticks) - before)) -le 20 ] || fail "$(($(ticks) - before)) ticks in a second"
+	expect_little_work 2
 	watch_stop
 }
 
@@ -534,7 +531,7 @@ rewrites() { while [ -e /run/fighting ]; do list_of_kindnet >"$conf/.t" && mv "$
 # --watch: an agent that changes the list back at once, again and again, is waited for, and said so;
 # meanwhile hardly any processor time is used
 test_installer_watch_fight() {
-	local agent before after
+	local agent
 	node_make
 	list_of_kindnet >"$conf/10-a.conflist"
 	watch_start
@@ -543,12 +540,9 @@ test_installer_watch_fight() {
 	rewrites &
 	agent=$!
 	wait_until 20 grep 'again and again: waiting for' /run/watch >/dev/null || fail "$(cat /run/watch)"
-	before=$(ticks)
-	sleep 2
-	after=$(ticks)
+	expect_little_work 2
 	rm /run/fighting
 	wait $agent
-	[ $((after - before)) -le 20 ] || fail "$((after - before)) ticks in two seconds"
 	[ "$(wc -l </run/watch)" -le 20 ] || fail "it says too much: $(cat /run/watch)"
 	watch_stop
 	[ -x "$bin/portmap" ] || fail "no portmap"
@@ -557,11 +551,22 @@ test_installer_watch_fight() {
 # ticks: what the watcher has used of the processor, in 1/100 s
 ticks() { awk '{ print $14 + $15 }' "/proc/$watcher/stat"; }
 
+# expect_little_work SECONDS: the watcher uses a tenth of the processor at most; of the time that has
+# passed, which is more than SECONDS on a busy machine, where what it does takes longer, too.
+expect_little_work() {
+	local before used since=${EPOCHREALTIME/./} passed
+	before=$(ticks)
+	sleep "$1"
+	used=$(($(ticks) - before))
+	passed=$(((${EPOCHREALTIME/./} - since) / 10000))
+	echo "note: it has used $used ticks of $passed"
+	[ $((used * 10)) -le $((passed * ${SLOWER:-1})) ] || fail "$used ticks of $passed"
+}
+
 # limit 120 s
 # no room on the disk, for the binary or for the list: nothing changes, nothing is left half written,
 # and the watcher tries again without keeping the processor busy
 test_installer_full_disk() {
-	local before
 	node_make
 	list_of_kindnet >/run/list
 	mount -t tmpfs -o size=64k tmpfs "$conf"
@@ -573,9 +578,7 @@ test_installer_full_disk() {
 	expect_equal '10-a.conflist filler' "$(ls -A "$conf" | xargs)"
 	watch_start
 	wait_until 5 grep 'No space left' /run/watch >/dev/null || fail "$(cat /run/watch)"
-	before=$(ticks)
-	sleep 2
-	[ $(($(ticks) - before)) -le 20 ] || fail "$(($(ticks) - before)) ticks in two seconds"
+	expect_little_work 2
 	rm "$conf/filler"
 	wait_until 10 is_ours 10-a.conflist || fail "not when there is room"
 	watch_stop

@@ -57,7 +57,7 @@ in_order() {
 each_step() {
 	local step code steps=0 stride=${STEP:-$1}
 	shift
-	for ((step = (stride + 1) / 2; ; step += stride)); do
+	for ((step = RANDOM % stride + 1; ; step += stride)); do
 		late_again
 		"$before"
 		code=0
@@ -105,9 +105,9 @@ test_interleave_add() {
 	meanwhile ADD late
 	cp /run/config.late /run/config.stopped
 	afterwards=late_is_in_order_silently
-	each_step 13 attach_stopped_at
-	before=late_lost_uplink
 	each_step 19 attach_stopped_at
+	before=late_lost_uplink
+	each_step 29 attach_stopped_at
 	before=true afterwards=late_is_in_order
 	cp /run/config.one /run/config.stopped
 	each_step 23 stopped_at ADD one
@@ -205,9 +205,9 @@ ip link set cni0 address 02:11:22:33:$(printf %02x:%02x $((RANDOM % 256)) $((RAN
 # fail, and an ADD for which it goes says what has happened
 test_interleave_veth_goes() {
 	tcx_needed
-	local step code=0
+	local step code=0 repair_stride=${STEP:-8} add_stride=${STEP:-5}
 	conflist tcx bridge "$(with_ours '{"attach": "tcx"}')"
-	for ((step = 1; ; step += ${STEP:-5})); do
+	for ((step = RANDOM % repair_stride + 1; ; step += repair_stride)); do
 		container_add late tcx
 		veth_goes_meanwhile late
 		code=0
@@ -217,7 +217,7 @@ test_interleave_veth_goes() {
 		expect_equal 0 "$code" "repair, stopped before call $step: $(cat /run/out)"
 	done
 	[ "$step" -gt 20 ] || fail "only $step calls: nothing was tested"
-	for ((step = 1; step < 60; step += ${STEP:-3})); do
+	for ((step = RANDOM % add_stride + 1; step < 60; step += add_stride)); do
 		container_add_plain late
 		veth_goes_meanwhile late
 		plugin_config late '.attach = "tcx"' >/run/config
@@ -241,7 +241,7 @@ test_interleave_doctor() {
 	two_containers
 	meanwhile DEL late
 	touch /run/config.stopped
-	each_step 41 doctor_stopped_at
+	each_step 61 doctor_stopped_at
 }
 
 doctor_stopped_at() {

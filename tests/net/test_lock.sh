@@ -97,7 +97,7 @@ test_lock_excludes() {
 		'exec "$@"' \
 		'exec unshare --mount sh -c "mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mkdir -p /run/sys && mount -t sysfs sysfs /run/sys &&
-			mount --bind /run/sys /sys && mount -t bpf bpf /sys/fs/bpf && exec \"\$@\"" sh "$@"' \
+			mount --bind /sys/fs/bpf /run/sys/fs/bpf && mount --rbind /run/sys /sys && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mount --bind /dev/null $file && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount sh -c "mount -t tmpfs tmpfs /sys/bus/platform && exec \"\$@\"" sh "$@"' \
 		'exec unshare --mount --pid --cgroup --fork --kill-child --mount-proc "$@"'; do

@@ -262,7 +262,6 @@ what_is_left_is_sound() {
 	[ "$(map_count attachments)" = 1 ] || expect_equal 0 "$policies" "policies of nobody, $1"
 }
 
-# nothing is loaded
 # an option that makes no sense is refused with code 7, one of the wrong type with code 6, and the
 # message names key and value; STATUS says the same; nothing is left
 test_options_bad() {
@@ -301,7 +300,6 @@ test_options_bad() {
 	plugin_call DEL web '.masqPorts = {}' || fail "DEL must not look at options"
 }
 
-# nothing is loaded
 # the same options under the sanitizers, and huge and deep ones
 test_options_bad_sanitized() {
 	local filter

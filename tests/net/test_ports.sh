@@ -2,9 +2,8 @@
 #
 # test_ports.sh - very many masqueraded flows to one destination.
 #
-# FLOWS=60000: how many flows there are where it says FLOWS below; the sets of ports grow with it.
-#
-# nothing is loaded before these tests
+# FLOWS=60000: how many flows there are where it says FLOWS below; the sets of ports grow with it. So
+# many need LEND=off: the table of programs that are lent is smaller.
 
 crowd=$build/tests/crowd
 flows=${FLOWS:-4000}

@@ -294,7 +294,6 @@ test_protocol_bad_json() {
 	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 }
 
-# nothing is loaded
 # a network namespace that does not exist, or has no such interface, is refused; invalid environment
 # variables are refused with code 4 [s2][s4][s8][s9][s10]
 test_protocol_bad_environment() {
@@ -326,7 +325,6 @@ test_protocol_spelling() {
 	expect_no_answer client tcp "$host4_second" 8080
 }
 
-# nothing is loaded
 # a container without a veth is refused with code 7 that names its kind of device [s43]
 test_protocol_no_veth() {
 	bad_world
@@ -340,7 +338,6 @@ test_protocol_no_veth() {
 	expect_same_state "$state_before"
 }
 
-# nothing is loaded
 # a container's veth that leads to another namespace is refused with code 7, also where the host has a
 # pair of veths with the same numbers, one of which would be taken for its other end
 test_protocol_veth_leads_elsewhere() {
@@ -373,7 +370,6 @@ test_protocol_maps_read_well() {
 # Its ADD warns of a hostIP that the host does not have.
 warned_of='.runtimeConfig.portMappings[0].hostIP = "203.0.113.7"'
 
-# nothing is loaded
 # where standard error is closed no file gets its descriptor, and no warning is written; one that cannot
 # be written does not affect ADD's work and its result; where standard output is closed, ADD fails and
 # leaves nothing

@@ -22,7 +22,6 @@ test_runtimes_namespace_by_another_name() {
 	CNI_ARGS=';=;' plugin_call DEL web || fail DEL
 }
 
-# nothing is loaded
 # the plugin's own namespace as CNI_NETNS: ADD refuses it with code 8 before it does anything, DEL
 # cleans up and then reports it, CNI_NETNS_OVERRIDE permits it [s12][s13][s15]
 test_runtimes_own_namespace() {
@@ -81,7 +80,6 @@ test_runtimes_lock_is_held() {
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 }
 
-# nothing is loaded
 # a plugin of the list that hangs, and its child: cnirun kills both after --timeout and names the
 # plugin, undoes what the other plugins have set up, and does not wait for a process that keeps
 # stdout

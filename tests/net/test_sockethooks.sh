@@ -59,7 +59,6 @@ expect_outside_works() {
 	expect_serves web
 }
 
-# nothing is loaded
 # the first container with ports brings the programs, one at each hook, and later ones add none, nor
 # do those without ports or with "localhost": false; a cgroup2 that is mounted read-only is enough
 test_sockethooks_once() {
@@ -261,7 +260,6 @@ test_sockethooks_repaired() {
 	done
 }
 
-# nothing is loaded
 # all pins removed by hand: CHECK reports what is not attached any more; attach restores it, also
 # the programs that keep reserved ports
 test_sockethooks_pins_removed_then_attach() {
@@ -378,9 +376,8 @@ test_sockethooks_two_hosts() {
 	expect_reached
 }
 
-# nothing is loaded
 # limit 180 s
-# 190 ADDs, each with a hook to repair, are killed at random moments: a hook never has two of our
+# 96 ADDs, each with a hook to repair, are killed at random moments: a hook never has two of our
 # programs, and the next ADD completes the hooks
 test_sockethooks_killed() {
 	needs_cgroup
@@ -388,15 +385,15 @@ test_sockethooks_killed() {
 	expect_our_hooks
 	local hooks=(connect4 connect6 sendmsg4 sendmsg6 recvmsg4 recvmsg6 getpeername4 sock_release)
 	local round killed=0 kill_window=50000 kill_moment
-	for round in $(seq 190); do
+	for round in $(seq 96); do
 		rm -f "$pins/${hooks[round % 8]}"
 		killed_at_random plugin_run ADD web </run/config >/run/out 2>/dev/null
-		[ $((round % 10)) = 0 ] || continue
+		[ $((round % 9)) = 0 ] || continue
 		expect_equal "" "$(socket_hooks_show | uniq -d)" "programs attached twice"
 	done
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	expect_our_hooks
-	[ "$killed" -gt 20 ] || fail "only $killed of 190 were killed: nothing was tested"
+	[ "$killed" -gt 10 ] || fail "only $killed of 96 were killed: nothing was tested"
 	echo "note: $killed killed"
 }
 

@@ -37,7 +37,7 @@ each_place() {
 	local stride=${STEP:-$1} stopped=$2 meanwhile=$3 step places=0 code
 	printf '#!/bin/sh\nexec /run/do %s >/run/out.%s 2>&1\n' "$meanwhile" "$meanwhile" >/run/meanwhile
 	chmod +x /run/meanwhile
-	for ((step = (stride + 1) / 2; ; step += stride)); do
+	for ((step = RANDOM % stride + 1; ; step += stride)); do
 		installed_again
 		"$before"
 		code=0
@@ -94,8 +94,8 @@ add_works_or_leaves_nothing() {
 test_uninstall_and_add() {
 	local before=true afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	each_place 55 ADD uninstall
-	each_place 45 uninstall ADD
+	each_place 75 ADD uninstall
+	each_place 75 uninstall ADD
 }
 
 forget_pins() { rm -rf "$pins"; }
@@ -106,7 +106,7 @@ forget_pins() { rm -rf "$pins"; }
 test_uninstall_binary() {
 	local before=forget_pins afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	FILES=1 each_place 2 uninstall ADD
+	FILES=1 each_place 4 uninstall ADD
 }
 
 late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
@@ -128,27 +128,27 @@ del_succeeds() {
 test_uninstall_and_attach() {
 	local before=true afterwards=attach_leaves_nothing place=
 	uninstall_make
-	each_place 27 attach uninstall
-	each_place 45 uninstall attach
+	each_place 40 attach uninstall
+	each_place 70 uninstall attach
 	before=late_add afterwards=del_succeeds
-	each_place 11 DEL uninstall
-	each_place 17 uninstall DEL
+	each_place 9 DEL uninstall
+	each_place 40 uninstall DEL
 }
 
 # limit 120 s
 # uninstall is killed at some places: attach says nothing of it and fails nowhere, the next ADD's port
 # answers, and uninstall completes it
 test_uninstall_killed() {
-	local call code=137 place
+	local call code=137 place stride=${STEP:-50}
 	uninstall_make
-	for ((call = 5; code == 137; call += ${STEP:-35})); do
+	for ((call = RANDOM % stride + 1; code == 137; call += stride)); do
 		installed_again
 		/run/do attach >/run/out || fail "attach: $(cat /run/out)"
 		code=0
 		"$build/tests/traced" kill -a "$call" /run/do uninstall >/run/out 2>&1 || code=$?
 		place="killed at $call"
 		/run/do attach >/run/out 2>&1 || fail "attach: $(cat /run/out), $place"
-		if [ $((call / ${STEP:-35} % 2)) = 1 ]; then
+		if [ $((call / stride % 2)) = 1 ]; then
 			late_add
 			expect_answer client tcp "$host4" 9090 late
 			/run/do DEL || fail "DEL, $place"
@@ -163,7 +163,7 @@ test_uninstall_killed() {
 # next call completes it; what another host in another network namespace has stays, and so do qdiscs
 # and filters of others
 test_uninstall_drop() {
-	local kind call code
+	local kind call code stride=${STEP:-30}
 	uninstall_make
 	node_make
 	cp "$project/tests/lists/kind.conflist" "$conf/10-a.conflist"
@@ -176,7 +176,7 @@ test_uninstall_drop() {
 	second_host_make
 	at_node 0 uninstall --drop-ports
 	for kind in env FILES=1; do
-		for ((call = 1, code = 137; code == 137; call += ${STEP:-20})); do
+		for ((call = RANDOM % stride + 1, code = 137; code == 137; call += stride)); do
 			"$build/tests/loaded" lend "$LENT" "$pins"
 			container_again
 			at_node 0 install
