@@ -86,6 +86,57 @@ test_install_lists_doctor() {
 	echo '{"type": "portmap", "capabilities": {"portMappings": true}}' >/etc/cni/net.d/net1/50-ports.conf
 	by_hand 2 doctor
 	expect_contains "$(cat /run/out)" '10-a.conflist has portmap as well: both map the same ports'
+	remedy_works 'rm /etc/cni/net.d/net1/50-ports.conf'
+	list '.plugins |= .[:1]' >/etc/cni/net.d/10-a.conflist
+	echo '{"type": "bpf-portmap"}' >/etc/cni/net.d/net1/50-ports.conf
+	by_hand 2 doctor
+	remedy_works 'jq .capabilities.portMappings = true /etc/cni/net.d/net1/50-ports.conf >'
+}
+
+# remedy_works TEXT: doctor's remedy is this, and after it doctor finds nothing
+remedy_works() {
+	local remedy
+	remedy=$(sed -n 's/^ *remedy *//p' /run/out)
+	expect_contains "${remedy//\'/}" "$1"
+	eval "$remedy"
+	by_hand 0 doctor
+}
+
+# migrate names the file that has portmap, in the folder as well, and support brings it along
+test_install_lists_folder_named() {
+	own_directory /etc/cni
+	mkdir -p /etc/cni/net.d/net1
+	list '.plugins |= .[:1]' >/etc/cni/net.d/10-a.conflist
+	echo '{"type": "portmap", "password": "secret"}' >/etc/cni/net.d/net1/50-ports.conf
+	list '{cniVersion: "1.0.0", name: "multus", type: "multus", delegates: [.]}' >/etc/cni/net.d/20-multus.conf
+	by_hand 0 migrate --from-portmap
+	expect_equal '  /etc/cni/net.d/net1/50-ports.conf
+  /etc/cni/net.d/20-multus.conf' "$(grep '^  /' /run/out)" 'files that it names'
+	by_hand 0 support /run/support.tar
+	tar -xOf /run/support.tar --wildcards '*/conflists/net1/50-ports.conf' >/run/plugin
+	expect_contains "$(cat /run/plugin)" portmap
+	! grep secret /run/plugin || fail 'the password is in it'
+}
+
+# Multus before the network's list: install says that this one is to be named; where its delegates
+# have ours, changed by hand, uninstall leaves the binary that they name
+test_install_lists_multus() {
+	local filter
+	node_make
+	list . >"$conf/10-a.conflist"
+	for filter in '{type: "multus", delegates: [.]}' '{plugins: [{type: "multus", delegates: [.]}]}'; do
+		list "$filter"' + {cniVersion: "1.0.0", name: "multus"}' >"$conf/00-multus.conflist"
+		at_node 1 install
+		expect_contains "$(cat /run/err)" "00-multus.conflist is Multus', which runs the plugins of other lists: name the one"
+		at_node 0 install --list 10-a.conflist
+		list '.plugins[1].type = "bpf-portmap" | '"$filter"' + {cniVersion: "1.0.0", name: "multus"}' \
+			>"$conf/00-multus.conflist"
+		at_node 1 uninstall
+		expect_contains "$(cat /run/err)" '00-multus.conflist'
+		[ -x "$bin/bpf-portmap" ] || fail "the binary is gone"
+		rm "$conf/00-multus.conflist"
+		at_node 0 uninstall
+	done
 }
 
 # an alias that a runtime may never run, as another directory of plugins has portmap too: install says so

@@ -45,7 +45,7 @@ kube-ovn|ours|failed to find plugin "kube-ovn"|-
 kube-router|ours|answers|mapped
 macvlan-ports|ours|macvlan|-
 minikube|ours|answers|mapped
-multus|has no plugin portmap|-|-
+multus|which runs the plugins of other lists|-|-
 multus-second-network|ours|answers|mapped
 nerdctl-compose|ours|failed to find plugin "isolation"|-
 nerdctl-default|ours|answers|mapped

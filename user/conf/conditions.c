@@ -127,8 +127,7 @@ static json_t *invert(json_t *list, const char *all)
 static json_t *read_value(const struct condition *condition, const char *all)
 {
 	bool is_interface = condition->match == MATCH_INTERFACE;
-	json_t *list =
-		is_interface ? json_pack("[s]", condition->value) : split(condition->value);
+	json_t *list = is_interface ? json_pack("[s]", condition->value) : split(condition->value);
 
 	if (!list || !(is_interface ? translate_names(list) : are_ranges(list))) {
 		json_decref(list);

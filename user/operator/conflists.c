@@ -30,26 +30,6 @@ int conflist_is_read(const struct dirent *entry)
 	       (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
 }
 
-void conflists_visit(conflist_take *take, void *context)
-{
-	char path[512];
-
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
-		struct dirent **entries = NULL;
-		int count = scandir(directories[i].path, &entries, conflist_is_read, alphasort);
-
-		for (int j = 0; j < count; j++) {
-			const struct conflist_file file = {path, entries[j]->d_name,
-							   directories[i].engine, j == 0};
-
-			snprintf(path, sizeof(path), "%s/%s", directories[i].path, file.name);
-			take(context, &file);
-			free(entries[j]);
-		}
-		free(entries);
-	}
-}
-
 json_t *conflist_load_alone(const char *path)
 {
 	/* O_NONBLOCK, as opening a pipe waits for its writer. */
@@ -77,6 +57,73 @@ static int is_of_folder(const struct dirent *entry)
 	return entry->d_type != DT_DIR && dot && !strcmp(dot, ".conf");
 }
 
+/* The files of a list's folder, one plugin each. Begins as {0}. */
+struct folder {
+	char *path;
+	struct dirent **entries;
+	int count;
+};
+
+static void folder_open(struct folder *folder, const json_t *list, const char *path)
+{
+	folder->path = conflist_folder(list, path);
+	folder->count =
+		folder->path ? scandir(folder->path, &folder->entries, is_of_folder, alphasort) : 0;
+}
+
+static void folder_close(struct folder *folder)
+{
+	for (int i = 0; i < folder->count; i++)
+		free(folder->entries[i]);
+	free(folder->entries);
+	free(folder->path);
+}
+
+#define cleanup_folder __attribute__((cleanup(folder_close)))
+
+static void visit_folder(conflist_take *take, void *context, const struct conflist_file *list)
+{
+	cleanup_json json_t *json = conflist_load_alone(list->path);
+	cleanup_folder struct folder folder = {0};
+
+	folder_open(&folder, json, list->path);
+	for (int i = 0; i < folder.count; i++) {
+		cleanup_free char *path =
+			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
+		const struct conflist_file file = {
+			.path = path,
+			.name = path + strlen(list->path) - strlen(list->name),
+			.engine = list->engine,
+			.of_folder = true,
+		};
+
+		take(context, &file);
+	}
+}
+
+void conflists_visit(conflist_take *take, void *context)
+{
+	char path[512];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++) {
+		struct dirent **entries = NULL;
+		int count = scandir(directories[i].path, &entries, conflist_is_read, alphasort);
+
+		for (int j = 0; j < count; j++) {
+			const struct conflist_file file = {.path = path,
+							   .name = entries[j]->d_name,
+							   .engine = directories[i].engine,
+							   .is_first = j == 0};
+
+			snprintf(path, sizeof(path), "%s/%s", directories[i].path, file.name);
+			take(context, &file);
+			visit_folder(take, context, &file);
+			free(entries[j]);
+		}
+		free(entries);
+	}
+}
+
 /* The plugins of the list, where it has none yet, too. */
 static json_t *plugins_of(json_t *list)
 {
@@ -91,19 +138,36 @@ static json_t *plugins_of(json_t *list)
 
 static void add_folder(json_t *list, const char *path)
 {
-	cleanup_free char *folder = conflist_folder(list, path);
-	struct dirent **entries = NULL;
-	int count = folder ? scandir(folder, &entries, is_of_folder, alphasort) : 0;
+	cleanup_folder struct folder folder = {0};
 
-	for (int i = 0; i < count; i++) {
-		cleanup_free char *file = cni_format("%s/%s", folder, entries[i]->d_name);
+	folder_open(&folder, list, path);
+	for (int i = 0; i < folder.count; i++) {
+		cleanup_free char *file =
+			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
 		json_t *plugin = conflist_load_alone(file);
 
 		if (plugin)
 			json_array_append_new(plugins_of(list), plugin);
-		free(entries[i]);
 	}
-	free(entries);
+}
+
+char *conflist_file_of(const char *path, const char *type)
+{
+	cleanup_json json_t *list = conflist_load_alone(path);
+	cleanup_folder struct folder folder = {0};
+
+	if (conflist_plugin(list, type))
+		return cni_format("%s", path);
+	folder_open(&folder, list, path);
+	for (int i = 0; i < folder.count; i++) {
+		cleanup_free char *file =
+			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
+		cleanup_json json_t *plugin = conflist_load_alone(file);
+
+		if (!strcmp(plugin_type(plugin), type))
+			return TAKE(file);
+	}
+	return NULL;
 }
 
 /* Multus runs them: plugins, or whole lists. */
@@ -120,20 +184,25 @@ static void add_delegates(json_t *list, const json_t *multus)
 	}
 }
 
-json_t *conflist_load(const char *path)
+json_t *conflist_load_delegates(const char *path)
 {
 	json_t *list = conflist_load_alone(path), *plugin;
 	size_t i;
 
-	if (!json_is_object(list))
-		return list;
-	add_folder(list, path);
-	if (*plugin_type(list)) {
+	if (*plugin_type(list))
 		add_delegates(list, list);
-		return list;
-	}
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
-		add_delegates(list, plugin);
+	else
+		json_array_foreach (json_object_get(list, "plugins"), i, plugin)
+			add_delegates(list, plugin);
+	return list;
+}
+
+json_t *conflist_load(const char *path)
+{
+	json_t *list = conflist_load_delegates(path);
+
+	if (json_is_object(list))
+		add_folder(list, path);
 	return list;
 }
 

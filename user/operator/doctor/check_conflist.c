@@ -18,7 +18,12 @@
 static void take_conflist(void *context, const struct conflist_file *file)
 {
 	struct doctor *doctor = context;
-	struct conflist *added = ARRAY_ADD(doctor->conflists, doctor->conflist_count);
+	struct conflist *added;
+
+	/* It is among the plugins of its list. */
+	if (file->of_folder)
+		return;
+	added = ARRAY_ADD(doctor->conflists, doctor->conflist_count);
 
 	*added = (struct conflist){.path = cni_format("%s", file->path),
 				   .json = conflist_load(file->path),
@@ -71,13 +76,31 @@ static char *remedy_by_jq(const char *filter, const char *path)
 			  remedy_word(filter).text, file.text, file.text);
 }
 
+/* NULL: it is a delegate of Multus. */
+static char *remedy_for_ours(const char *change, const char *path)
+{
+	cleanup_free char *file = conflist_file_of(path, OURS);
+	cleanup_free char *in_list = cni_format(EDIT_OURS "%s", change);
+
+	return !file ? NULL : remedy_by_jq(!strcmp(file, path) ? in_list : change, file);
+}
+
+static char *remedy_without_portmap(const char *path)
+{
+	cleanup_free char *file = conflist_file_of(path, "portmap");
+
+	if (!file)
+		return NULL;
+	return !strcmp(file, path)
+		       ? remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", path)
+		       : cni_format("rm %s", remedy_word(file).text);
+}
+
 void check_conflist_portmap(struct doctor *doctor, const struct conflist *list)
 {
 	if (conflist_plugin(list->json, OURS) && conflist_plugin(list->json, "portmap"))
-		doctor_found(
-			doctor, VERDICT_FAIL,
-			remedy_by_jq("del(.plugins[] | select(.type == \"portmap\"))", list->path),
-			"%s has portmap as well: both map the same ports", list->path);
+		doctor_found(doctor, VERDICT_FAIL, remedy_without_portmap(list->path),
+			     "%s has portmap as well: both map the same ports", list->path);
 }
 
 void check_conflist_capability(struct doctor *doctor, const struct conflist *list)
@@ -88,7 +111,7 @@ void check_conflist_capability(struct doctor *doctor, const struct conflist *lis
 	    json_is_true(json_object_get(json_object_get(ours, "capabilities"), "portMappings")))
 		return;
 	doctor_found(doctor, VERDICT_FAIL,
-		     remedy_by_jq(EDIT_OURS ".capabilities.portMappings = true", list->path),
+		     remedy_for_ours(".capabilities.portMappings = true", list->path),
 		     "%s: " OURS " has no \"capabilities\": {\"portMappings\": true}, so runtimes"
 		     " tell it no ports",
 		     list->path);
@@ -110,8 +133,7 @@ void check_conflist_masquerade(struct doctor *doctor, const struct conflist *lis
 	for (i = 0; i < sizeof(with_own) / sizeof(with_own[0]); i++)
 		other = conflist_plugin(list->json, with_own[i]) ? with_own[i] : other;
 	if (other)
-		doctor_found(doctor, VERDICT_WARN,
-			     remedy_by_jq(EDIT_OURS ".ipMasq = false", list->path),
+		doctor_found(doctor, VERDICT_WARN, remedy_for_ours(".ipMasq = false", list->path),
 			     "%s: %s masquerades, and " OURS " too", list->path, other);
 }
 

@@ -10,6 +10,11 @@
 #include "lib/text.h"
 #include "operator/conflists.h"
 
+#define MULTUS "multus"
+#define MULTUS_RUNS_OTHERS \
+	"is Multus', which runs the plugins of other lists: name the one of the node's network" \
+	" (--list), or change " REFERENCE_TYPE " among its delegates by hand"
+
 /* Integers of any size are no error: they are only compared, and never written. */
 static json_t *parse(const char *text, size_t length, json_error_t *error)
 {
@@ -62,6 +67,8 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 			      path, error.line, error.column, error.text);
 		return LIST_IS_NO_JSON;
 	}
+	if (!strcmp(plugin_type(list), MULTUS))
+		return refuse(err, path, MULTUS_RUNS_OTHERS);
 	if (!ends_with(path, ".conflist"))
 		return refuse(err, path,
 			      "is what runtimes read first, and the configuration of one plugin:"
@@ -80,6 +87,8 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 			      "has the same plugin twice, which maps the same ports: remove one");
 	if (ours || theirs)
 		return ours ? LIST_HAS_OURS : LIST_HAS_REFERENCE;
+	if (count_type(plugins, MULTUS))
+		return refuse(err, path, MULTUS_RUNS_OTHERS);
 	refuse(err, path,
 	       "has no plugin " REFERENCE_TYPE ", whose place " OUR_TYPE " takes: add " OUR_TYPE
 	       " to it by hand");

@@ -85,7 +85,7 @@ static void add_row(struct output *output, const struct migrating *container,
 /* A .conf has one plugin alone. */
 static bool names_portmap(const char *path)
 {
-	cleanup_json json_t *list = conflist_load(path);
+	cleanup_json json_t *list = conflist_load_delegates(path);
 
 	return conflist_plugin(list, REFERENCE_TYPE) || !strcmp(plugin_type(list), REFERENCE_TYPE);
 }

@@ -103,7 +103,7 @@ static bool is_served(const struct mapping *mapping, const struct view *view,
 
 	if (owner_read(&view->datapath.objects, mapping->portmap.owner, &slot) &&
 	    slot.netns_id >= 0 && mapping->key.protocol != PROTOCOL_SCTP)
-		namespace = namespaces_find(namespaces, slot.netns_id);
+	namespace = namespaces_find(namespaces, slot.netns_id);
 	if (namespace)
 		netns_call(namespace->fd, find_server, &search, &ignored);
 	served = search.found.count;

@@ -21,7 +21,7 @@ enum mapping_turn {
 struct mapping {
 	struct portmap_key key;
 	struct portmap portmap;
-	uint8_t place;      /* of the port's containers: 0 has it, 1 and 2 had it before */
+	uint8_t place; /* of the port's containers: 0 has it, 1 and 2 had it before */
 	enum mapping_turn turn;
 	uint16_t last_port; /* of a range; else key.host_port */
 	uint32_t flows;     /* connections that are not closed */
@@ -36,8 +36,8 @@ struct mappings {
 
 /* Reads all mapped ports. CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */
 int mappings_read(struct mappings *mappings, const struct view *view, struct cni_error *err);
-/* Adds those that have been replaced, and whose containers live, and sees whose turn it is. Codes as
- * above. */
+/* Adds those that have been replaced, and whose containers live, and sees whose turn it is. Codes
+ * as above. */
 int mappings_add_replaced(struct mappings *mappings, const struct view *view,
 			  struct cni_error *err);
 /* Returns whether new connections go to it, as far as its workload is concerned. */
