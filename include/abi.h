@@ -637,7 +637,7 @@ enum conntrack_use {
 	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
 	CONNTRACK_ASKED = 1,  /* which keeps its module in the kernel */
 	CONNTRACK_UNREADABLE =
-		2, /* it was; this kernel, before 5.18 or without BTF, does not tell */
+		2, /* it was; this kernel, before 6.0 or without BTF, does not tell */
 };
 
 /* meta: ARRAY of one. */

@@ -133,16 +133,16 @@ static bool is_container(enum end end)
 /* As whom a container sees a sibling that asks it by a host port, and a process of the host: the
  * reference masquerades the sibling, because its answer would go past the host; ours shows the
  * bridge's address for the host's others. */
-static void name_neighbour(struct packet *packet, const struct step *step, enum end end)
+static void name_neighbour(struct in6_addr *address, const struct step *step, enum end end)
 {
 	const struct flow *flow = step->flow;
 	bool sibling = is_container(flow->origin) &&
 		       end_of(&worlds[OURS], &flow->first.destination) == HOST &&
-		       same_address(&packet->source, &flow->first.source);
-	bool host = flow->origin == HOST && end_of(&worlds[OURS], &packet->source) == HOST;
+		       same_address(address, &flow->first.source);
+	bool host = flow->origin == HOST && end_of(&worlds[OURS], address) == HOST;
 
 	if (step->forward && is_container(end) && (sibling || host))
-		packet->source = address_of(is_v4(&packet->source) ? "10.88.0.1" : "fd00:88::1");
+		*address = address_of(is_v4(address) ? "10.88.0.1" : "fd00:88::1");
 }
 
 static enum end sender(const struct step *step, enum which_world which)
@@ -167,7 +167,7 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 	if (elsewhere)
 		name_ports(&named, view);
 	if (elsewhere)
-		name_neighbour(&named, step, arrival->end);
+		name_neighbour(&named.source, step, arrival->end);
 	snprintf(arrival->text, ARRIVAL_TEXT, "%s: %s%s%s%s", end_names[arrival->end],
 		 packet_text(&named, words), consistent ? "" : ", another source than before",
 		 named.flaw ? ", " : "", named.flaw ? named.flaw : "");
@@ -180,6 +180,8 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 		return;
 	if (elsewhere)
 		name_ports(&quoted, view);
+	if (elsewhere)
+		name_neighbour(&quoted.destination, step, arrival->end);
 	used = strlen(arrival->text);
 	snprintf(arrival->text + used, ARRIVAL_TEXT - used, ", about %s",
 		 packet_text(&quoted, words));

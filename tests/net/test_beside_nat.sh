@@ -48,6 +48,7 @@ expect_node_port() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # answers to clients that the host masquerades with a port which is another container's host port reach
 # these clients
 test_beside_nat_masquerade_to_host_port() {
@@ -64,6 +65,7 @@ expect_own_address() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # a client that the host masquerades reaches a container at its own address
 test_beside_nat_own_address() {
 	container_start web bridge
@@ -84,6 +86,7 @@ expect_sibling() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # a container gets the answer of another one's host port, also where the host masquerades the one towards
 # the other and knows both neighbours
 test_beside_nat_sibling() {
@@ -116,6 +119,7 @@ expect_taken_elsewhere() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # what the bridge would switch to another container, and br_netfilter lets a rule send to a server
 # outside, arrives there, masqueraded, as the first packet and within a connection's second
 test_beside_nat_sibling_elsewhere() {
@@ -132,6 +136,7 @@ test_beside_nat_sibling_elsewhere() {
 	expect_taken_elsewhere server
 }
 
+# also with portmap
 # a connection that the host's NAT has begun at a port keeps to it when the port is mapped; a new one from
 # the same client's port goes to the mapping, and so does UDP of an old client, as with portmap
 test_beside_nat_before_mapping() {
@@ -158,6 +163,7 @@ test_beside_nat_before_mapping() {
 	conversation_close stays6
 }
 
+# also with portmap
 # a connection through a mapping goes on when conntrack forgets everything, and when a client had asked the
 # port before the container came, it is answered
 test_beside_nat_forgotten() {
@@ -173,6 +179,7 @@ test_beside_nat_forgotten() {
 	conversation_close stays
 }
 
+# also with portmap
 # SCTP that the host masquerades with a port that is another container's host port
 test_beside_nat_sctp() {
 	container_add web bridge -p 8080:80/sctp
@@ -190,6 +197,7 @@ expect_sctp() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # where br_netfilter has the host redirect a packet to a mapped port, it goes to the host's own process, as
 # any connection that netfilter translates: a container without our programs asks
 test_beside_nat_redirect() {
@@ -213,6 +221,7 @@ expect_errors() {
 	conntrack -F 2>/dev/null
 }
 
+# also with portmap
 # errors about connections that the host's NAT translates reach those whom they are for
 test_beside_nat_errors() {
 	container_add web bridge

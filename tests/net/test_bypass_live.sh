@@ -228,5 +228,5 @@ test_bypass_live_blind() {
 	expect_fast_path pod FAST_PATH_OFF
 	# Nor do they see what conntrack knows.
 	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || expect_contains "$(status 2>&1)" \
-		'this kernel does not tell programs what conntrack knows (Linux 5.18 and BTF do)'
+		'this kernel does not tell programs what conntrack knows (Linux 6.0 and BTF do)'
 }

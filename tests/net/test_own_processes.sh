@@ -162,7 +162,7 @@ reference_serves() { [[ $1 != @(::1|127.0.0.5) && $2 != ::1 ]]; }
 
 # expect_served SOURCE|none ADDRESS: by TCP, connected UDP and sendto, twice
 expect_served() {
-	local socket bind=(bind "$1" 0) protocol
+	local socket bind=(bind "$1" 0) protocol answer
 	socket=$(family_of "$2")
 	[ "$1" != none ] || bind=()
 	for protocol in tcp udp; do

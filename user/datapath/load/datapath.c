@@ -144,7 +144,7 @@ const char *datapath_conntrack_gap(const struct datapath *datapath)
 	if (!datapath_is_usable(datapath) || !meta_read(&datapath->objects, &meta) ||
 	    meta.conntrack != CONNTRACK_UNREADABLE)
 		return NULL;
-	return "this kernel does not tell programs what conntrack knows (Linux 5.18 and BTF do):"
+	return "this kernel does not tell programs what conntrack knows (Linux 6.0 and BTF do):"
 	       " what another NAT of this host translates is only remembered as it leaves by an"
 	       " uplink";
 }
