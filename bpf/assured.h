@@ -53,14 +53,25 @@ INLINE __u32 connection_soonest(const struct connection_key *key,
 	return connection_patience(key, connection, TAKES_DATALESS | TAKES_HALF_CLOSED);
 }
 
-/* Returns which live connections of those that `takes` says may be asked for their places now. What
- * carried no data gives way for its own account if that is a hog, else only once the places are
- * short that nobody takes by forged packets. */
+/* Returns whether places are so short that TCP which carried no data gives way: first where its
+ * account is a hog. Places that others have, which forged packets can take, do not count, until TCP
+ * has hardly any left of those that it has for itself (PROVEN_PART). */
+INLINE bool dataless_is_due(const struct connection_key *key, const struct connection *connection)
+{
+	__s32 left = places_left(), left_to_tcp = assured_places - SINGLE(usage)->proven;
+
+	if (share_is_small(key, connection))
+		return left_to_tcp <= (__s32)(assured_places / PROVEN_PART) ||
+		       left < (__s32)(assured_places / FEW_PART);
+	return left_to_tcp < (__s32)(assured_places / PRESSURE_PART) ||
+	       left < (__s32)(assured_places / FEW_PART * 2);
+}
+
+/* Returns which live connections of those that `takes` says may be asked for their places now. */
 INLINE __u32 assured_due(const struct connection_key *key, const struct connection *connection,
 			 __u32 takes)
 {
-	if ((takes & TAKES_DATALESS) && places_left() > (__s32)(assured_places / PROVEN_PART) &&
-	    share_is_small(key, connection))
+	if ((takes & TAKES_DATALESS) && !dataless_is_due(key, connection))
 		takes &= ~TAKES_DATALESS;
 	if ((connection->state & STATE_FINS) && !share_has_room(key, connection, SHARE_NEARLY))
 		takes |= TAKES_HALF_CLOSED;

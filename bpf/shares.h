@@ -203,6 +203,8 @@ GLOBAL_FUNCTION int share_add_to_owner(const struct connection_key *key,
 	if (!key || !connection)
 		return 0;
 	__sync_fetch_and_add(&all->assured, by);
+	if (key->protocol == PROTOCOL_TCP)
+		__sync_fetch_and_add(&all->proven, by);
 	share = share_of(&connection->owner);
 	if (share)
 		share_change(&share->flows[share_account(key, connection)], &all->hogs, by);

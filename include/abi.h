@@ -508,6 +508,7 @@ struct share {
 /* usage: ARRAY of one. */
 struct usage {
 	__u32 assured; /* connections with STATE_COUNTED */
+	__u32 proven;  /* those of TCP */
 	__u32 hogs;    /* accounts (`flows` of a share) with a 16th of the table or more */
 	/* The places to check next ("hands"), counted from 0 and on past the last one. Two CPUs may
 	 * write one: some are checked twice. */

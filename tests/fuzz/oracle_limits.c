@@ -126,7 +126,10 @@ static bool is_dead_weight(const struct world *world, const struct world_connect
 	uint32_t all = world_places(world)->assured_places, left = free_places(world);
 	const struct connection *value = &record->value;
 	uint32_t idle = record_idle(world, value);
-	bool pressed = left <= all / 16 || (left < all / 4 && is_hog(world, &record->key, value));
+	uint32_t left_to_tcp = all - world->usage.proven;
+	bool pressed = is_hog(world, &record->key, value)
+			       ? left_to_tcp < all / 4 || left < all / 32
+			       : left_to_tcp <= all / 16 || left < all / 64;
 
 	return !record_lives(world, record) || record_is_closed(value->state) ||
 	       idle > record_patience(record, pressed) ||

@@ -246,6 +246,7 @@ static void count_record(const struct world_connection *record, struct share *sh
 	if (!(value->state & STATE_COUNTED))
 		return;
 	usage->assured++;
+	usage->proven += record->key.protocol == PROTOCOL_TCP;
 	if (share->generation == value->owner.generation)
 		share->flows[account_of(&record->key, value)]++;
 }
@@ -255,7 +256,7 @@ void world_count(const struct world *world, struct share *shares, struct usage *
 	uint32_t hog = world_places(world)->assured_places / 16;
 
 	*usage = world->usage;
-	usage->assured = usage->hogs = 0;
+	usage->assured = usage->proven = usage->hogs = 0;
 	for (int i = 0; i < WORLD_SLOTS; i++)
 		shares[i] = (struct share){.generation = world->shares[i].generation};
 	for (int i = 0; i < world->connection_count; i++)

@@ -264,6 +264,8 @@ static const char *verify_counts(const struct world *world)
 	world_count(world, shares, &usage);
 	if (usage.assured != world->usage.assured)
 		return "the count of assured connections is wrong";
+	if (usage.proven != world->usage.proven)
+		return "the count of assured TCP connections is wrong";
 	if (usage.hogs != world->usage.hogs)
 		return "the count of hogs is wrong";
 	for (int i = 0; i < WORLD_SLOTS; i++) {

@@ -229,6 +229,7 @@ static void count_connection(const struct connection_key *key, const struct conn
 	uint32_t hogs;
 
 	tables.usage->assured += by;
+	tables.usage->proven += key->protocol == PROTOCOL_TCP ? by : 0;
 	if (!(connection->state & STATE_CHARGED_OUT))
 		tables.client_shares[client_place(PORT_SEED, key, connection)].connections += by;
 	if (!share)

@@ -709,6 +709,13 @@ static void forgers_of_many(void)
 	row_expect_number(TCP_IN(TWO), 1, "connections of two");
 	row_end_checked();
 
+	fill_by_forgers(PLACES - 3 * PLACES / 16);
+	row_begin_counting("not even of a container that has a sixteenth of the table");
+	put_crowd(TWO, HOG + 1, ESTABLISHED(.idle = 3600));
+	refuse_datagrams();
+	row_expect_number(TCP_IN(TWO), HOG + 1, "connections of two");
+	row_end_checked();
+
 	fill_by_forgers(PLACES - PLACES / 16);
 	fixture_map_port(IPPROTO_UDP, "0.0.0.0", 9090, v4_container_two, 91, TWO);
 	row_begin_counting("what may be forged takes no place of the last sixteenth");
@@ -716,6 +723,18 @@ static void forgers_of_many(void)
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	for (int i = 0; i < 50; i++)
 		row_expect_passed(connect_to_one(40000 + i), "a TCP client's");
+	row_expect_number(TCP_IN(TWO), 1, "connections of two");
+	row_end_checked();
+
+	fill_by_forgers(PLACES - PLACES / 16);
+	put_crowd(TWO, HOG - 1, ESTABLISHED(.idle = 3600));
+	row_begin_counting("but beside them TCP that never carried data gives way to other TCP");
+	for (int i = 0; i < 50; i++) {
+		begin_from(v4_client, 40000 + i);
+		if (send_again(40000 + i, ACK) > REFUSALS_A_ROUND)
+			row_fail("client %d is refused", i);
+	}
+	row_expect_number(TCP_IN(ONE), 50, "connections of one");
 	row_end_checked();
 }
 
