@@ -121,7 +121,7 @@ INLINE __s32 places_left(void)
 GLOBAL_FUNCTION bool share_has_room(const struct connection_key *key,
 				    const struct connection *connection, enum share_rest rest)
 {
-	__u32 account, most, hogs = SINGLE(usage)->hogs, *clients;
+	__u32 account, most, hogs, *clients;
 	__s32 left = places_left();
 	struct share *share;
 
@@ -130,6 +130,7 @@ GLOBAL_FUNCTION bool share_has_room(const struct connection_key *key,
 	share = share_of(&connection->owner);
 	if (!share)
 		return true;
+	hogs = SINGLE(usage)->hogs; /* without those of an owner who had this share before */
 	account = share_account(key, connection);
 	rest &= 31;
 	if (!share_within_policy(share, account, &connection->owner, rest))
