@@ -438,7 +438,7 @@ struct connection {
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
 	 * of this host: LOOPBACK_IFINDEX. */
 	__u32 in_ifindex;
-	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (flow_cache.h)
+	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (memo.h)
 	 * are added late, or never. */
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
