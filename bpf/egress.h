@@ -83,15 +83,11 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	} else {
 		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
 			leave->ifindex = 0;
+			leave->looked_up = found->now;
 			/* An unresolved neighbour does not matter: the redirect resolves it. */
 			offload_ask_routing(skb, found->key, connection, OUTWARDS,
 					    skb->ingress_ifindex);
-			if (!found_stands(found))
-				return 0;
-			leave->looked_up = found->now;
 			offload_heed_stack(skb, packet, connection);
-			if (!found_stands(found))
-				return 0;
 		}
 		out = leave->ifindex;
 	}
@@ -109,6 +105,7 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	struct connection *connection = found->connection;
 	struct leave *leave = &connection->leave[OUTWARDS];
 	enum verdict verdict;
+	__u32 reroute = 0;
 
 	if (leave->left_stack != found->now &&
 	    (leave->left_stack || leave->looked_up != (__u16)found->now) &&
@@ -118,17 +115,18 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	}
 	translation_outwards(connection, flow->translation);
 	if (connection->kind == FLOW_MAPPING)
-		flow->translation->out_ifindex = reply_reroute(flow);
+		reroute = reply_reroute(flow);
 	else
 		offload_note_way(skb, packet, connection, found->now);
 	if (!found_stands(found))
 		return VERDICT_TRANSLATE;
+	flow->translation->out_ifindex = reroute;
 	offload_note_outwards(skb, packet, connection, found->now);
 	/* A connection that never gets a path is not asked about at each packet, either. */
 	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
 		leave->looked_up = found->now;
 	verdict = connection_use(found, packet, skb->len);
-	if (verdict == VERDICT_TRANSLATE && leave->ifindex == skb->ifindex && found_stands(found))
+	if (verdict == VERDICT_TRANSLATE && leave->ifindex == skb->ifindex)
 		offload_remember(flow);
 	return verdict;
 }

@@ -140,9 +140,8 @@ INLINE struct found found_outwards_before(struct connection *connection, __u32 i
 }
 
 /* Returns whether the veth's owner has this connection, and a packet of it has been verified in
- * this second: its inside is the owner, so the sender is; the packet goes to the gateway. id, now:
- * of struct found. */
-GLOBAL_FUNCTION bool sender_is_known(struct __sk_buff *skb, struct connection *connection, __u32 id,
+ * this second: its inside is the owner, so the sender is; the packet goes to the gateway. */
+GLOBAL_FUNCTION bool sender_is_known(struct __sk_buff *skb, struct connection *connection,
 				     __u32 now)
 {
 	struct flow_context flow = flow_of(skb);
@@ -151,7 +150,7 @@ GLOBAL_FUNCTION bool sender_is_known(struct __sk_buff *skb, struct connection *c
 
 	if (!connection || flow.packet->error || flow.packet->fragment)
 		return false;
-	flow.found = found_outwards_before(connection, id, now);
+	flow.found = found_outwards_before(connection, connection->id, now);
 	leave = &connection->leave[OUTWARDS];
 	slot = owner_slot(&connection->owner);
 	if (!slot || slot->ifindex != flow.arrival->veth || !connection_is_of_owner(connection) ||
@@ -260,8 +259,7 @@ INLINE enum way_out way_by_path(struct flow_context *flow)
 	if (!candidate && connection->path[OUTWARDS] < PATH_CONTAINER)
 		return WAY_STACK;
 	translation_outwards(connection, flow->translation);
-	offload_use_path(flow);
-	if (!found_stands(found))
+	if (!offload_use_path(flow))
 		return WAY_STACK;
 	if (!packet->error &&
 	    (flow->translation->path || (!(connection->state & STATE_ASSURED) &&
@@ -271,7 +269,7 @@ INLINE enum way_out way_by_path(struct flow_context *flow)
 		return verdict == VERDICT_DROP ? WAY_NOWHERE : WAY_STACK;
 	if (candidate)
 		offload_decide_and_use(flow);
-	if (flow->translation->path && found_stands(found))
+	if (flow->translation->path)
 		offload_remember(flow);
 	return flow->translation->path ? WAY_PAST_STACK : WAY_STACK;
 }
@@ -306,8 +304,7 @@ INLINE enum way_out way_out_of(struct flow_context *flow)
 	if (flow->kind >= PACKET_TRANSLATABLE && found_outwards(found, &flow->packet->tuple) &&
 	    (found->connection->state & STATE_UNCONFIRMED))
 		found->connection = NULL;
-	if (!found->connection ||
-	    !sender_is_known(flow->skb, found->connection, found->id, found->now))
+	if (!found->connection || !sender_is_known(flow->skb, found->connection, found->now))
 		way = way_of_sender(flow);
 	if (way != WAY_UNKNOWN)
 		return way;

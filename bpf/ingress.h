@@ -65,21 +65,19 @@ INLINE enum verdict enter_by_connection(struct flow_context *flow)
 
 	translation_inwards(found->key, flow->translation);
 	if (flow->arrival->may_offload) {
-		offload_use_path(flow);
+		if (!offload_use_path(flow))
+			return VERDICT_PASS;
 		candidate = offload_is_candidate(flow->packet, found);
 		flow->translation->report =
 			!flow->translation->path && offload_wants_confirmation(found);
 	}
-	if (!found_stands(found))
-		return VERDICT_PASS;
 	verdict = connection_use(found, flow->packet, flow->skb->len);
 	if (verdict != VERDICT_TRANSLATE)
 		return verdict;
 	if (candidate)
 		offload_decide_and_use(flow);
 	flow->translation->done = enters_done(flow);
-	if (found_stands(found))
-		offload_remember(flow);
+	offload_remember(flow);
 	return verdict;
 }
 

@@ -3,8 +3,8 @@
  * need an ICMP error, or have IP options, go through the stack. */
 #pragma once
 
-#include "flow_cache.h"
 #include "masquerade.h"
+#include "memo.h"
 #include "renewal.h"
 #include "rewrite.h"
 #include "tc_index.h"
@@ -154,21 +154,24 @@ INLINE bool offload_renew(const struct flow_context *flow)
 	return false;
 }
 
-INLINE void offload_use_path(const struct flow_context *flow)
+/* Sets the translation to the connection's path, which is renewed where that is due. False: the
+ * connection has ended. */
+INLINE bool offload_use_path(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 	struct translation *translation = flow->translation;
 
 	if (connection->path[found->way] < PATH_CONTAINER)
-		return;
+		return true;
 	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival->ifindex))
-		return;
+		return true;
 	if (connection->leave[found->way].looked_up != (__u16)found->now && !offload_renew(flow))
-		return;
+		return false;
 	offload_set_path(flow);
 	if (flow->packet->asked && translation->path == PATH_OUT)
 		__builtin_memset(translation->frame_destination, 0, ETH_ALEN);
+	return true;
 }
 
 /* Returns whether the connection's next packets may do without its record, in this second: those of
@@ -208,6 +211,8 @@ INLINE void offload_remember(const struct flow_context *flow)
 	const struct found *found = &flow->found;
 	bool in_stack = flow->translation->done;
 
+	if (!found_stands(found))
+		return;
 	if (flow->packet->leaving)
 		in_stack = connection_is_of_owner(found->connection);
 	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)

@@ -171,14 +171,22 @@ INLINE bool packet_protocol_is_udp(enum protocol protocol)
 	return protocol == PROTOCOL_UDP || protocol == PROTOCOL_UDPLITE;
 }
 
+/* Not inlined, for its stack. mac: in the first six bytes, the others are zero. */
+GLOBAL_FUNCTION bool packet_has_destination_mac(struct __sk_buff *skb, __u64 mac)
+{
+	__u64 destination = 0;
+
+	return packet_load_header(skb, 0, &destination, ETH_ALEN) && destination == mac;
+}
+
 /* Returns whether the frame is addressed to this MAC. For a frame that a bridge forwards, pkt_type
  * cannot tell. */
 INLINE bool packet_is_for_mac(struct __sk_buff *skb, const __u8 *mac)
 {
-	__u64 destination = 0, wanted = 0;
+	__u64 wanted = 0;
 
 	__builtin_memcpy(&wanted, mac, ETH_ALEN);
-	return packet_load_header(skb, 0, &destination, ETH_ALEN) && destination == wanted;
+	return packet_has_destination_mac(skb, wanted);
 }
 
 /* Returns whether it has IPv4 options or IPv6 extension headers, apart from a fragment header. */

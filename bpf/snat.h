@@ -85,7 +85,7 @@ GLOBAL_FUNCTION bool snat_gives_up(const struct connection_key *key,
 	    connection->kind != FLOW_MASQUERADE)
 		return false;
 	state = connection->state;
-	/* One with a path keeps its port: until this second ends, its memo (flow_cache.h) would
+	/* One with a path keeps its port: until this second ends, its memo (memo.h) would
 	 * take the host's answers. */
 	if (take == TAKE_FOR_HOST &&
 	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] < PATH_CONTAINER) ||

@@ -243,7 +243,8 @@ struct slot {
 	__u8 network;    /* its network's number where the conflist gave "uplinks"; 0: none */
 	__u8 reserved2;
 	/* By enum way: filters at the veth's ingress, and its root qdisc, when they were last
-	 * examined. Others have come since where another value is found. Written by the programs. */
+	 * examined. Others have come since where another value is found. Written by the programs.
+	 */
 	struct seen_pointer passed[2];
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
@@ -438,7 +439,7 @@ struct connection {
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
 	 * of this host: LOOPBACK_IFINDEX. */
 	__u32 in_ifindex;
-	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (flow_cache.h)
+	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (memo.h)
 	 * are added late, or never. */
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memo_rows.c - when a memo (flow_cache.h) is used in place of the record.
+ * memo_rows.c - when a memo (memo.h) is used in place of the record.
  *
  * The tests delete the record: a packet that still skips the stack, or is translated without a new
  * record, used a memo, which is valid until the end of the second that it was made in.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * flow_cache.h - memos: what was decided about a UDP packet, reused for the next packets of its
+ * memo.h - memos: what was decided about a UDP packet, reused for the next packets of its
  * connection.
  *
  * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
@@ -146,8 +146,8 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	if (!slot)
 		return false;
 	if (treatment->translation.path &&
-	    (slot->fast_path == FAST_PATH_OFF ||
-	     packet->end - packet->l3_offset > treatment->mtu || !treatment_may_skip(skb, packet, treatment)))
+	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu ||
+	     !treatment_may_skip(skb, packet, treatment)))
 		return false;
 	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
 		return here;
