@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "device.h"
 #include "flow_context.h"
 #include "route.h"
 
@@ -119,6 +120,18 @@ INLINE bool treatment_is_done_here(struct __sk_buff *skb, const struct treatment
 	return treatment->ifindex == skb->ifindex;
 }
 
+/* Returns whether nothing has come to the veths that a packet on a path would pass. */
+INLINE bool treatment_may_skip(struct __sk_buff *skb, const struct packet *packet,
+			       const struct treatment *treatment)
+{
+	bool out = packet->tuple.direction == DIRECTION_OUT;
+
+	return device_lets_skip(&treatment->owner, out ? skb->ingress_ifindex ?: skb->ifindex : 0,
+				treatment->translation.path == PATH_CONTAINER
+					? treatment->translation.out_ifindex
+					: 0);
+}
+
 /* Returns whether the treatment may still be given to this packet, here or behind the stack. At a
  * container's veth it must come from the owner and go to the gateway. */
 INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
@@ -133,7 +146,8 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	if (!slot)
 		return false;
 	if (treatment->translation.path &&
-	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu))
+	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu ||
+	     !treatment_may_skip(skb, packet, treatment)))
 		return false;
 	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
 		return here;

@@ -31,23 +31,48 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 /* Returns whether a UDP connection's turn in the stack has come: once in each of its periods. They
  * begin at a second of its own, so that connections that began together do not all take their turn
  * in the same second. */
-INLINE bool offload_has_turn(const struct found *found, __u32 left_stack)
+INLINE bool offload_has_turn(const struct connection *connection, __u32 left_stack)
 {
-	__u32 phase = (found->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
+	__u32 phase = (connection->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
+	__u32 now = clock_second();
 
-	return idle_seconds(found->now, left_stack) >= STACK_REST_SECONDS &&
-	       (found->now + phase) / STACK_SECONDS != (left_stack + phase) / STACK_SECONDS;
+	return idle_seconds(now, left_stack) >= STACK_REST_SECONDS &&
+	       (now + phase) / STACK_SECONDS != (left_stack + phase) / STACK_SECONDS;
 }
 
 /* Returns whether the stack must see the packet: UDP at its turn, or any after drop-offload. */
-INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct found *found)
+INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct connection *connection,
+				   enum way way)
 {
-	const struct leave *leave = &found->connection->leave[found->way];
+	const struct leave *leave = &connection->leave[way];
 
 	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
-	    (packet->tuple.protocol == PROTOCOL_TCP || !offload_has_turn(found, leave->left_stack)))
+	    (packet->tuple.protocol == PROTOCOL_TCP ||
+	     !offload_has_turn(connection, leave->left_stack)))
 		return false;
-	return offload_mode(&found->connection->owner) != FAST_PATH_ALWAYS;
+	return offload_mode(&connection->owner) != FAST_PATH_ALWAYS;
+}
+
+/* Returns whether the packet may take its connection's path. by_veth: it comes from a container. */
+GLOBAL_FUNCTION bool offload_may_use_path(struct __sk_buff *skb, const struct packet *packet,
+					  const struct connection *connection, enum way way,
+					  bool by_veth)
+{
+	const struct leave *leave;
+	bool enters;
+
+	if (!packet || !connection)
+		return false;
+	way &= 1;
+	leave = &connection->leave[way];
+	enters = connection->path[way] == PATH_CONTAINER;
+	return connection->path[way] >= PATH_CONTAINER && leave->ifindex && packet->hop_limit > 1 &&
+	       !packet_has_options(packet) &&
+	       offload_length(skb, packet, leave->mtu) <= leave->mtu &&
+	       !offload_is_stacks_turn(packet, connection, way) &&
+	       device_lets_skip(&connection->owner,
+				by_veth ? skb->ingress_ifindex ?: skb->ifindex : 0,
+				enters ? leave->ifindex : 0);
 }
 
 /* Asks for a path again. If there is no route now, the packets go through the stack. */
@@ -89,15 +114,12 @@ INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifinde
 /* Sets the translation to the connection's path, if the packet may use that. */
 INLINE void offload_set_path(const struct flow_context *flow)
 {
-	const struct packet *packet = flow->packet;
 	const struct found *found = &flow->found;
 	const struct connection *connection = found->connection;
 	const struct leave *leave = &connection->leave[found->way];
 
-	if (connection->path[found->way] < PATH_CONTAINER || !leave->ifindex ||
-	    packet->hop_limit <= 1 || packet_has_options(packet) ||
-	    offload_length(flow->skb, packet, leave->mtu) > leave->mtu ||
-	    offload_is_stacks_turn(packet, found))
+	if (!offload_may_use_path(flow->skb, flow->packet, connection, found->way,
+				  flow->arrival.sender_verified))
 		return;
 	flow->translation->path = connection->path[found->way];
 	flow->translation->out_ifindex = leave->ifindex;

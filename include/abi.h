@@ -219,7 +219,13 @@ enum nat_hook {
 	NAT_FROM_HOST = 2,    /* OUTPUT: what processes of the host send */
 };
 
-/* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 32 bytes; `container`
+/* One of the kernel's pointers as the programs have seen it: where it is, and its value. */
+struct seen_pointer {
+	__u64 place; /* 0: not looked for yet */
+	__u64 value;
+} __attribute__((aligned(8)));
+
+/* slots: ARRAY by slot number. Slot 0 is unused. The programs read the first 64 bytes; `container`
  * and `netns_id` not in every packet. In a live slot user space changes nothing but `live`, and
  * gateway_mac and gateway where it has another bridge, or that another MAC. The programs follow a
  * new MAC, too (bpf/device.h). A packet that sees half of the new MAC and half of the old one finds
@@ -236,6 +242,9 @@ struct slot {
 	__u8 has_policy; /* 1: there is an entry in policies */
 	__u8 network;    /* its network's number where the conflist gave "uplinks"; 0: none */
 	__u8 reserved2;
+	/* By enum way: filters at the veth's ingress, and its root qdisc, when they were last
+	 * examined; others have come since where another value is found. The programs' own. */
+	struct seen_pointer passed[2];
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
 	__s32 netns_id;  /* of the container's network namespace, in the host's; negative: none */
@@ -700,7 +709,8 @@ ASSERT_SIZE(struct portmap_key, 24);
 ASSERT_SIZE(struct portmap, 40);
 ASSERT_SIZE(struct nat_port, 8);
 ASSERT_SIZE(struct portmap_succession, 120);
-ASSERT_SIZE(struct slot, 56 + ATTACHMENT_KEY_SIZE);
+ASSERT_SIZE(struct seen_pointer, 16);
+ASSERT_SIZE(struct slot, 88 + ATTACHMENT_KEY_SIZE);
 ASSERT_SIZE(struct endpoint_key, 16);
 ASSERT_SIZE(struct endpoint, 16);
 ASSERT_SIZE(struct policy,

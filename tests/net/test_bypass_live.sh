@@ -51,6 +51,49 @@ test_bypass_live_ptp() {
 	expect_seen one_conversation 'third_party_add "$veth" ingress 7' 'third_party_remove "$veth" ingress 7'
 }
 
+# skipped WAY: how many packets have skipped the stack on their way into a container, or out of one
+skipped() {
+	local into out
+	read -r into out <<<"$(fast_each_way)"
+	case $1 in into) echo "$into" ;; out) echo "$out" ;; esac
+}
+
+# expect_none_skips WAY COMMAND: from the end of the command on no packet skips the stack on that
+# way, neither of the conversations that had just done so nor of one that begins.
+expect_none_skips() {
+	local before talk
+	each_conversation expect_fast_soon
+	for talk in in_tcp in_udp out_tcp out_udp; do goes_on "$talk" || fail "$talk: $last_answer"; done
+	eval "$2"
+	before=$(skipped "$1")
+	for talk in in_tcp in_udp out_tcp out_udp; do
+		for _ in 1 2 3; do goes_on "$talk" || fail "$talk: $last_answer"; done
+		expect_equal "$before" "$(skipped "$1")" "packets that skip the stack with $2: $talk"
+	done
+	talk_open fresh client tcp "$host4" 8080
+	for _ in 1 2 3 4; do goes_on fresh || fail "fresh: $last_answer"; done
+	expect_equal "$before" "$(skipped "$1")" "packets of a new connection that skip the stack with $2"
+	conversation_close fresh
+}
+
+# first_packet_world LIST: a qdisc holds for what goes into the container, the first filter at the
+# veth's ingress for what leaves it.
+first_packet_world() {
+	live_world "$1"
+	sight_needed
+	expect_none_skips into 'tc qdisc add dev "$veth" root pfifo'
+	tc qdisc del dev "$veth" root
+	tc qdisc add dev "$veth" ingress 2>/dev/null || return 0 # our own programs are filters there
+	expect_none_skips out 'tc filter add dev "$veth" parent ffff: prio 1 protocol all u32 match u32 0 0 flowid 1:1'
+}
+
+# a qdisc or filter that comes to the veth of a busy container on a bridge holds from the next packet
+# on, for connections that run and for new ones
+test_bypass_live_first_packet_bridge() { first_packet_world bridge; }
+
+# the same of a ptp container's
+test_bypass_live_first_packet_ptp() { first_packet_world ptp; }
+
 # with our program at TCX, and an ingress qdisc that redirects, as that of the bandwidth plugin
 test_bypass_live_ingress() {
 	tcx_needed
