@@ -54,6 +54,7 @@ struct scratch {
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
 	struct bpf_fib_lookup query;
+	struct bpf_fib_lookup asked;    /* route_ask() only */
 	struct leave noted;             /* the way of the stack, while a path is looked for */
 	struct translation translation; /* of the packet, where the stack has no room */
 };
