@@ -35,6 +35,21 @@ uplink_of() {
 	echo "${BASH_REMATCH[1]}"
 }
 
+# a datagram's fragments leave by one uplink, where a hash of ports chooses it, and so do large and
+# small datagrams of one socket: both come back whole
+test_multipath_fragments() {
+	local name port to
+	multipath_world
+	for name in client server; do in_namespace "$name" "$datagrams" echo 9000 --background; done
+	for port in {5001..5010}; do
+		for to in "$far4" "$far6"; do
+			expect_whole one "$to" 9000 3000 --source-port "$port"
+			expect_whole one "$to" 9000 30 --source-port "$port"
+			expect_whole one "$to" 9000 3000 --source-port "$port"
+		done
+	done
+}
+
 # masqueraded flows skip the stack by whichever uplink it has chosen for them, and stay there when
 # their path is renewed
 test_multipath_fast_path() {
