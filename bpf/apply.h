@@ -122,7 +122,7 @@ GLOBAL_FUNCTION int lift(struct __sk_buff *skb, const struct interface *port)
 
 /* Does to a later fragment what was done to the first. If that has not come yet, a fragment that
  * may need translation is held: one to this host, or one that a container sends (ifindex 0). */
-GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, const struct packet *packet,
+GLOBAL_FUNCTION int later_fragment(struct __sk_buff *skb, struct packet *packet,
 				   struct translation *translation, __u32 ifindex)
 {
 	enum fragment_fate fate;

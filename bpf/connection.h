@@ -88,6 +88,8 @@ INLINE __u32 connection_spared(const struct connection_key *key,
 {
 	__u32 timeout = connection_timeout(key->protocol, connection->state);
 
+	if (timeout == TIMEOUT_TCP_HALF_CLOSED)
+		return TCP_HALF_CLOSED_SPARED_SECONDS;
 	return timeout == TIMEOUT_TCP_ESTABLISHED ? TCP_SPARED_SECONDS : timeout;
 }
 

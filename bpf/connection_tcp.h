@@ -20,7 +20,9 @@
 
 #include "assured.h"
 
-#define SEQUENCE_AHEAD (1 << 24)  /* twice the window that Linux offers by default */
+/* Twice the largest window that Linux offers by default, 32 MB of memory: what went unseen, as
+ * while the programs were not attached, must not end the tracking. */
+#define SEQUENCE_AHEAD (1 << 26)
 #define SEQUENCE_BEHIND (1 << 16) /* retransmitted, or out of order */
 
 INLINE void state_set(struct connection *connection, __u32 bits)

@@ -148,19 +148,33 @@ GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 
+/* Returns the number of rules that look at ports; where it cannot be read, one. */
+INLINE __u32 device_host_port_rules(struct __sk_buff *skb, bool ipv4)
+{
+	if (!device_layout.known || !device_layout.routes)
+		return 1;
+	return device_read(device_namespace(skb, ipv4),
+			   ipv4 ? device_layout.ipv4_port_rules : device_layout.ipv6_port_rules);
+}
+
+/* Returns whether one of several next hops is chosen by more than addresses. */
+INLINE bool device_host_hashes_ports(struct __sk_buff *skb, bool ipv4)
+{
+	return (__u8)device_read(device_namespace(skb, ipv4),
+				 ipv4 ? device_layout.ipv4_hash_policy
+				      : device_layout.ipv6_sysctl + device_layout.ipv6_hash_policy);
+}
+
 /* Returns whether the route of a packet may depend on its ports. */
 GLOBAL_FUNCTION bool device_host_routes_by_ports(struct __sk_buff *skb, bool ipv4)
 {
-	__u64 net, policy;
+	return device_host_port_rules(skb, ipv4) || device_host_hashes_ports(skb, ipv4);
+}
 
-	if (!device_layout.known || !device_layout.routes)
-		return true;
-	net = device_namespace(skb, ipv4);
-	policy = net + (ipv4 ? device_layout.ipv4_hash_policy
-			     : device_layout.ipv6_sysctl + device_layout.ipv6_hash_policy);
-	return (__u8)device_read(policy, 0) ||
-	       (__u32)device_read(net, ipv4 ? device_layout.ipv4_port_rules
-					    : device_layout.ipv6_port_rules);
+/* Returns whether ports decide about nothing but which of several next hops a packet gets. */
+INLINE bool device_host_spreads_by_ports(struct __sk_buff *skb, bool ipv4)
+{
+	return !device_host_port_rules(skb, ipv4) && device_host_hashes_ports(skb, ipv4);
 }
 
 /* Returns whether the route of a packet may depend on its source. */

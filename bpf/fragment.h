@@ -130,6 +130,7 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 		return 0;
 	if (fragment_is_translated(fate))
 		fragment_write(fragment, packet, translation, fate == FRAGMENT_LEFT);
+	fragment->source_port = packet->tuple.source_port;
 	fragment->last_seen = clock_second();
 	*(volatile enum fragment_fate *)&fragment->fate = fate;
 	if (fate == FRAGMENT_DROPPED)
@@ -138,8 +139,9 @@ GLOBAL_FUNCTION __u32 fragment_remember(struct __sk_buff *skb, const struct pack
 	return __sync_lock_test_and_set(&fragment->newest, 0);
 }
 
-GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
-						   const struct packet *packet,
+/* Finds a later fragment's fate. One that is passed gets the first one's source port, for its seal:
+ * where a route has several next hops, all of a datagram must leave by the same one. */
+GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb, struct packet *packet,
 						   struct translation *translation)
 {
 	struct fragment *fragment;
@@ -159,6 +161,8 @@ GLOBAL_FUNCTION enum fragment_fate fragment_follow(struct __sk_buff *skb,
 	if (fragment_is_translated(fate) &&
 	    !fragment_read(fragment, packet, fate == FRAGMENT_LEFT, translation))
 		return FRAGMENT_WAITING;
+	if (fate == FRAGMENT_PASSED)
+		packet->tuple.source_port = fragment->source_port;
 	return fate;
 }
 

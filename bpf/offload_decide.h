@@ -79,15 +79,6 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 	return 0;
 }
 
-/* A MAC that is unset is not known. */
-INLINE bool offload_same_next_hop(const __u8 *one, const __u8 *other)
-{
-	const __u16 *a = (const __u16 *)one, *b = (const __u16 *)other;
-
-	return !(a[0] | a[1] | a[2]) || !(b[0] | b[1] | b[2]) ||
-	       !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]));
-}
-
 /* A masqueraded packet leaves the stack. If the path uses another interface or next hop, it is
  * decided again: the stack may know rules that bpf_fib_lookup() does not. */
 INLINE void offload_note_way(struct __sk_buff *skb, const struct packet *packet,
@@ -100,7 +91,7 @@ INLINE void offload_note_way(struct __sk_buff *skb, const struct packet *packet,
 	route_note_way(skb, packet, &seen);
 	if (connection->path[OUTWARDS] == PATH_OUT && leave->ifindex &&
 	    (leave->ifindex != seen.ifindex ||
-	     !offload_same_next_hop(leave->destination, seen.destination)))
+	     !route_same_next_hop(leave->destination, seen.destination)))
 		connection->path[OUTWARDS] = PATH_UNDECIDED;
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER)
 		return;
@@ -181,8 +172,9 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 			      inwards ? key->inside : key->outside);
 }
 
-/* Asks routing about packets of this direction that arrive at ifindex. If the neighbour is
- * unresolved, the last known MTU stays. False: there is no route now. */
+/* Asks routing about packets of this direction that arrive at ifindex. Those that leave keep to the
+ * next hop that the connection has. If the neighbour is unresolved, the last known MTU stays.
+ * False: there is no route now. */
 GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct connection_key *key,
 					 struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -197,7 +189,8 @@ GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct con
 	id = connection->id;
 	leave = &connection->leave[way];
 	offload_query(key, connection, way, ifindex, query);
-	result = bpf_fib_lookup(skb, query, sizeof(*query), 0);
+	result = way == OUTWARDS ? route_ask(skb, query, leave)
+				 : bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!route_is_found(result) || connection->id != id)
 		return false;
 	leave->ifindex = query->ifindex;
@@ -324,7 +317,7 @@ GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connec
 	if (noted->ifindex &&
 	    noted->ifindex != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
 		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
-	if (noted->ifindex && !offload_same_next_hop(leave->destination, noted->destination))
+	if (noted->ifindex && !route_same_next_hop(leave->destination, noted->destination))
 		return PATH_UNDECIDED; /* the same, or the next hop has another MAC since */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;

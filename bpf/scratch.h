@@ -65,8 +65,9 @@ struct scratch {
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
 	struct bpf_fib_lookup query;
-	struct leave noted;   /* the way of the stack, while a path is looked for */
-	struct packet packet; /* at hand */
+	struct bpf_fib_lookup asked; /* route_ask() only */
+	struct leave noted;          /* the way of the stack, while a path is looked for */
+	struct packet packet;        /* at hand */
 	struct arrival arrival;
 	struct translation translation; /* of that packet */
 };

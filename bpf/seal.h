@@ -7,7 +7,8 @@
  * host's secret. Root of another container can set skb->hash, too, and it stays with a packet that
  * crosses a veth, but he does not know the secret. It also stays through bridge, IP stack,
  * reassembly and fragmentation, and when a destination is translated. What the kernel distributes
- * by skb->hash (RPS, ECMP) still has one value for each socket of a container.
+ * by skb->hash (RPS, ECMP) still has one value for each socket of a container, and all fragments of
+ * a datagram have it (fragment_follow()).
  *
  * No other container may see such a seal: to_uplink and to_container take it away. A frame that the
  * bridge may switch to another port gets one that is good for the same destination only. So does
@@ -33,6 +34,8 @@ GLOBAL_FUNCTION __u32 seal_of(const struct packet *packet, const struct translat
 	if (!packet)
 		return 0;
 	ports = (__u64)packet->tuple.destination_port << 16 | packet->tuple.source_port;
+	if (packet->fragment == LATER_FRAGMENT && !enters_stack)
+		ports = 0; /* who exchanges the seal does not know the first one's port */
 	low = address_halves(packet->tuple.destination)[0];
 	high = address_halves(packet->tuple.destination)[1];
 	if (translation) {

@@ -341,13 +341,16 @@ GLOBAL_FUNCTION enum verdict draft_translate_source(struct __sk_buff *skb,
 						    const struct packet *packet,
 						    const struct owner *owner, bool outward)
 {
+	__u32 state = outward ? STATE_CHARGED_OUT : 0;
 	struct connection *begun;
 	struct draft *draft;
 
 	if (!packet || !owner)
 		return VERDICT_PASS;
-	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE,
-			    outward ? STATE_CHARGED_OUT : 0);
+	/* A late one gets the host's address, but begins nothing that needs a port for minutes. */
+	if (packet->tcp_flags & TCP_RST)
+		state |= STATE_AWAITED;
+	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE, state);
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */

@@ -576,7 +576,9 @@ struct fragment {
 	__u32 held;          /* how many are or were held */
 	__u32 version;       /* of the translation; odd while it is written */
 	enum fragment_fate fate;
-	__u8 reserved[7];
+	__u8 reserved;
+	__u16 source_port; /* of the first fragment, as it arrived */
+	__u8 reserved2[4];
 } __attribute__((aligned(8)));
 
 /* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */

@@ -14,9 +14,12 @@
 /* RFC 5382 REQ-5: at least 2 h 4 min. Idle for longer, it gives way to others: its place, its share
  * and its external port. */
 #define TCP_SPARED_SECONDS 7440
-#define TIMEOUT_TCP_TRANSITORY 240  /* RFC 5382 REQ-5: at least 4 min */
-#define TIMEOUT_TCP_HALF_CLOSED 120 /* netfilter's, in FIN_WAIT */
-#define TIMEOUT_TCP_ABORTED 10      /* netfilter's, after RST: a half-open one */
+#define TIMEOUT_TCP_TRANSITORY 240 /* RFC 5382 REQ-5: at least 4 min */
+/* RFC 5382 REQ-5 does not except it: who has asked and closed his side may wait for long. It gives
+ * way to others after netfilter's time in FIN_WAIT. */
+#define TIMEOUT_TCP_HALF_CLOSED TCP_SPARED_SECONDS
+#define TCP_HALF_CLOSED_SPARED_SECONDS 120
+#define TIMEOUT_TCP_ABORTED 10 /* netfilter's, after RST: a half-open one */
 /* For UDP-Lite too, as netfilter has it. For SCTP too: it retransmits after at most 60 s (RFC 9260
  * 16, RTO.Max), and two heartbeats of an idle association, one every 30 s plus a retransmission
  * time-out (8.3), may be lost. */

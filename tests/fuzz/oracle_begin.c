@@ -379,6 +379,8 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 		draft(question, &endpoint->owner, FLOW_MASQUERADE, OUTWARDS);
 
 	begun->value.state = outward ? STATE_CHARGED_OUT : 0;
+	if (question->visit->wire.tcp_flags & WIRE_RST)
+		begun->value.state |= STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE;
 	begun->value.uplink = question->visit->device;
 	expected->unsure |= has_ended_any(question);
 	if (question->visit->wire.outer.echo_reply) {

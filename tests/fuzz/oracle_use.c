@@ -8,7 +8,7 @@
 #define FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 #define AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
 #define BEHIND 65536
-#define AHEAD (1 << 24)
+#define AHEAD (1 << 26)
 
 /* The bit of the side that sends a packet this way; below, of the other side. */
 static uint32_t sender(uint32_t bit, enum way way)

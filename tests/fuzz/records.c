@@ -64,7 +64,7 @@ uint32_t record_longest_idle(enum protocol protocol, uint32_t state)
 			return state & (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE) ? 10 : 240;
 		if (record_is_closed(state))
 			return 240;
-		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 120 : 432000;
+		return state & (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE) ? 7440 : 432000;
 	case PROTOCOL_UDP:
 	case PROTOCOL_UDPLITE:
 	case PROTOCOL_SCTP:
@@ -88,6 +88,8 @@ uint32_t record_spared(const struct world_connection *record)
 {
 	uint32_t longest = record_longest_idle(record->key.protocol, record->value.state);
 
+	if (longest == 7440) /* half-closed */
+		return 120;
 	return longest == 432000 ? 7440 : longest;
 }
 

@@ -19,6 +19,9 @@
 #define MASQUERADED_OF_TWO(...) \
 	MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 21000, v4_server, 53, v4_host, 21000, \
 		    .owner = TWO, ##__VA_ARGS__)
+#define HALF_CLOSED_OF_TWO(...) \
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_two, 21000, v4_server, 443, v4_host, \
+		    21000, .owner = TWO, .state = STATE_FIN, ##__VA_ARGS__)
 #define ONE_PORT .masquerade_ports = {21000, 21000}
 
 static const struct row void_rows[] = {
@@ -101,17 +104,27 @@ static const struct row idle_rows[] = {
 	 .holds = {BY_OTHER_ADDRESS(ANSWERED, IPPROTO_TCP, 40000, .idle = IDLE,
 				    .state = STATE_CLOSING)},
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},
-	{.says = "a half-closed one lives for two minutes",
-	 .holds = {BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000, .idle = 110, .state = STATE_FIN)},
+	{.says = "a half-closed one lives for two hours and four minutes",
+	 .holds = {BY_ADDRESS(ANSWERED, IPPROTO_TCP, 40000, .idle = 7430, .state = STATE_FIN)},
 	 TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK))),
 	 .counts = {"rewritten_destination"}},
 	{.says = "and is a miss then",
-	 .holds = {BY_OTHER_ADDRESS(ANSWERED, IPPROTO_TCP, 40000, .idle = 121, .state = STATE_FIN)},
+	 .holds = {BY_OTHER_ADDRESS(ANSWERED, IPPROTO_TCP, 40000, .idle = 7441,
+				    .state = STATE_FIN)},
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, ACK)))},
 	{.says = "an idle connection's masquerade port is free",
 	 ONE_PORT,
 	 .holds = {MASQUERADED_OF_TWO(.idle = IDLE)},
 	 MASQUERADED_AS(v4_host, 21000, LEAVES(UDP(v4_container_one, 21000, v4_server, 53)))},
+	{.says = "that of half-closed TCP is free after two minutes where all others are taken",
+	 ONE_PORT,
+	 .holds = {HALF_CLOSED_OF_TWO(.idle = 121)},
+	 MASQUERADED_AS(v4_host, 21000, LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)))},
+	{.says = "[i10] and not before",
+	 ONE_PORT,
+	 .holds = {HALF_CLOSED_OF_TWO(.idle = 110)},
+	 LEAVES(TCP(v4_container_one, 21000, v4_server, 443, SYN)),
+	 DROPPED_AS("drop_no_tuple")},
 	{.says = "[i10] a recent one's is not",
 	 ONE_PORT,
 	 .holds = {MASQUERADED_OF_TWO()},

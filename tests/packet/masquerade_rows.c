@@ -2,6 +2,12 @@
 /* masquerade_rows.c - packets of containers that leave with the host's address, and replies. */
 #include "row.h"
 
+static void pass_eleven_seconds(enum container container)
+{
+	(void)container;
+	fixture_age_flows(11);
+}
+
 static const struct row tcp_rows[] = {
 	{.says = "masqueraded TCP gets the uplink's address, and keeps a port that is in the set",
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN))),
@@ -44,6 +50,10 @@ static const struct row tcp_rows[] = {
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)))},
 	{.says = "[i04] a late RST too",
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(TCP(v4_container_one, 25000, v4_server, 443, RST)))},
+	{.then = "but has its port for ten seconds only",
+	 AFTER(pass_eleven_seconds, ONE),
+	 .flows_unchecked = true,
+	 ARRIVES(TCP(v4_server, 443, v4_host, 25000, ACK))},
 };
 
 static const struct row udp_rows[] = {

@@ -277,10 +277,10 @@ static void half_closed_in_full_table(void)
 	put_crowd(TWO, PLACES - 1, ESTABLISHED(.with_data = true));
 	put_nth(QUIET, 0, ASSURED(STATE_FIN, .idle = 90, .with_data = true));
 	begin_from(v4_client, 1000);
-	row_begin_counting("half-closed flows keep their places for two minutes");
+	row_begin_counting("half-closed flows keep their places for two minutes at least");
 	row_expect_number(send_again(1000, ACK), REFUSALS_A_ROUND + 1, "refusals");
 	row_end_checked();
-	row_begin_counting("and then give way");
+	row_begin_counting("and then give way, while places are short");
 	fixture_age_flows(31);
 	fixture_wait_for_next_second();
 	if (send_again(1000, ACK) > REFUSALS_A_ROUND)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# test_multipath.sh - a route with two next hops, by one uplink each (ECMP), where a hash of ports
+# chooses: the namespaces of client and server are the routers, and both have the far address.
+
+far4=203.0.113.9 far6=2001:db8:9::9
+
+# far_at NAMESPACE HOST4 HOST6: it answers as the far address, by the link on which it was asked.
+far_at() {
+	ip -n "$1" -batch - <<-LINES
+		address add $far4/32 dev lo
+		address add $far6/128 dev lo nodad
+		route add $2 dev eth0 src $far4
+		route add $3 dev eth0 src $far6
+	LINES
+}
+
+# multipath_world: the container one of the list `fast`
+multipath_world() {
+	fast_lists
+	far_at client "$host4" "$host6"
+	far_at server "$host4_second" "$host6_second"
+	ip route add "$far4" nexthop via "$client4" dev eth0 nexthop via "$server4" dev eth1
+	ip route add "$far6" nexthop via "$client6" dev eth0 nexthop via "$server6" dev eth1
+	echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy
+	echo 1 >/proc/sys/net/ipv6/fib_multipath_hash_policy
+	container_add one fast
+}
+
+# uplink_of TALK: prints client or server, which one has answered.
+uplink_of() {
+	local answer
+	answer=$(say "$1")
+	[[ $answer =~ name=(client|server)\  ]] || fail "$1: $answer"
+	echo "${BASH_REMATCH[1]}"
+}
+
+# a datagram's fragments leave by one uplink, where a hash of ports chooses it, and so do large and
+# small datagrams of one socket: both come back whole
+test_multipath_fragments() {
+	local name port to
+	multipath_world
+	for name in client server; do in_namespace "$name" "$datagrams" echo 9000 --background; done
+	for port in {5001..5010}; do
+		for to in "$far4" "$far6"; do
+			expect_whole one "$to" 9000 3000 --source-port "$port"
+			expect_whole one "$to" 9000 30 --source-port "$port"
+			expect_whole one "$to" 9000 3000 --source-port "$port"
+		done
+	done
+}
+
+# masqueraded flows skip the stack by whichever uplink it has chosen for them, and stay there when
+# their path is renewed
+test_multipath_fast_path() {
+	local number talk to talks=() first=()
+	multipath_world
+	for to in client server; do serve_in "$to" 9000; done
+	for number in 0 1 2 3 4 5; do
+		for to in "$far4" "$far6"; do
+			talk=out_$((${#talks[@]}))
+			talk_open "$talk" one "$([ $((number % 2)) = 0 ] && echo tcp || echo udp)" "$to" 9000
+			talks+=("$talk") first+=("$(uplink_of "$talk")")
+		done
+	done
+	expect_equal 'client server' "$(printf '%s\n' "${first[@]}" | sort -u | paste -sd ' ')" \
+		"uplinks that were chosen"
+	for _ in 1 2; do
+		for number in "${!talks[@]}"; do
+			try_often goes_out_fast "${talks[$number]}" || fail "${talks[$number]}: $(paths_show)"
+			expect_equal "${first[$number]}" "$(uplink_of "${talks[$number]}")" \
+				"the uplink of ${talks[$number]}"
+		done
+		second_passes
+	done
+}
+
+# goes_out_fast TALK: its request skips the stack.
+goes_out_fast() {
+	local before after
+	read -ra before <<<"$(fast_each_way)"
+	goes_on "$1" || return 1
+	read -ra after <<<"$(fast_each_way)"
+	[ "${after[1]}" -gt "${before[1]}" ]
+}
+
+# Paths are renewed once a second of the monotonic clock.
+second_passes() {
+	local now=${EPOCHSECONDS}
+	until [ "$EPOCHSECONDS" -ge $((now + 2)) ]; do sleep 0.1; done
+}
