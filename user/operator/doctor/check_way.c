@@ -14,7 +14,7 @@
 #include "operator/kernel/drops.h"
 #include "operator/kernel/route.h"
 
-#define DROPS_LEAST 5
+#define DROPS_LEAST 5 /* fewer packets are not told */
 #define DROPS_PART 10 /* of all packets */
 
 /* The client that is asked about, or somebody far away. */
@@ -103,7 +103,8 @@ void check_queues(struct doctor *doctor)
 	queues_visit(doctor->host.socket, look_at_queue, doctor);
 }
 
-/* A healthy interface drops what it has no use for, such as frames of switches to one another. */
+/* A healthy interface drops what it has no use for, such as frames of switches to one another; a
+ * few while doctor runs say nothing. */
 void check_drops(struct doctor *doctor)
 {
 	struct link_drops_list now = {0};
@@ -113,7 +114,7 @@ void check_drops(struct doctor *doctor)
 		const struct interface_look *at = doctor_interface(doctor, now.list[i].ifindex);
 		struct link_drops more = link_drops_since(&now.list[i], &doctor->drops);
 
-		if (at && at->entry.role != ROLE_LEFT_ALONE && (more.in || more.out))
+		if (at && at->entry.role != ROLE_LEFT_ALONE && more.in + more.out >= DROPS_LEAST)
 			doctor_found(doctor, VERDICT_NOTE, NULL,
 				     "%s has dropped %llu packets that came in, and %llu that were"
 				     " to leave, while doctor ran; `ip -s -s link show dev %s` has"
