@@ -211,7 +211,8 @@ static char *by_ufw(const struct opening *opening)
 }
 
 /* A policy of its own for what is forwarded between any zones has one rule for this port, and lets
- * nothing else through. firewalld lets answers through by itself. */
+ * nothing else through. firewalld lets answers through by itself. Since 2.0 it asks policies only
+ * where an interface is in a zone; the default zone is what applies to this one anyway. */
 static char *by_firewalld(const struct opening *opening)
 {
 	const char *policy = "firewall-cmd --permanent --policy bpf-portmap";
@@ -234,8 +235,11 @@ static char *by_firewalld(const struct opening *opening)
 			  "%s --add-ingress-zone ANY\n"
 			  "%s --add-egress-zone ANY\n"
 			  "%s --add-rich-rule %s\n"
+			  "firewall-cmd -q --get-zone-of-interface %s || firewall-cmd --permanent"
+			  " --zone \"$(firewall-cmd --get-default-zone)\" --add-interface %s\n"
 			  "firewall-cmd --reload",
-			  policy, policy, policy, remedy_word(rule).text);
+			  policy, policy, policy, remedy_word(rule).text,
+			  remedy_word(opening->inner).text, remedy_word(opening->inner).text);
 }
 
 /* --- iptables-legacy ----------------------------------------------------------------------- */
