@@ -122,11 +122,22 @@ test_doctor_tables() {
 	container_start web small -p 8080:80/tcp
 	healthy
 	herds_prepare
-	herd_of web udp 100.64.0.0 9 40000 --destinations 65536 --seconds 2 --rate 20000 >/run/herd
+	flood_until_told
 	finds tables 'places for connections that nobody has answered yet are taken, as in a flood' 1
 	record_set usage '' 0 0x00 0x3f
 	finds tables '16128 of 16384' 1
 	mend
+}
+
+# A slow machine sends fewer than it was told to.
+flood_until_told() {
+	local network
+	for network in 64 65 66 67 68; do
+		herd_of web udp "100.$network.0.0" 9 40000 --destinations 65536 --seconds 2 \
+			--rate 20000 >/run/herd
+		"$build/bpf-portmap" doctor --no-probe >/run/flooded 2>&1 || true
+		! grep -q 'places for connections' /run/flooded || return 0
+	done
 }
 
 # an ADD that was cut short
