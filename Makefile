@@ -425,7 +425,7 @@ bench-tools: $(BENCH_TOOLS)
 bench:
 	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_BENCH)
 	$(Q)$(MAKE) --no-print-directory all bench-tools $(BUILD)/tests/tcx $(BUILD)/tests/peer \
-		$(BUILD)/tests/callers
+		$(BUILD)/tests/callers $(BUILD)/tests/world
 	$(Q)tests/bench/newest $(BUILD)/bench/newest
 	$(Q)tests/bench/run
 
