@@ -81,6 +81,12 @@ static void folder_close(struct folder *folder)
 
 #define cleanup_folder __attribute__((cleanup(folder_close)))
 
+/* malloc'ed */
+static char *folder_file(const struct folder *folder, int number)
+{
+	return cni_format("%s/%s", folder->path, folder->entries[number]->d_name);
+}
+
 static void visit_folder(conflist_take *take, void *context, const struct conflist_file *list)
 {
 	cleanup_json json_t *json = conflist_load_alone(list->path);
@@ -88,8 +94,7 @@ static void visit_folder(conflist_take *take, void *context, const struct confli
 
 	folder_open(&folder, json, list->path);
 	for (int i = 0; i < folder.count; i++) {
-		cleanup_free char *path =
-			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
+		cleanup_free char *path = folder_file(&folder, i);
 		const struct conflist_file file = {
 			.path = path,
 			.name = path + strlen(list->path) - strlen(list->name),
@@ -142,8 +147,7 @@ static void add_folder(json_t *list, const char *path)
 
 	folder_open(&folder, list, path);
 	for (int i = 0; i < folder.count; i++) {
-		cleanup_free char *file =
-			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
+		cleanup_free char *file = folder_file(&folder, i);
 		json_t *plugin = conflist_load_alone(file);
 
 		if (plugin)
@@ -160,8 +164,7 @@ char *conflist_file_of(const char *path, const char *type)
 		return cni_format("%s", path);
 	folder_open(&folder, list, path);
 	for (int i = 0; i < folder.count; i++) {
-		cleanup_free char *file =
-			cni_format("%s/%s", folder.path, folder.entries[i]->d_name);
+		cleanup_free char *file = folder_file(&folder, i);
 		cleanup_json json_t *plugin = conflist_load_alone(file);
 
 		if (!strcmp(plugin_type(plugin), type))

@@ -97,15 +97,15 @@ static bool is_served(const struct mapping *mapping, const struct view *view,
 {
 	struct server_search search = {.mapping = mapping};
 	cleanup_error struct cni_error ignored = {0};
-	const struct namespace *namespace = NULL;
+	const struct namespace *inside = NULL;
 	struct slot slot;
 	bool served;
 
 	if (owner_read(&view->datapath.objects, mapping->portmap.owner, &slot) &&
 	    slot.netns_id >= 0 && mapping->key.protocol != PROTOCOL_SCTP)
-	namespace = namespaces_find(namespaces, slot.netns_id);
-	if (namespace)
-		netns_call(namespace->fd, find_server, &search, &ignored);
+		inside = namespaces_find(namespaces, slot.netns_id);
+	if (inside)
+		netns_call(inside->fd, find_server, &search, &ignored);
 	served = search.found.count;
 	sockets_release(&search.found);
 	return served;
