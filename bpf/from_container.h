@@ -110,7 +110,7 @@ enum way_out {
 	WAY_NOWHERE,    /* dropped, and counted */
 	WAY_UNTOUCHED,  /* on as it is: it has the address of nobody here */
 	WAY_STACK,      /* into the IP stack, or across the bridge if nothing translates it */
-	WAY_INWARDS,    /* there, too: what comes to a mapping, or to another container */
+	WAY_INWARDS,    /* the same, once it is decided about as about what comes by an uplink */
 	WAY_PAST_STACK, /* as the translation says, which has a path */
 	WAY_BRIDGE,     /* across the bridge, of a connection that is not translated */
 	WAY_LIFTED,     /* into the IP stack instead of across the bridge */
@@ -220,7 +220,7 @@ INLINE enum way_out way_of_switched(struct flow_context *flow)
  * directions go through the stack. Nor may an ICMP error of another container. */
 GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, struct connection *connection)
 {
-	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
+	__u32 veth = packet_arrived_by(skb);
 	const struct interface *interface;
 	const struct slot *slot;
 	__u32 id;
@@ -387,8 +387,7 @@ INLINE int handle_from_container(struct __sk_buff *skb)
 {
 	struct flow_context flow = flow_of(skb);
 	struct packet *packet = flow.packet;
-	/* The veth where it arrived. At a device that limits bandwidth, skb->ifindex differs. */
-	__u32 veth = skb->ingress_ifindex ?: skb->ifindex;
+	__u32 veth = packet_arrived_by(skb);
 
 	if (skb->tc_index)
 		skb->tc_index = 0; /* the container may have set one of our values */

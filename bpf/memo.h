@@ -126,7 +126,7 @@ INLINE bool treatment_may_skip(struct __sk_buff *skb, const struct packet *packe
 {
 	bool out = packet->tuple.direction == DIRECTION_OUT;
 
-	return device_lets_skip(&treatment->owner, out ? skb->ingress_ifindex ?: skb->ifindex : 0,
+	return device_lets_skip(&treatment->owner, out ? packet_arrived_by(skb) : 0,
 				treatment->translation.path == PATH_CONTAINER
 					? treatment->translation.out_ifindex
 					: 0);

@@ -70,8 +70,7 @@ GLOBAL_FUNCTION bool offload_may_use_path(struct __sk_buff *skb, const struct pa
 	       !packet_has_options(packet) &&
 	       offload_length(skb, packet, leave->mtu) <= leave->mtu &&
 	       !offload_is_stacks_turn(packet, connection, way) &&
-	       device_lets_skip(&connection->owner,
-				by_veth ? skb->ingress_ifindex ?: skb->ifindex : 0,
+	       device_lets_skip(&connection->owner, by_veth ? packet_arrived_by(skb) : 0,
 				enters ? leave->ifindex : 0);
 }
 

@@ -171,6 +171,13 @@ INLINE bool packet_protocol_is_udp(enum protocol protocol)
 	return protocol == PROTOCOL_UDP || protocol == PROTOCOL_UDPLITE;
 }
 
+/* Returns the interface by which the packet arrived. At a device that limits bandwidth,
+ * skb->ifindex is another one. */
+INLINE __u32 packet_arrived_by(struct __sk_buff *skb)
+{
+	return skb->ingress_ifindex ?: skb->ifindex;
+}
+
 /* Not inlined, for its stack. mac: in the first six bytes, the others are zero. */
 GLOBAL_FUNCTION bool packet_has_destination_mac(struct __sk_buff *skb, __u64 mac)
 {
