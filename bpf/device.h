@@ -254,8 +254,8 @@ INLINE struct slot *device_slot(const struct owner *likely, __u32 veth)
 	return slot && slot->ifindex == veth ? slot : NULL;
 }
 
-/* Reads what packets pass at a veth that is not down to the last filter: a filter behind our own at
- * one hook is found by the check of the next second. */
+/* Reads a veth's root qdisc and the first filter at its ingress. A filter behind the first one
+ * changes neither: the check of the next second finds it. */
 INLINE void device_see(struct __sk_buff *skb, __u32 veth, struct seen_pointer *seen)
 {
 	__u64 device = device_find(skb, veth);

@@ -23,6 +23,7 @@ struct flow_context {
 	struct arrival *arrival;
 };
 
+/* The arrival is the ingress hooks' to set: at egress it is that of an earlier packet. */
 INLINE struct flow_context flow_of(struct __sk_buff *skb)
 {
 	struct scratch *scratch = scratch_get();

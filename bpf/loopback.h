@@ -261,7 +261,8 @@ GLOBAL_FUNCTION bool loopback_give_source(struct __sk_buff *skb, struct packet *
 	return true;
 }
 
-/* The same, where a container is asked. TCP of a process that has accepted it stays what it is. */
+/* Gives the source again to a packet that asks a container. A TCP connection that a process of the
+ * host has accepted stays masqueraded. */
 INLINE bool loopback_unmask(struct flow_context *flow)
 {
 	return loopback_find_mapping(flow) && !dnat_belongs_to_host(flow->skb, flow->packet) &&

@@ -35,7 +35,7 @@
 #define ICMPV6_DEST_UNREACH 1
 #define ICMPV6_PARAMPROB 4
 #define ICMPV6_NEIGHBOUR_ADVERTISEMENT 136
-#define NEIGHBOUR_HOP_LIMIT 255 /* of all others' advertisements nobody takes notice (RFC 4861) */
+#define NEIGHBOUR_HOP_LIMIT 255 /* an advertisement with another one is ignored (RFC 4861) */
 
 struct echo_header {
 	__u8 type;

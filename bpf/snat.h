@@ -48,8 +48,8 @@ enum take {
 	TAKE_IDLE,   /* or that of a connection idle for hours */
 	TAKE_SPARE,  /* or that of a closed connection, or of UDP idle for seconds */
 	TAKE_FULLER, /* or one that is not assured, of an owner with no fewer ports */
-	/* or that of a masqueraded connection without a path that is not assured, or without ports
-	 */
+	/* or that of a masqueraded connection: not assured and without a path, or of a protocol
+	 * without ports */
 	TAKE_FOR_HOST,
 	/* A bit: only of an owner with no fewer ports, none that is free */
 	TAKE_REPLACE = 1 << 3,
@@ -347,7 +347,7 @@ GLOBAL_FUNCTION enum verdict draft_translate_source(struct __sk_buff *skb,
 
 	if (!packet || !owner)
 		return VERDICT_PASS;
-	/* A late one gets the host's address, but begins nothing that needs a port for minutes. */
+	/* A late RST gets the host's address, but begins nothing that needs a port for minutes. */
 	if (packet->tcp_flags & TCP_RST)
 		state |= STATE_AWAITED;
 	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE, state);

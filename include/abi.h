@@ -242,9 +242,9 @@ struct slot {
 	__u8 has_policy; /* 1: there is an entry in policies */
 	__u8 network;    /* its network's number where the conflist gave "uplinks"; 0: none */
 	__u8 reserved2;
-	/* By enum way: filters at the veth's ingress, and its root qdisc, when they were last
-	 * examined. Others have come since where another value is found. Written by the programs.
-	 */
+	/* By enum way: the first filter at the veth's ingress, and its root qdisc, when they were
+	 * last examined; another has come since where another value is found. The programs write
+	 * them. */
 	struct seen_pointer passed[2];
 	char attachment[ATTACHMENT_KEY_SIZE];
 	__u64 container; /* digest of the container ID: the same on all its networks */
