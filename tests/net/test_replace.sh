@@ -328,13 +328,18 @@ test_replace_killed() {
 	expect_equal '' "$(ports_show | tr -d '[]')" "ports"
 }
 
-# asked_all_the_time: asks the port, again and again, until /run/stop exists; the failures are counted
-# in /run/failures, with the longest time without an answer
+# asked_all_the_time: asks the port, again and again, until /run/stop exists, and not while /run/pause
+# does; the failures are counted in /run/failures, with the longest time without an answer. Who waits
+# longer than a second has lost a segment
 asked_all_the_time() {
 	local failed=0 last longest=0 now
 	last=$(date +%s%3N)
 	while [ ! -e /run/stop ]; do
-		if ask client tcp "$host4" 8080 --timeout 200 >/dev/null; then
+		if [ -e /run/pause ]; then
+			touch /run/paused
+			wait_until 10 test ! -e /run/pause
+		elif ask client tcp "$host4" 8080 --timeout 900 >/dev/null; then
+			echo >>/run/answered
 			now=$(date +%s%3N)
 			[ $((now - last)) -le "$longest" ] || longest=$((now - last))
 			last=$now
@@ -345,21 +350,46 @@ asked_all_the_time() {
 	echo "failed=$failed longest=$longest" >/run/failures
 }
 
+# asked_once_more: a request that begins now was answered
+asked_once_more() {
+	local before
+	before=$(wc -l </run/answered)
+	wait_until 10 answered $((before + 2)) || fail "nothing is answered any more"
+}
+
+answered() { [ "$(wc -l </run/answered)" -ge "$1" ]; }
+
+# task_ends NAME: NAME's processes end between two requests: the kernel resets one that they have not
+# accepted yet, whoever maps the port
+task_ends() {
+	rm -f /run/paused
+	touch /run/pause
+	wait_until 10 test -e /run/paused || fail "requests go on"
+	processes_end "$1"
+	rm /run/pause
+}
+
 # Nomad's own sequence, under clients that connect all the time: the new allocation's network, the end
 # of the old one's task after its kill_timeout, while the new one's begins to serve, the old one's
 # network; then a canary that is not promoted. Nobody is refused
 test_replace_nobody_refused() {
 	local asking
+	: >/run/answered
 	alloc_start old
 	asked_all_the_time &
 	asking=$!
 	alloc_add new
 	serve_in new 80
+	asked_once_more
 	processes_end old
 	container_remove old bridge
 	alloc_add canary
 	serve_in canary 80
+	asked_once_more
+	task_ends canary
+	asked_once_more
 	container_remove canary bridge
+	asked_once_more
 	touch /run/stop
 	wait "$asking"
 	echo "# $(cat /run/failures)" >&2
