@@ -18,7 +18,7 @@
 #include "cnirun/cache.h"
 #include "cnirun/conflist.h"
 #include "cnirun/plugin.h"
-#include "cnirun/portmapping.h"
+#include "cnirun/runtime_conf.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */

@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-#include "cnirun/portmapping.h"
 #include "cnirun/runtime_conf.h"
 
 struct pair_row {

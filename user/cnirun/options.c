@@ -4,7 +4,7 @@
  *
  * The variables are cnitool's: CNI_PATH, CNI_IFNAME, CNI_ARGS, CAP_ARGS.
  */
-#include "cnirun/options.h"
+#include "cnirun/verbs.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@
 #include "lib/json.h"
 #include "cnirun/cache.h"
 #include "cni/execute.h"
-#include "cnirun/portmapping.h"
 
 #define DEFAULT_IFNAME "eth0"
 /* As long as kubelet gives its runtime; the dhcp plugin tries for more than a minute. */
