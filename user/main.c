@@ -14,7 +14,6 @@
 #include "lib/json.h"
 #include "cni/network_config.h"
 #include "cni/reply.h"
-#include "cni/version.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"
 #include "plugin/reference.h"

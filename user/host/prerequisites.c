@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "lib/cleanup.h"
 #include "lib/warning.h"
 #include "datapath/attach/roles.h"
 #include "datapath/load/maps.h"

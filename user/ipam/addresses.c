@@ -5,7 +5,6 @@
 #include "ipam/addresses.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>

@@ -6,7 +6,6 @@
 
 #include <jansson.h>
 #include <microhttpd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -14,7 +14,6 @@
 #include "cni/result.h"
 #include "cnirun/conflist.h"
 #include "cnirun/directory.h"
-#include "cnirun/output.h"
 #include "cnirun/plugin.h"
 
 /* What plugins of all ages know. */

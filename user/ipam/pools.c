@@ -5,7 +5,6 @@
 #include "ipam/pools.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -13,7 +12,6 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "lib/json.h"
 #include "ipam/addresses.h"
 #include "ipam/plan.h"
 

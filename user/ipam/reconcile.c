@@ -9,7 +9,6 @@
 #include "ipam/reconcile.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -3,7 +3,6 @@
 #include "nat/xt_rule.h"
 
 #include <arpa/inet.h>
-#include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>
 #include <linux/netfilter/xt_TPROXY.h>
 #include <linux/netfilter/xt_addrtype.h>

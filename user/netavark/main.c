@@ -12,7 +12,6 @@
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
-#include "lib/memory.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cni/reply.h"

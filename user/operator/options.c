@@ -2,7 +2,6 @@
 /* options.c - the options of all verbs, in one table. */
 #include "operator/options.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * change.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "datapath/attach/socket_hooks.h"

@@ -3,7 +3,6 @@
 #include "operator/run_command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +17,6 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/io.h"
-#include "lib/memory.h"
 #include "lib/text.h"
 
 #define SEARCH_PATH "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"

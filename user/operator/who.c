@@ -10,7 +10,6 @@
 #include "datapath/records/nat_ports.h"
 #include "host/host.h"
 #include "lib/array.h"
-#include "host/foreign_nat.h"
 #include "lib/cleanup.h"
 #include "nat/nat_chains.h"
 #include "operator/view/mappings.h"

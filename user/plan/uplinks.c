@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/memory.h"
 #include "lib/text.h"
 
 enum wish uplink_wish(const struct network_wish *network, const char *interface)

@@ -3,7 +3,6 @@
 #include "datapath/records/attachments.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/array.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "datapath/load/pins.h"
-#include "lib/cleanup.h"
 
 static bool is_link(const struct directory *directory, const char *name, char target[PATH_MAX])
 {

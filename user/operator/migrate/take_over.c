@@ -12,15 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/networks.h"
 #include "host/container.h"
-#include "plan/hooks.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"

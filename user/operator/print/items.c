@@ -3,7 +3,6 @@
 #include "operator/print/items.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 

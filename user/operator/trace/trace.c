@@ -6,7 +6,6 @@
  * Nothing is left when it is killed: the programs tell for ten seconds at a time, their events'
  * map forgets a reader whose file closes, and the program at the tracepoint goes with its file.
  */
-#include <limits.h>
 #include <linux/membarrier.h>
 #include <linux/pkt_cls.h>
 #include <signal.h>
@@ -24,7 +23,6 @@
 #include "operator/kernel/namespaces.h"
 #include "operator/kernel/programs.h"
 #include "operator/print/items.h"
-#include "operator/print/flow_words.h"
 #include "operator/trace/words.h"
 #include "operator/verbs.h"
 

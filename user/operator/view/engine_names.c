@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
