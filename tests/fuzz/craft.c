@@ -2,35 +2,9 @@
 /* craft.c - builds packets byte by byte. */
 #include "craft.h"
 
-#include <netinet/in.h>
-#include <string.h>
-
 #include "random.h"
 
 #define MOST_QUOTED 600
-
-static void put8(struct frame *frame, unsigned int value)
-{
-	frame->bytes[frame->length++] = (uint8_t)value;
-}
-
-static void put16(struct frame *frame, unsigned int value)
-{
-	put8(frame, value >> 8);
-	put8(frame, value);
-}
-
-static void put32(struct frame *frame, uint32_t value)
-{
-	put16(frame, value >> 16);
-	put16(frame, value);
-}
-
-static void put_bytes(struct frame *frame, const uint8_t *bytes, size_t size)
-{
-	memcpy(frame->bytes + frame->length, bytes, size);
-	frame->length += size;
-}
 
 static void put_random(struct frame *frame, size_t size)
 {
@@ -202,7 +176,7 @@ static void write_checksums(struct frame *frame)
 	/* UDP without a checksum, which is forbidden over IPv6 but may occur */
 	if (wire.kind == WIRE_FLOW && wire.outer.protocol == IPPROTO_UDP &&
 	    random_one_in(wire.ipv4 ? 4 : 40))
-		wire_write16(frame, wire.outer.transport + 6, 0);
+		write16(frame, wire.outer.transport + 6, 0);
 }
 
 void craft_frame(struct frame *frame, const struct craft *craft)
@@ -217,9 +191,9 @@ void craft_frame(struct frame *frame, const struct craft *craft)
 		put_ipv6(frame, craft);
 	put_transport(frame, craft);
 	if (v4)
-		wire_write16(frame, 14 + 2, (uint16_t)(frame->length - 14));
+		write16(frame, 14 + 2, (uint16_t)(frame->length - 14));
 	else
-		wire_write16(frame, 14 + 4, (uint16_t)(frame->length - 54));
+		write16(frame, 14 + 4, (uint16_t)(frame->length - 54));
 	write_checksums(frame);
 	if (random_one_in(4))
 		put_random(frame, random_below(20));
@@ -234,9 +208,8 @@ void craft_tag(struct frame *frame)
 	memmove(frame->bytes + 12 + size, frame->bytes + 12, frame->length - 12);
 	frame->length += size;
 	for (size_t at = 12; at < 12 + size; at += 4) {
-		wire_write16(frame, at, random_one_in(3) ? 0x88a8 : 0x8100);
-		wire_write16(frame, at + 2,
-			     random_one_in(6) ? 7 : (uint16_t)(random_below(16) << 12));
+		write16(frame, at, random_one_in(3) ? 0x88a8 : 0x8100);
+		write16(frame, at + 2, random_one_in(6) ? 7 : (uint16_t)(random_below(16) << 12));
 	}
 }
 
@@ -244,13 +217,13 @@ void craft_tag(struct frame *frame)
 static void spoil_word(struct frame *frame, size_t offset)
 {
 	static const int steps[] = {1, -1, 2, -4, 8, 256, -256};
-	uint16_t value = wire_read16(frame, offset);
+	uint16_t value = read16(frame, offset);
 
 	if (random_one_in(4))
 		value = (uint16_t)random_number();
 	else
 		value = (uint16_t)(value + RANDOM_OF(steps));
-	wire_write16(frame, offset, value);
+	write16(frame, offset, value);
 }
 
 static void spoil_once(struct frame *frame)

@@ -12,17 +12,8 @@
 
 static uint8_t random_flags(void)
 {
-	static const uint8_t flags[] = {WIRE_SYN,
-					WIRE_SYN,
-					WIRE_SYN,
-					WIRE_SYN | WIRE_ACK,
-					WIRE_ACK,
-					WIRE_ACK,
-					WIRE_ACK | WIRE_FIN,
-					WIRE_RST,
-					WIRE_RST | WIRE_ACK,
-					WIRE_SYN | WIRE_FIN,
-					0xff};
+	static const uint8_t flags[] = {SYN,       SYN, SYN,       SYN | ACK, ACK, ACK,
+					ACK | FIN, RST, RST | ACK, SYN | FIN, 0xff};
 
 	return random_one_in(16) ? (uint8_t)random_number() : RANDOM_OF(flags);
 }

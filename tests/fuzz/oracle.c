@@ -35,7 +35,7 @@ void oracle_tuple(const struct wire *wire, enum direction direction, struct tupl
 
 bool begins_tcp(const struct wire *wire)
 {
-	return (wire->tcp_flags & (WIRE_SYN | WIRE_ACK | WIRE_RST | WIRE_FIN)) == WIRE_SYN;
+	return (wire->tcp_flags & (SYN | ACK | RST | FIN)) == SYN;
 }
 
 bool begins_direct(const struct wire *wire)
@@ -424,8 +424,7 @@ static void ask_out_of_container(struct question *question, const struct endpoin
 			       ? ANSWER_DROP
 			       : ANSWER_PASS,
 		       "not by the container's veth");
-	else if (!visit->came_in_by && visit->wire.tcp_flags & WIRE_RST &&
-		 live_note(question, OUTWARDS))
+	else if (!visit->came_in_by && visit->wire.tcp_flags & RST && live_note(question, OUTWARDS))
 		answer(question, ANSWER_PASS, "the firewall refuses a direct client");
 	else if (is_hairpin(world, from, to))
 		begin_masqueraded(question, from, false);
@@ -512,7 +511,7 @@ static bool must_be_remembered(const struct question *question)
 	     question->world->noticed.moved_host) &&
 	    world_noticed_port(question->world, port))
 		return true;
-	return !(wire->tcp_flags & WIRE_RST) &&
+	return !(wire->tcp_flags & RST) &&
 	       world_mapping(question->world, tuple->protocol, tuple->source, port);
 }
 
@@ -921,8 +920,8 @@ static void ask_container(struct question *question)
 /* Then the range of the CRC is unknown. */
 static bool lies_about_length(const struct frame *frame, const struct wire *wire)
 {
-	size_t length = wire->ipv4 ? wire_read16(frame, wire->quoted.network + 2)
-				   : wire_read16(frame, wire->quoted.network + 4) + 40u;
+	size_t length = wire->ipv4 ? read16(frame, wire->quoted.network + 2)
+				   : read16(frame, wire->quoted.network + 4) + 40u;
 
 	return wire->quoted.network + length < wire->quoted.transport + 12;
 }
@@ -940,7 +939,7 @@ static bool is_ambiguous(const struct frame *frame, const struct wire *wire)
 
 static bool is_tag(const struct frame *frame, size_t at)
 {
-	uint16_t type = wire_read16(frame, at);
+	uint16_t type = read16(frame, at);
 
 	return type == 0x8100 || type == 0x88a8;
 }
@@ -958,7 +957,7 @@ static bool is_unwrapped_later(const struct visit *visit)
 	if (!addressed_to(visit, host_mac(visit->device)))
 		return false;
 	for (size_t at = 12; at < 28 && at + 6 <= frame->length && is_tag(frame, at); at += 4)
-		if (wire_read16(frame, at + 2) & 0xfff)
+		if (read16(frame, at + 2) & 0xfff)
 			return false;
 	return true;
 }

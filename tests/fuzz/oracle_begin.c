@@ -175,7 +175,7 @@ static void begin_inwards(struct question *question, const char *because)
 static bool is_stray(const struct wire *wire)
 {
 	return wire->outer.protocol == IPPROTO_TCP && !begins_tcp(wire) &&
-	       wire->tcp_flags & (WIRE_SYN | WIRE_RST | WIRE_FIN);
+	       wire->tcp_flags & (SYN | RST | FIN);
 }
 
 void begin_mapped(struct question *question, const struct portmap *mapping)
@@ -379,7 +379,7 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 		draft(question, &endpoint->owner, FLOW_MASQUERADE, OUTWARDS);
 
 	begun->value.state = outward ? STATE_CHARGED_OUT : 0;
-	if (question->visit->wire.tcp_flags & WIRE_RST)
+	if (question->visit->wire.tcp_flags & RST)
 		begun->value.state |= STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE;
 	begun->value.uplink = question->visit->device;
 	expected->unsure |= has_ended_any(question);
@@ -489,7 +489,7 @@ void remember_strict(struct question *question, const struct endpoint *from)
 	struct world_connection *begun;
 
 	if (!from->strict || wire->kind != WIRE_FLOW || wire->outer.echo_reply ||
-	    wire->tcp_flags & WIRE_RST || question->visit->hook != TO_UPLINK)
+	    wire->tcp_flags & RST || question->visit->hook != TO_UPLINK)
 		return;
 	begun = draft(question, &from->owner, FLOW_DIRECT, OUTWARDS);
 	begun->value.state = STATE_CHARGED_OUT;

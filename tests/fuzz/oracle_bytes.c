@@ -31,7 +31,7 @@ static void edit_word(const struct edit *edit, size_t offset, uint16_t value);
 static void follow(const struct edit *edit, size_t checksum, bool zero_is_none, uint16_t old,
 		   uint16_t new)
 {
-	uint16_t was = wire_read16(edit->frame, checksum);
+	uint16_t was = read16(edit->frame, checksum);
 	uint16_t is = adjust(was, old, new);
 
 	if (zero_is_none && was == 0)
@@ -51,7 +51,7 @@ static void follow_in(const struct edit *edit, const struct wire_header *header,
 		      uint16_t old, uint16_t new)
 {
 	size_t network = header->network + 10;
-	size_t transport = header->transport + wire_checksum_offset(header->protocol);
+	size_t transport = header->transport + checksum_offset(header->protocol);
 	bool address = is_address(edit->wire, header, offset);
 
 	if (address && edit->wire->ipv4 && offset != network)
@@ -62,26 +62,26 @@ static void follow_in(const struct edit *edit, const struct wire_header *header,
 	if (address && offset == network && edit->wire->ipv4)
 		return;
 	if (transport + 2 <= edit->wire->end && offset != transport)
-		follow(edit, transport, wire_is_udp(header->protocol), old, new);
+		follow(edit, transport, is_udp(header->protocol), old, new);
 }
 
 /* The error's checksum covers the quoted packet as data. */
 static void edit_word(const struct edit *edit, size_t offset, uint16_t value)
 {
 	const struct wire *wire = edit->wire;
-	uint16_t old = wire_read16(edit->frame, offset);
+	uint16_t old = read16(edit->frame, offset);
 	size_t error = wire->outer.transport + 2;
 
 	if (old == value)
 		return;
-	wire_write16(edit->frame, offset, value);
+	write16(edit->frame, offset, value);
 	if (!quoted(edit, offset)) {
-		if (offset != wire->outer.transport + wire_checksum_offset(wire->outer.protocol))
+		if (offset != wire->outer.transport + checksum_offset(wire->outer.protocol))
 			follow_in(edit, &wire->outer, offset, old, value);
 		return;
 	}
 	follow(edit, error, false, old, value);
-	if (offset != wire->quoted.transport + wire_checksum_offset(wire->quoted.protocol))
+	if (offset != wire->quoted.transport + checksum_offset(wire->quoted.protocol))
 		follow_in(edit, &wire->quoted, offset, old, value);
 }
 
@@ -100,9 +100,8 @@ static void edit_address(const struct edit *edit, const struct wire_header *head
 
 static size_t sctp_length(const struct edit *edit, const struct wire_header *header)
 {
-	size_t length = edit->wire->ipv4
-				? wire_read16(edit->frame, header->network + 2)
-				: wire_read16(edit->frame, header->network + 4) + (size_t)40;
+	size_t length = edit->wire->ipv4 ? read16(edit->frame, header->network + 2)
+					 : read16(edit->frame, header->network + 4) + (size_t)40;
 
 	return header->network + length - header->transport;
 }
@@ -111,7 +110,7 @@ static size_t sctp_length(const struct edit *edit, const struct wire_header *hea
 static void follow_sctp(const struct edit *edit, const struct wire_header *header,
 			const uint8_t *before)
 {
-	size_t offset = header->transport + wire_checksum_offset(IPPROTO_SCTP);
+	size_t offset = header->transport + checksum_offset(IPPROTO_SCTP);
 	uint32_t checksum = wire_read32_little(edit->frame, offset);
 	uint8_t difference[4];
 

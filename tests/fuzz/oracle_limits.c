@@ -257,7 +257,7 @@ bool can_do_without(const struct world *world, const struct world_connection *re
 		return is_unheard(world, record);
 	if (record->key.protocol == PROTOCOL_TCP)
 		return record_is_closed(state) && idle > 10;
-	return wire_is_udp(record->key.protocol) && !(state & STATE_ASSURED) &&
+	return is_udp(record->key.protocol) && !(state & STATE_ASSURED) &&
 	       idle > (record->key.outside_port < 1024 ? 10 : 30);
 }
 

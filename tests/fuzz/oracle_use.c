@@ -114,7 +114,7 @@ static bool acknowledgment_fits(const struct known *known, const struct wire *wi
 	if (!known->others)
 		return !known->acknowledged || is_close(wire->tcp_acknowledgment, first);
 	if (!known->acknowledged)
-		first = wire->tcp_flags & WIRE_SYN ? end : end - AHEAD;
+		first = wire->tcp_flags & SYN ? end : end - AHEAD;
 	if (is_after(first, end))
 		end = first;
 	first -= BEHIND;
@@ -126,7 +126,7 @@ static bool is_plausible(const struct connection *value, const struct wire *wire
 {
 	struct known known = known_of(value, way);
 
-	if (!(wire->tcp_flags & WIRE_ACK))
+	if (!(wire->tcp_flags & ACK))
 		return !known.sequence;
 	return ((!known.sequence && !known.others_answer) ||
 		is_close(wire->tcp_sequence, known.sent)) &&
@@ -146,8 +146,8 @@ static bool fin_counts(const struct connection *value, const struct wire *wire, 
 /* Nobody sends these flags, or accepts them. */
 static bool is_odd(const struct wire *wire)
 {
-	return (wire->tcp_flags & WIRE_SYN && wire->tcp_flags & WIRE_FIN) ||
-	       !(wire->tcp_flags & (WIRE_SYN | WIRE_ACK | WIRE_RST));
+	return (wire->tcp_flags & SYN && wire->tcp_flags & FIN) ||
+	       !(wire->tcp_flags & (SYN | ACK | RST));
 }
 
 /* Follows the numbers of one side. */
@@ -158,16 +158,16 @@ static void track(struct connection *value, const struct wire *wire, enum way wa
 	uint32_t sequence = sender(STATE_SEQUENCE_INSIDE, way);
 	uint32_t acknowledged = sender(STATE_ACKNOWLEDGED_INSIDE, way);
 
-	if (wire->tcp_flags & WIRE_RST || !is_plausible(value, wire, way))
+	if (wire->tcp_flags & RST || !is_plausible(value, wire, way))
 		return;
 	/* New sequence numbers after the first packet are data, except for FIN. */
 	if (value->state & sequence && is_after(end, sent->sequence_end) &&
-	    !(wire->tcp_flags & WIRE_FIN))
+	    !(wire->tcp_flags & FIN))
 		value->state |= STATE_DATA;
 	if (!(value->state & sequence) || is_after(end, sent->sequence_end))
 		sent->sequence_end = end;
 	value->state |= sequence;
-	if (!(wire->tcp_flags & WIRE_ACK))
+	if (!(wire->tcp_flags & ACK))
 		return;
 	if (!(value->state & acknowledged) ||
 	    is_after(wire->tcp_acknowledgment, sent->acknowledged))
@@ -192,7 +192,7 @@ static bool acknowledges(const struct connection *value, const struct wire *wire
 {
 	if (!(value->state & receiver(STATE_SEQUENCE_INSIDE, way)))
 		return true;
-	return wire->tcp_flags & WIRE_ACK &&
+	return wire->tcp_flags & ACK &&
 	       value->tcp[!way].sequence_end - wire->tcp_acknowledgment <= BEHIND;
 }
 
@@ -261,17 +261,17 @@ static void follow(const struct world *world, const struct connection_key *key,
 	uint32_t awaited = sender(STATE_AWAITED_INSIDE, way);
 	uint32_t fin = sender(STATE_FIN_INSIDE, way);
 
-	if (wire->tcp_flags & WIRE_RST) {
+	if (wire->tcp_flags & RST) {
 		if (reset_counts(value, wire, way))
 			value->state |= AWAITED;
-	} else if (wire->tcp_flags & WIRE_SYN) {
+	} else if (wire->tcp_flags & SYN) {
 		follow_syn(value, wire, way);
-	} else if ((wire->tcp_flags & WIRE_FIN && !(value->state & fin) &&
+	} else if ((wire->tcp_flags & FIN && !(value->state & fin) &&
 		    fin_counts(value, wire, way)) ||
 		   revives(value, wire, way)) {
 		if (revives(value, wire, way))
 			value->state &= ~awaited;
-		if (wire->tcp_flags & WIRE_FIN && fin_counts(value, wire, way))
+		if (wire->tcp_flags & FIN && fin_counts(value, wire, way))
 			value->state |= fin;
 	} else {
 		followed = false;
@@ -309,7 +309,7 @@ static void reset_half_open(struct question *question, const struct world_connec
 	right = known.others_answer && wire->tcp_sequence == value->tcp[!way].acknowledged;
 	if (known.sequence)
 		right |= wire->tcp_sequence == known.sent;
-	else if (wire->tcp_flags & WIRE_ACK && known.others)
+	else if (wire->tcp_flags & ACK && known.others)
 		right |= wire->tcp_acknowledgment == known.end;
 	if (!right)
 		return;
@@ -329,12 +329,12 @@ static bool follow_half_open(struct question *question, const struct world_conne
 
 	if (is_odd(wire))
 		return false;
-	if (wire->tcp_flags & WIRE_RST) {
+	if (wire->tcp_flags & RST) {
 		reset_half_open(question, record, value, way);
 		return false;
 	}
-	if (wire->tcp_flags & WIRE_SYN) {
-		if (!(wire->tcp_flags & WIRE_ACK))
+	if (wire->tcp_flags & SYN) {
+		if (!(wire->tcp_flags & ACK))
 			value->state &= ~AWAITED;
 		else if (known.others && !is_near(wire->tcp_acknowledgment, known.end))
 			return false;
@@ -349,7 +349,7 @@ static bool follow_half_open(struct question *question, const struct world_conne
 	} else if (!is_plausible(value, wire, way)) {
 		return false;
 	}
-	if (wire->tcp_flags & WIRE_FIN && fin_counts(value, wire, way))
+	if (wire->tcp_flags & FIN && fin_counts(value, wire, way))
 		value->state |= sender(STATE_FIN_INSIDE, way);
 	track(value, wire, way);
 	return true;
@@ -380,7 +380,7 @@ static enum used use_half_open(struct question *question, const struct world_con
 		return USED;
 	if (reply)
 		value->state |= STATE_REPLIED;
-	if (!lasts(question->world, record, value, reply) || wire->tcp_flags & WIRE_SYN)
+	if (!lasts(question->world, record, value, reply) || wire->tcp_flags & SYN)
 		return USED;
 	used = assure(question, record, value);
 	return reply ? USED : used; /* or else it stays half-open */
@@ -390,7 +390,7 @@ static enum used use_half_open(struct question *question, const struct world_con
 static bool keeps(const struct world_connection *record, const struct wire *wire, enum way way)
 {
 	return record->key.protocol != PROTOCOL_TCP || !record_is_closed(record->value.state) ||
-	       wire->tcp_flags & WIRE_SYN || is_plausible(&record->value, wire, way);
+	       wire->tcp_flags & SYN || is_plausible(&record->value, wire, way);
 }
 
 enum used use(struct question *question, const struct world_connection *record, enum way way,
@@ -422,9 +422,9 @@ bool is_candidate(const struct question *question, const struct world_connection
 	return value->path[way] == PATH_UNDECIDED &&
 	       value->leave[way].looked_up != (uint16_t)question->world->now &&
 	       question->visit->wire.kind != WIRE_ERROR &&
-	       !(question->visit->wire.tcp_flags & WIRE_RST) &&
+	       !(question->visit->wire.tcp_flags & RST) &&
 	       (record->key.protocol == PROTOCOL_TCP || record->key.protocol == PROTOCOL_UDP) &&
 	       (value->kind == FLOW_MAPPING || value->kind == FLOW_MASQUERADE) &&
-	       value->leave[way].left_stack && !(question->visit->wire.tcp_flags & WIRE_SYN) &&
+	       value->leave[way].left_stack && !(question->visit->wire.tcp_flags & SYN) &&
 	       value->state & (STATE_ASSURED | STATE_REPLIED);
 }

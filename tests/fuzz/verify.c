@@ -17,8 +17,8 @@ static bool equal(const struct frame *a, const struct frame *b)
  * checksum stays right. */
 static void unify_zero(struct frame *frame, size_t checksum)
 {
-	if (checksum + 2 <= frame->length && wire_read16(frame, checksum) == 0xffff)
-		wire_write16(frame, checksum, 0);
+	if (checksum + 2 <= frame->length && read16(frame, checksum) == 0xffff)
+		write16(frame, checksum, 0);
 }
 
 static void unify_header(struct frame *frame, const struct wire *wire,
@@ -28,8 +28,8 @@ static void unify_header(struct frame *frame, const struct wire *wire,
 		unify_zero(frame, header->network + 10);
 	if (header->protocol == IPPROTO_SCTP)
 		return;
-	if (header->protocol != IPPROTO_UDP && wire_checksum_offset(header->protocol))
-		unify_zero(frame, header->transport + wire_checksum_offset(header->protocol));
+	if (header->protocol != IPPROTO_UDP && checksum_offset(header->protocol))
+		unify_zero(frame, header->transport + checksum_offset(header->protocol));
 }
 
 static bool equal_but_for_zeros(const struct frame *a, const struct frame *b,
@@ -186,7 +186,7 @@ static const char *verify_leak(const struct world *world, const struct visit *vi
 	const struct endpoint *from = world_endpoint(world, source);
 	const struct policy *policy = from ? world_policy(world, &from->owner) : NULL;
 
-	if (!visit->came_in_by && out->tcp_flags & WIRE_RST)
+	if (!visit->came_in_by && out->tcp_flags & RST)
 		return NULL; /* the stack's RST to a direct client that the firewall refuses */
 	if (visit->hook != TO_UPLINK || out->kind == WIRE_FOREIGN || out->kind == WIRE_ERROR)
 		return NULL;
@@ -219,7 +219,7 @@ static bool equal_but_for_port(const struct visit *visit, const struct frame *ou
 		ports += 4;
 	memcpy(restored.bytes + ports, visit->frame.bytes + ports, 2);
 	ports = outer->transport +
-		(outer->protocol == IPPROTO_SCTP ? 8 : wire_checksum_offset(outer->protocol));
+		(outer->protocol == IPPROTO_SCTP ? 8 : checksum_offset(outer->protocol));
 	memcpy(restored.bytes + ports, visit->frame.bytes + ports,
 	       outer->protocol == IPPROTO_SCTP ? 4 : 2);
 	return equal(&visit->frame, &restored);

@@ -2,30 +2,15 @@
 /* wire.c - parses frames and computes checksums. */
 #include "wire.h"
 
-#include <netinet/in.h>
-#include <string.h>
-
 #include "../sums.h"
 
 #define ETHERNET_SIZE 14
 #define MOST_EXTENSIONS 5
 #define SCTP_HEADER 12
-#define SCTP_CHECKSUM 8
-
-uint16_t wire_read16(const struct frame *frame, size_t offset)
-{
-	return (uint16_t)(frame->bytes[offset] << 8 | frame->bytes[offset + 1]);
-}
-
-void wire_write16(struct frame *frame, size_t offset, uint16_t value)
-{
-	frame->bytes[offset] = (uint8_t)(value >> 8);
-	frame->bytes[offset + 1] = (uint8_t)value;
-}
 
 static uint32_t read32(const struct frame *frame, size_t offset)
 {
-	return (uint32_t)wire_read16(frame, offset) << 16 | wire_read16(frame, offset + 2);
+	return (uint32_t)read16(frame, offset) << 16 | read16(frame, offset + 2);
 }
 
 static void copy_ipv4(uint8_t *address, const uint8_t *bytes)
@@ -100,9 +85,9 @@ static int take_fragment_header(const struct frame *frame, struct wire_header *h
 		return -1;
 	fragment->found = true;
 	fragment->next = frame->bytes[offset];
-	fragment->bits = wire_read16(frame, offset + 2) & 0xfff9;
+	fragment->bits = read16(frame, offset + 2) & 0xfff9;
 	fragment->identification =
-		(uint32_t)wire_read16(frame, offset + 4) << 16 | wire_read16(frame, offset + 6);
+		(uint32_t)read16(frame, offset + 4) << 16 | read16(frame, offset + 6);
 	header->protocol = fragment->next;
 	header->transport += 8;
 	return 0;
@@ -164,14 +149,9 @@ static bool is_error(const struct wire *wire, uint8_t type)
 	return type == 3 || type == 11 || type == 12;
 }
 
-bool wire_is_udp(uint8_t protocol)
-{
-	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE;
-}
-
 bool wire_has_ports(uint8_t protocol)
 {
-	return protocol == IPPROTO_TCP || wire_is_udp(protocol) || protocol == IPPROTO_SCTP;
+	return protocol == IPPROTO_TCP || is_udp(protocol) || protocol == IPPROTO_SCTP;
 }
 
 bool wire_is_portless(uint8_t protocol)
@@ -199,17 +179,17 @@ static bool read_ports(const struct frame *frame, const struct wire *wire,
 	uint8_t type = frame->bytes[header->transport];
 
 	if (wire_has_ports(header->protocol)) {
-		header->source_port = wire_read16(frame, header->transport);
-		header->destination_port = wire_read16(frame, header->transport + 2);
+		header->source_port = read16(frame, header->transport);
+		header->destination_port = read16(frame, header->transport + 2);
 		return true;
 	}
 	if (!is_icmp(wire, header->protocol))
 		return wire_is_portless(header->protocol);
 	header->echo_reply = is_echo_reply(wire, type);
 	if (header->echo_reply)
-		header->destination_port = wire_read16(frame, header->transport + 4);
+		header->destination_port = read16(frame, header->transport + 4);
 	else if (is_echo_request(wire, type))
-		header->source_port = wire_read16(frame, header->transport + 4);
+		header->source_port = read16(frame, header->transport + 4);
 	else
 		return false;
 	return true;
@@ -223,7 +203,7 @@ static enum wire_kind read_error(const struct frame *frame, struct wire *wire)
 	quoted->network = wire->outer.transport + 8;
 	if (wire->ipv4) {
 		if (read_ipv4(frame, wire->end, quoted) ||
-		    wire_read16(frame, quoted->network + 6) & 0x1fff)
+		    read16(frame, quoted->network + 6) & 0x1fff)
 			return WIRE_OPAQUE;
 	} else if (read_ipv6(frame, wire->end, quoted) ||
 		   skip_extensions(frame, quoted, &fragment) || fragment.bits & 0xfff8) {
@@ -252,16 +232,16 @@ static enum wire_kind read_transport(const struct frame *frame, struct wire *wir
 		wire->tcp_sequence = read32(frame, outer->transport + 4);
 		wire->tcp_acknowledgment = read32(frame, outer->transport + 8);
 		wire->tcp_length = (uint32_t)(room - (transport[12] >> 4) * 4u) +
-				   !!(transport[13] & WIRE_SYN) + (transport[13] & WIRE_FIN);
+				   !!(transport[13] & SYN) + (transport[13] & FIN);
 	} else if (outer->protocol == IPPROTO_UDP) {
-		uint16_t length = wire_read16(frame, outer->transport + 4);
+		uint16_t length = read16(frame, outer->transport + 4);
 
 		if (length < 8 || (length > room && !wire->first_fragment))
 			return WIRE_OPAQUE;
 	} else if (outer->protocol == IPPROTO_UDPLITE) {
-		uint16_t coverage = wire_read16(frame, outer->transport + 4);
+		uint16_t coverage = read16(frame, outer->transport + 4);
 
-		if (wire_read16(frame, outer->transport + 6) == 0 || (coverage && coverage < 8) ||
+		if (read16(frame, outer->transport + 6) == 0 || (coverage && coverage < 8) ||
 		    (coverage > room && !wire->first_fragment))
 			return WIRE_OPAQUE;
 	} else if (outer->protocol == IPPROTO_SCTP) {
@@ -302,13 +282,13 @@ static enum wire_kind read_packet4(const struct frame *frame, struct wire *wire)
 
 	if (read_ipv4(frame, frame->length, outer))
 		return WIRE_FOREIGN;
-	wire->end = outer->network + wire_read16(frame, outer->network + 2);
+	wire->end = outer->network + read16(frame, outer->network + 2);
 	if (wire->end > frame->length || outer->transport > wire->end)
 		return WIRE_FOREIGN;
 	if (is_never_translated(outer->source) || is_never_translated(outer->destination))
 		return WIRE_FOREIGN;
-	fragment.bits = wire_read16(frame, outer->network + 6) & 0x3fff;
-	fragment.identification = wire_read16(frame, outer->network + 4);
+	fragment.bits = read16(frame, outer->network + 6) & 0x3fff;
+	fragment.identification = read16(frame, outer->network + 4);
 	fragment.next = outer->protocol;
 	if (fragment.bits)
 		return read_fragment(frame, wire, &fragment, (fragment.bits & 0x1fffu) * 8);
@@ -322,7 +302,7 @@ static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 
 	if (read_ipv6(frame, frame->length, outer))
 		return WIRE_FOREIGN;
-	wire->end = outer->transport + wire_read16(frame, outer->network + 4);
+	wire->end = outer->transport + read16(frame, outer->network + 4);
 	if (wire->end > frame->length || address_is_ipv4(outer->source))
 		return WIRE_FOREIGN;
 	if (address_is_ipv4(outer->destination))
@@ -339,7 +319,7 @@ static enum wire_kind read_packet6(const struct frame *frame, struct wire *wire)
 
 void wire_read(const struct frame *frame, struct wire *wire)
 {
-	uint16_t ethertype = wire_read16(frame, 12);
+	uint16_t ethertype = read16(frame, 12);
 
 	memset(wire, 0, sizeof(*wire));
 	wire->outer.network = ETHERNET_SIZE;
@@ -348,24 +328,6 @@ void wire_read(const struct frame *frame, struct wire *wire)
 		wire->kind = read_packet4(frame, wire);
 	else if (ethertype == 0x86dd)
 		wire->kind = read_packet6(frame, wire);
-}
-
-size_t wire_checksum_offset(uint8_t protocol)
-{
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return 16;
-	case IPPROTO_UDP:
-	case IPPROTO_UDPLITE:
-		return 6;
-	case IPPROTO_SCTP:
-		return SCTP_CHECKSUM;
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-		return 2;
-	default:
-		return 0;
-	}
 }
 
 static uint16_t network_sum(const struct frame *frame, const struct wire *wire)
@@ -381,7 +343,7 @@ static size_t transport_size(const struct frame *frame, const struct wire *wire)
 	const struct wire_header *outer = &wire->outer;
 
 	if (outer->protocol == IPPROTO_UDP && !wire->first_fragment)
-		return wire_read16(frame, outer->transport + 4);
+		return read16(frame, outer->transport + 4);
 	return wire->end - outer->transport;
 }
 
@@ -391,8 +353,8 @@ static uint16_t transport_sum(const struct frame *frame, const struct wire *wire
 	size_t size = transport_size(frame, wire), covered = size;
 	uint32_t total = 0;
 
-	if (outer->protocol == IPPROTO_UDPLITE && wire_read16(frame, outer->transport + 4))
-		covered = wire_read16(frame, outer->transport + 4);
+	if (outer->protocol == IPPROTO_UDPLITE && read16(frame, outer->transport + 4))
+		covered = read16(frame, outer->transport + 4);
 	if (covered > size)
 		covered = size; /* only in a fragment */
 
@@ -416,7 +378,7 @@ uint32_t wire_read32_little(const struct frame *frame, size_t offset)
 static uint32_t sctp_checksum(const struct frame *frame, const struct wire *wire)
 {
 	size_t start = wire->outer.transport, data = start + SCTP_HEADER;
-	uint32_t crc = crc32c_add(~0u, frame->bytes + start, SCTP_CHECKSUM, 4);
+	uint32_t crc = crc32c_add(~0u, frame->bytes + start, checksum_offset(IPPROTO_SCTP), 4);
 
 	return ~crc32c_add(crc, frame->bytes + data, wire->end - data, 0);
 }
@@ -424,9 +386,9 @@ static uint32_t sctp_checksum(const struct frame *frame, const struct wire *wire
 static bool has_no_checksum(const struct frame *frame, const struct wire *wire)
 {
 	if (wire->outer.protocol == IPPROTO_SCTP)
-		return wire_read32_little(frame, wire->outer.transport + SCTP_CHECKSUM) == 0;
-	return wire->outer.protocol == IPPROTO_UDP &&
-	       wire_read16(frame, wire->outer.transport + 6) == 0;
+		return wire_read32_little(frame, wire->outer.transport +
+							 checksum_offset(IPPROTO_SCTP)) == 0;
+	return wire->outer.protocol == IPPROTO_UDP && read16(frame, wire->outer.transport + 6) == 0;
 }
 
 bool wire_network_checksum_right(const struct frame *frame, const struct wire *wire)
@@ -441,30 +403,30 @@ bool wire_transport_checksum_right(const struct frame *frame, const struct wire 
 		return true;
 	if (wire->outer.protocol == IPPROTO_SCTP)
 		return sctp_checksum(frame, wire) ==
-		       wire_read32_little(frame, wire->outer.transport + SCTP_CHECKSUM);
+		       wire_read32_little(frame,
+					  wire->outer.transport + checksum_offset(IPPROTO_SCTP));
 	return transport_sum(frame, wire) == 0xffff;
 }
 
 void wire_write_checksums(struct frame *frame, const struct wire *wire)
 {
 	const struct wire_header *outer = &wire->outer;
-	size_t offset = outer->transport + wire_checksum_offset(outer->protocol);
+	size_t offset = outer->transport + checksum_offset(outer->protocol);
 	uint16_t checksum;
 	uint32_t crc;
 
 	if (wire->ipv4) {
-		wire_write16(frame, outer->network + 10, 0);
-		wire_write16(frame, outer->network + 10, (uint16_t)~network_sum(frame, wire));
+		write16(frame, outer->network + 10, 0);
+		write16(frame, outer->network + 10, (uint16_t)~network_sum(frame, wire));
 	}
 	if (wire->kind < WIRE_FLOW || wire_is_portless(outer->protocol))
 		return;
 	if (outer->protocol == IPPROTO_SCTP) {
 		crc = sctp_checksum(frame, wire);
-		for (int i = 0; i < 4; i++)
-			frame->bytes[offset + (size_t)i] = (uint8_t)(crc >> 8 * i);
+		write_crc(frame, offset, crc);
 		return;
 	}
-	wire_write16(frame, offset, 0);
+	write16(frame, offset, 0);
 	checksum = (uint16_t)~transport_sum(frame, wire);
-	wire_write16(frame, offset, checksum || !wire_is_udp(outer->protocol) ? checksum : 0xffff);
+	write16(frame, offset, checksum || !is_udp(outer->protocol) ? checksum : 0xffff);
 }

@@ -2,26 +2,8 @@
 /* wire.h - parses frames for the oracle, written from the RFCs alone. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "../packet/bytes.h"
 #include "../packet/keys.h"
-
-#define FRAME_SIZE 2048
-#define MAC_SIZE 6
-
-enum {
-	WIRE_FIN = 0x01,
-	WIRE_SYN = 0x02,
-	WIRE_RST = 0x04,
-	WIRE_ACK = 0x10,
-};
-
-struct frame {
-	uint8_t bytes[FRAME_SIZE];
-	size_t length;
-};
 
 enum wire_kind {
 	WIRE_FOREIGN,  /* no valid IP, or addresses that are never translated */
@@ -60,20 +42,12 @@ struct wire {
 
 void wire_read(const struct frame *frame, struct wire *wire);
 
-uint16_t wire_read16(const struct frame *frame, size_t offset);
-void wire_write16(struct frame *frame, size_t offset, uint16_t value);
-
-/* UDP and UDP-Lite */
-bool wire_is_udp(uint8_t protocol);
-/* These, TCP, SCTP */
+/* TCP, UDP, UDP-Lite, SCTP */
 bool wire_has_ports(uint8_t protocol);
 /* Only the addresses are translated: GRE, ESP, ... */
 bool wire_is_portless(uint8_t protocol);
 
 uint32_t wire_read32_little(const struct frame *frame, size_t offset);
-
-/* Offset of the checksum in a transport header; 0: unknown or none. */
-size_t wire_checksum_offset(uint8_t protocol);
 
 /* Also true for UDP over IPv4 without a checksum. */
 bool wire_network_checksum_right(const struct frame *frame, const struct wire *wire);

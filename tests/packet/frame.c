@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* frame.c - builds packets byte by byte, and shares no code with the programs under test. */
 #include <arpa/inet.h>
-#include <assert.h>
-#include <netinet/in.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "../sums.h"
-#include "frame.h"
+#include "bytes.h"
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
@@ -16,42 +13,6 @@
 #define FRAGMENT_HEADER 44
 #define ROUTING_HEADER 43
 #define DESTINATION_OPTIONS 60
-
-static void put8(struct frame *frame, unsigned int value)
-{
-	assert(frame->length < FRAME_SIZE);
-	frame->bytes[frame->length++] = value;
-}
-
-static void put16(struct frame *frame, unsigned int value)
-{
-	put8(frame, value >> 8 & 0xff);
-	put8(frame, value & 0xff);
-}
-
-static void put32(struct frame *frame, uint32_t value)
-{
-	put16(frame, value >> 16);
-	put16(frame, value & 0xffff);
-}
-
-static void put_bytes(struct frame *frame, const void *bytes, size_t size)
-{
-	assert(frame->length + size <= FRAME_SIZE);
-	memcpy(frame->bytes + frame->length, bytes, size);
-	frame->length += size;
-}
-
-static void write16(struct frame *frame, size_t offset, unsigned int value)
-{
-	frame->bytes[offset] = value >> 8 & 0xff;
-	frame->bytes[offset + 1] = value & 0xff;
-}
-
-static unsigned int read16(const struct frame *frame, size_t offset)
-{
-	return frame->bytes[offset] << 8 | frame->bytes[offset + 1];
-}
 
 static size_t address_size(const struct frame *frame)
 {
@@ -70,34 +31,15 @@ static uint32_t sum_pseudo_header(const struct frame *frame, size_t length)
 	return sum + (uint32_t)length + (uint32_t)frame->protocol;
 }
 
-static bool is_udp(int protocol)
-{
-	return protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE;
-}
-
-static size_t checksum_offset(int protocol)
-{
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return 16;
-	case IPPROTO_UDP:
-	case IPPROTO_UDPLITE:
-		return 6;
-	default:
-		return 2;
-	}
-}
-
 static void write_sctp_checksum(struct frame *frame, const struct packet *packet)
 {
-	uint8_t *transport = frame->bytes + frame->transport;
 	uint32_t crc;
 
 	if (packet->without_checksum)
 		return;
-	crc = ~crc32c_add(~0u, transport, frame->length - frame->transport, 0);
-	for (int i = 0; i < 4; i++)
-		transport[8 + i] = crc >> 8 * i & 0xff;
+	crc = ~crc32c_add(~0u, frame->bytes + frame->transport, frame->length - frame->transport,
+			  0);
+	write_crc(frame, frame->transport + checksum_offset(IPPROTO_SCTP), crc);
 }
 
 static void write_transport_checksum(struct frame *frame, const struct packet *packet)

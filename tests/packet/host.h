@@ -53,9 +53,15 @@ enum device {
 #define v4_server_vpn "172.16.0.80"     /* behind the unclassified interface */
 #define v4_elsewhere "198.51.100.99"    /* where forwarded packets go */
 #define v6_client "2001:db8:99::7"
+#define v6_client_other "2001:db8:99::8"
 #define v6_server "2001:db8:99::80"
 #define v6_server_second "2001:db8:2::80"
 #define v6_elsewhere "2001:db8:99::99"
+#define v4_multicast "224.0.0.251"
+#define v6_multicast "ff02::fb"
+/* Behind the second uplink: an address that snatAddresses gives */
+#define v4_source "203.0.113.99"
+#define v6_source "2001:db8:2::99"
 
 /* From now on frames that enter the device, also those that programs send in, are queued for
  * host_watched(), which returns the length of the next one; 0: there is none within `wait` ms. */

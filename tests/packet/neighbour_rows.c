@@ -3,7 +3,8 @@
 #include "row.h"
 
 static const struct row bridge_rows[] = {
-	{.says = "another container on the bridge to a host address: rewritten at its veth",
+	{IN_BOTH_FAMILIES(
+		 "another container on the bridge to a host address: rewritten at its veth"),
 	 MAPPED_TO(v4_container_one, 80,
 		   SENT_BY(VETH_TWO, TCP(v4_container_two, 40000, v4_host, 8080, SYN))),
 	 .counts = {"flow_mapping"}},
@@ -33,14 +34,6 @@ static const struct row bridge_rows[] = {
 	 SENT_BY(VETH_ONE,
 		 UDP(v4_container_one, 80, v4_container_two, 5000, .to_mac = MAC_CONTAINER_TWO)),
 	 .out = UDP(v4_container_one, 80, v4_container_two, 5000, .to_mac = MAC_BRIDGE)},
-	{.says = "another container on the bridge to a host address, IPv6",
-	 MAPPED_TO(v6_container_one, 80,
-		   SENT_BY(VETH_TWO, TCP(v6_container_two, 40000, v6_host, 8080, SYN)))},
-	{.then = "the switched reply is lifted: IPv6",
-	 SENT_BY(VETH_ONE, TCP(v6_container_one, 80, v6_container_two, 40000, SYN | ACK,
-			       .to_mac = MAC_CONTAINER_TWO)),
-	 .out = TCP(v6_container_one, 80, v6_container_two, 40000, SYN | ACK,
-		    .to_mac = MAC_BRIDGE)},
 	{.says = "a broadcast on the bridge's subnet is not a request to a mapped port",
 	 SENT_BY(VETH_TWO,
 		 UDP(v4_container_two, 5000, "10.10.255.255", 8080, .to_mac = MAC_BROADCAST))},
@@ -115,7 +108,7 @@ static const struct row other_rows[] = {
 		    v4_bridge, 25000)
 
 static const struct row hairpin_rows[] = {
-	{.says = "[B17] hairpin: the destination first",
+	{IN_BOTH_FAMILIES("[B17] hairpin: the destination first"),
 	 MAPPED_TO(v4_container_one, 80,
 		   SENT_BY(VETH_ONE, TCP(v4_container_one, 25000, v4_host, 8080, SYN)))},
 	{.then = "[B17] then the source, which becomes the bridge's address: two records",
@@ -139,12 +132,6 @@ static const struct row hairpin_rows[] = {
 	 .flows = {MAPPED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_host, 8080,
 			  v4_container_one, 80, 25000),
 		   HAIRPIN_SOURCE(ANSWERED, 25000)}},
-	{.says = "[B17] hairpin over IPv6, the destination",
-	 MAPPED_TO(v6_container_one, 80,
-		   SENT_BY(VETH_ONE, UDP(v6_container_one, 25000, v6_host, 8080)))},
-	{.then = "[B17] hairpin over IPv6, the source",
-	 AS(v6_bridge, 25000, DELIVERED(UDP(v6_container_one, 25000, v6_container_one, 80))),
-	 .adds = THIS_MASQUERADED(NEW)},
 	{.says = "[B17] hairpin of a container without masquerade, the destination",
 	 MAPPED_TO(v4_container_quiet, 70,
 		   SENT_BY(VETH_QUIET, UDP(v4_container_quiet, 25000, v4_host, 7070)))},
@@ -197,10 +184,8 @@ static const struct row guard_rows[] = {
 	 DROPPED_AS("drop_unclassified_interface", "flow_direct")},
 	{.says = "a container without masquerade may send there",
 	 SENT_BY(VETH_QUIET, TCP(v4_container_quiet, 25000, v4_server_vpn, 443, SYN))},
-	{.says = "towards a classified uplink it passes",
-	 SENT_BY(VETH_ONE, TCP(v4_container_one, 25000, v4_server, 443, SYN))},
-	{.says = "towards a classified uplink it passes, IPv6",
-	 SENT_BY(VETH_ONE, UDP(v6_container_one, 25000, v6_server_second, 53))},
+	{IN_BOTH_FAMILIES("towards a classified uplink it passes"),
+	 SENT_BY(VETH_ONE, TCP(v4_container_one, 25000, v4_server_second, 443, SYN))},
 	{.says = "an answer from outside passes the bridge's egress hook untouched",
 	 DELIVERED(TCP(v4_server, 443, v4_container_one, 25000, ACK))},
 	{.says = "[i04] a veth whose entry was deleted",

@@ -20,7 +20,6 @@
 		  BY_PATH(IPPROTO_UDP, family, ##__VA_ARGS__)}
 #define NOW .seen = {1, 1}, .looked_up = 1
 #define WITH_PATHS .offloads = ONE, PATHS(v4, NOW)
-#define WITH_PATHS_V6 .offloads = ONE, PATHS(v6, NOW)
 #define SEEN_SIX_SECONDS_AGO .offloads = ONE, PATHS(v4, .seen = {7, 7}, .looked_up = 1)
 #define WITH_SMALL_MTU .offloads = ONE, PATHS(v4, NOW, .path_mtu = 500)
 #define WITH_OFFLOAD_DROPPED WITH_PATHS, .given = fixture_drop_offload
@@ -34,10 +33,6 @@
 #define IN4_DONE(protocol, ...) protocol(v4_client, 7000, v4_container_one, 80, ##__VA_ARGS__)
 #define OUT4(protocol, ...) protocol(v4_container_one, 80, v4_client, 7000, ##__VA_ARGS__)
 #define OUT4_DONE(protocol, ...) protocol(v4_host, 8080, v4_client, 7000, ##__VA_ARGS__)
-#define IN6(protocol, ...) protocol(v6_client, 7000, v6_host, 8080, ##__VA_ARGS__)
-#define IN6_DONE(protocol, ...) protocol(v6_client, 7000, v6_container_one, 80, ##__VA_ARGS__)
-#define OUT6(protocol, ...) protocol(v6_container_one, 80, v6_client, 7000, ##__VA_ARGS__)
-#define OUT6_DONE(protocol, ...) protocol(v6_host, 8080, v6_client, 7000, ##__VA_ARGS__)
 
 #define ONE_HOP_LESS (TIME_TO_LIVE - 1)
 #define TO_ONE .hop_limit = ONE_HOP_LESS, .to_mac = MAC_CONTAINER_ONE, .from_mac = MAC_BRIDGE
@@ -45,29 +40,23 @@
 #define TO_ASKED .hop_limit = ONE_HOP_LESS, .to_mac = MAC_NONE, .from_mac = MAC_UPLINK
 
 #define ROW(says_, ...) .says = says_, __VA_ARGS__, .within_a_second = true
+#define ROW_IN_BOTH(says_, ...) IN_BOTH_FAMILIES(says_), __VA_ARGS__, .within_a_second = true
 #define INTO_ONE .verdict = REDIRECTED, .by = PATH_CONTAINER, .counts = {"fast_into_container"}
 #define OUT_OF_UPLINK .verdict = REDIRECTED, .by = PATH_OUT, .counts = {"fast_out"}
 
 static const struct row path_rows[] = {
-	{ROW("inwards: rewritten, TTL decremented, MACs of bridge and container", WITH_PATHS),
+	{ROW_IN_BOTH("inwards: rewritten, TTL decremented, MACs of bridge and container",
+		     WITH_PATHS),
 	 ARRIVES(IN4(TCP, ACK)), .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
-	{ROW("outwards: rewritten, TTL decremented, MACs of uplink and router", WITH_PATHS),
+	{ROW_IN_BOTH("outwards: rewritten, TTL decremented, MACs of uplink and router", WITH_PATHS),
 	 SENT_BY(VETH_ONE, OUT4(TCP, ACK)), .out = OUT4_DONE(TCP, ACK, TO_ROUTER), OUT_OF_UPLINK},
-	{ROW("inwards: UDP", WITH_PATHS), ARRIVES(IN4(UDP)), .out = IN4_DONE(UDP, TO_ONE),
+	{ROW_IN_BOTH("inwards: UDP", WITH_PATHS), ARRIVES(IN4(UDP)), .out = IN4_DONE(UDP, TO_ONE),
 	 INTO_ONE},
-	{ROW("outwards: UDP", WITH_PATHS), SENT_BY(VETH_ONE, OUT4(UDP)),
+	{ROW_IN_BOTH("outwards: UDP", WITH_PATHS), SENT_BY(VETH_ONE, OUT4(UDP)),
 	 .out = OUT4_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
 	{ROW("inwards: UDP without a checksum", WITH_PATHS),
 	 ARRIVES(IN4(UDP, .without_checksum = true)),
 	 .out = IN4_DONE(UDP, .without_checksum = true, TO_ONE), INTO_ONE},
-	{ROW("inwards: TCP, IPv6", WITH_PATHS_V6), ARRIVES(IN6(TCP, ACK)),
-	 .out = IN6_DONE(TCP, ACK, TO_ONE), INTO_ONE},
-	{ROW("outwards: TCP, IPv6", WITH_PATHS_V6), SENT_BY(VETH_ONE, OUT6(TCP, ACK)),
-	 .out = OUT6_DONE(TCP, ACK, TO_ROUTER), OUT_OF_UPLINK},
-	{ROW("inwards: UDP, IPv6", WITH_PATHS_V6), ARRIVES(IN6(UDP)), .out = IN6_DONE(UDP, TO_ONE),
-	 INTO_ONE},
-	{ROW("outwards: UDP, IPv6", WITH_PATHS_V6), SENT_BY(VETH_ONE, OUT6(UDP)),
-	 .out = OUT6_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
 #define DAMAGED .verdict = DROPPED, .counts = {"drop_damaged_header"}
 	{ROW("a wrong checksum of the IPv4 header, which the stack would drop", WITH_PATHS),
 	 ARRIVES(IN4(TCP, ACK, .damaged_header = true)), DAMAGED},
@@ -100,12 +89,10 @@ static const struct row path_rows[] = {
 	 ARRIVES(IN4(TCP, ACK)), .out = IN4_DONE(TCP, ACK, TO_ONE), INTO_ONE},
 	{ROW("the kernel resolves an unknown neighbour", WITH_UNKNOWN_NEIGHBOUR),
 	 SENT_BY(VETH_ONE, OUT4(UDP)), .out = OUT4_DONE(UDP, TO_ASKED), OUT_OF_UPLINK},
-	{ROW("a container's ICMP error about a received packet skips the stack", WITH_PATHS),
+	{ROW_IN_BOTH("a container's ICMP error about a received packet skips the stack",
+		     WITH_PATHS),
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_client, IN4_DONE(UDP))),
 	 .out = ERROR4(3, 3, v4_host, v4_client, IN4(UDP), TO_ROUTER), OUT_OF_UPLINK},
-	{ROW("over IPv6 too", WITH_PATHS_V6),
-	 SENT_BY(VETH_ONE, ERROR6(1, 4, v6_container_one, v6_client, IN6_DONE(UDP))),
-	 .out = ERROR6(1, 4, v6_host, v6_client, IN6(UDP), TO_ROUTER), OUT_OF_UPLINK},
 };
 
 #define BEHIND_ROUTED "10.99.0.5" /* a container routes to it */
@@ -120,21 +107,17 @@ static const struct row path_rows[] = {
 
 /* Errors of containers about flows that are not theirs */
 static const struct row foreign_error_rows[] = {
-	{ROW("another container's error about the flow does not leave", WITH_PATHS),
+	{ROW_IN_BOTH("another container's error about the flow does not leave", WITH_PATHS),
 	 SENT_BY(VETH_TWO, ERROR4(3, 4, v4_container_two, v4_client, IN4_DONE(UDP))),
-	 FOREIGN_ERROR},
-	{ROW("nor over IPv6", WITH_PATHS_V6),
-	 SENT_BY(VETH_TWO, ERROR6(2, 0, v6_container_two, v6_client, IN6_DONE(TCP, ACK))),
 	 FOREIGN_ERROR},
 	{ROW("nor from another network of the host", WITH_PATHS),
 	 SENT_BY(VETH_ROUTED, ERROR4(11, 0, v4_container_routed, v4_client, IN4_DONE(TCP, ACK))),
 	 FOREIGN_ERROR},
 	{ROW("nor with a source address of no container", WITH_PATHS),
 	 SENT_BY(VETH_TWO, ERROR4(3, 4, v4_stranger, v4_client, IN4_DONE(UDP))), FOREIGN_ERROR},
-	{ROW("nor does it reach that container, quoting the packet as seen outside", WITH_PATHS),
+	{ROW_IN_BOTH("nor does it reach that container, quoting the packet as seen outside",
+		     WITH_PATHS),
 	 SENT_BY(VETH_TWO, ERROR4(3, 4, v4_container_two, v4_host, OUT4_DONE(UDP))), FOREIGN_ERROR},
-	{ROW("nor over IPv6, quoting the packet as seen outside", WITH_PATHS_V6),
-	 SENT_BY(VETH_TWO, ERROR6(2, 0, v6_container_two, v6_host, OUT6_DONE(UDP))), FOREIGN_ERROR},
 	{ROW("nor if it is addressed to the container on the bridge", WITH_PATHS),
 	 SENT_BY(VETH_TWO, ERROR4(3, 4, v4_container_two, v4_client, IN4_DONE(UDP),
 				  .to_mac = MAC_CONTAINER_ONE)),
@@ -155,13 +138,9 @@ static const struct row foreign_error_rows[] = {
 	{ROW("an error about no flow goes to the stack", WITH_PATHS),
 	 SENT_BY(VETH_TWO, ERROR4(3, 4, v4_container_two, v4_client,
 				  UDP(v4_client, 7001, v4_container_one, 80)))},
-	{ROW("an error from outside goes to the stack", WITH_PATHS),
+	{ROW_IN_BOTH("an error from outside goes to the stack", WITH_PATHS),
 	 ARRIVES(ERROR4(3, 1, v4_elsewhere, v4_host, OUT4_DONE(UDP))),
 	 .out = ERROR4(3, 1, v4_elsewhere, v4_container_one, OUT4(UDP)),
-	 .counts = {"rewritten_error"}},
-	{ROW("over IPv6 too", WITH_PATHS_V6),
-	 ARRIVES(ERROR6(2, 0, v6_elsewhere, v6_host, OUT6_DONE(UDP))),
-	 .out = ERROR6(2, 0, v6_elsewhere, v6_container_one, OUT6(UDP)),
 	 .counts = {"rewritten_error"}},
 };
 
@@ -176,8 +155,6 @@ static const struct row priority_rows[] = {
 	{ROW("reliability and ECN have no effect", WITH_PATHS),
 	 SENT_BY(VETH_ONE, OUT4(UDP, .type_of_service = 0x06)),
 	 .out = OUT4_DONE(UDP, .type_of_service = 0x06, TO_ROUTER), OUT_OF_UPLINK, .priority = 0},
-	{ROW("IPv6 keeps its priority, as in the stack", WITH_PATHS_V6),
-	 SENT_BY(VETH_ONE, OUT6(UDP)), .out = OUT6_DONE(UDP, TO_ROUTER), OUT_OF_UPLINK},
 };
 
 /* To the stack: translated inwards, untouched outwards */
@@ -187,14 +164,10 @@ static const struct row stack_rows[] = {
 	{ROW("so does SYN-ACK", WITH_PATHS), SENT_BY(VETH_ONE, OUT4(TCP, SYN | ACK))},
 	{ROW("a packet on its last hop goes to the stack, inwards", WITH_PATHS),
 	 ARRIVES(IN4(TCP, ACK, .hop_limit = 1)), .out = IN4_DONE(TCP, ACK, .hop_limit = 1)},
-	{ROW("a packet on its last hop goes to the stack, outwards", WITH_PATHS),
+	{ROW_IN_BOTH("a packet on its last hop goes to the stack, outwards", WITH_PATHS),
 	 SENT_BY(VETH_ONE, OUT4(UDP, .hop_limit = 1))},
-	{ROW("a packet on its last hop goes to the stack, IPv6", WITH_PATHS_V6),
-	 SENT_BY(VETH_ONE, OUT6(UDP, .hop_limit = 1))},
-	{ROW("IPv4 options go to the stack", WITH_PATHS), ARRIVES(IN4(UDP, .ipv4_options = 4)),
+	{ROW_IN_BOTH("options go to the stack", WITH_PATHS), ARRIVES(IN4(UDP, .ipv4_options = 4)),
 	 .out = IN4_DONE(UDP, .ipv4_options = 4)},
-	{ROW("IPv6 options go to the stack", WITH_PATHS_V6), ARRIVES(IN6(UDP, .extensions = "d")),
-	 .out = IN6_DONE(UDP, .extensions = "d")},
 	{ROW("a packet larger than the MTU goes to the stack", WITH_SMALL_MTU),
 	 SENT_BY(VETH_ONE, OUT4(UDP, .payload = 500 - 27))},
 	{ROW("UDP that the stack saw six seconds ago goes to it, inwards", SEEN_SIX_SECONDS_AGO),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* row.c - runs rows, compares, and prints TAP. */
 #include <arpa/inet.h>
+#include <err.h>
 #include <linux/pkt_cls.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@ static int failures;
 static void (*usual_given)(void);
 static int chosen;
 static char complaints[8192];
-static const char *current;
+static const char *current, *suffix = "";
 
 struct run {
 	const struct row *row;
@@ -52,7 +53,7 @@ void row_end(void)
 	bool failed = complaints[0] != '\0';
 
 	failures += failed;
-	printf("%sok %d - %s\n%s", failed ? "not " : "", ++number, current, complaints);
+	printf("%sok %d - %s%s\n%s", failed ? "not " : "", ++number, current, suffix, complaints);
 	fflush(stdout);
 }
 
@@ -566,9 +567,34 @@ static void run_row(const struct row *row)
 		frame_print_difference(&run.expected, &run.got);
 }
 
+static void run_over_ipv6(const struct row *rows, size_t count)
+{
+	struct packet(*quoted)[2] = calloc(count, sizeof(*quoted));
+	struct row *others = calloc(count, sizeof(*others));
+
+	if (!quoted || !others)
+		err(1, "%s", rows->says);
+	for (size_t i = 0; i < count; i++)
+		row_over_ipv6(&others[i], quoted[i], &rows[i]);
+	suffix = ", over IPv6";
+	for (size_t i = 0; i < count; i++)
+		run_row(&others[i]);
+	suffix = "";
+	free(others);
+	free(quoted);
+}
+
 void row_run_all(const struct row *rows, size_t count, void (*given)(void))
 {
+	size_t length;
+
 	usual_given = given;
-	for (size_t i = 0; i < count; i++)
-		run_row(&rows[i]);
+	for (size_t i = 0; i < count; i += length) {
+		for (length = 1; i + length < count && rows[i + length].then; length++)
+			;
+		for (size_t k = 0; k < length; k++)
+			run_row(&rows[i + k]);
+		if (rows[i].both_families)
+			run_over_ipv6(&rows[i], length);
+	}
 }

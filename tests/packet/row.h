@@ -24,6 +24,8 @@ struct end {
 struct row {
 	const char *says;
 	const char *then; /* instead of says: continues the row before; its maps and sockets stay */
+	/* The row, written down for IPv4, and those that continue it run over IPv6 afterwards. */
+	bool both_families;
 	/* What there is before the packet, made in this order */
 	struct host_socket socket;
 	uint16_t masquerade_ports[2];  /* first and last; none: those of the row before, or
@@ -58,6 +60,8 @@ struct row {
 	const char *counts[ROW_COUNTERS]; /* these go up by one; no other drop_* may */
 	void (*afterwards)(void);         /* further checks, by row_fail() */
 };
+
+#define IN_BOTH_FAMILIES(says_) .says = says_, .both_families = true
 
 #define SOCKET(protocol_, address_, port_, ...) \
 	.socket = {.protocol = IPPROTO_##protocol_, \
@@ -193,6 +197,10 @@ struct row {
 void row_run_all(const struct row *rows, size_t count, void (*given)(void));
 #define ROWS_RUN_GIVEN(given, rows) row_run_all(rows, sizeof(rows) / sizeof((rows)[0]), given)
 #define ROWS_RUN(rows) ROWS_RUN_GIVEN(NULL, rows)
+
+/* The same row of IPv6. quoted: room for what its two packets quote. Ends the program if something
+ * has no counterpart. Functions of the row stay as they are: they must serve both families. */
+void row_over_ipv6(struct row *other, struct packet quoted[2], const struct row *row);
 
 /* Rows that loop over many packets count as one line. */
 void row_begin(const char *says);
