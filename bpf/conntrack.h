@@ -202,14 +202,22 @@ INLINE bool conntrack_has_moved(struct __sk_buff *skb)
 }
 
 /* Returns whether a container's packet answers a client of a mapped port whose address another NAT
- * has changed, on the way from the mapping to this container. */
+ * has changed, on the way from the mapping to this container. Where conntrack does not tell, it
+ * answers what to_container has seen with another NAT's source. */
 GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct tracked *tracked = &scratch_get()->tracked;
 	struct connection_key *key = &scratch_get()->other;
 	const struct connection *connection;
 
-	if (!packet || !conntrack_find(skb, &packet->tuple, 0) ||
+	if (!packet)
+		return false;
+	if (!conntrack_tells_of(packet->tuple.protocol)) {
+		connection_key_of(&packet->tuple, INWARDS, key);
+		connection = connection_find(key);
+		return connection && connection->kind == FLOW_FOREIGN;
+	}
+	if (!conntrack_find(skb, &packet->tuple, 0) ||
 	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
 		return false;
 	connection_key_of(&packet->tuple, OUTWARDS, key);

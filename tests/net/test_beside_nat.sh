@@ -102,6 +102,27 @@ test_beside_nat_sibling() {
 		nat_forget
 	done
 }
+# also with portmap
+# the same with SCTP, about which conntrack cannot be asked
+test_beside_nat_sibling_sctp() {
+	local rule
+	container_start web bridge -p 8080:80/sctp
+	serve_sctp_in web 80
+	container_start asker bridge
+	neighbours_learn
+	for rule in masquerade "ip saddr 10.88.0.0/16 meta l4proto sctp snat ip to $host4_second"; do
+		nat_rule postrouting "$rule"
+		each_bridge_netfilter expect_sibling_sctp
+		nat_forget
+	done
+}
+
+expect_sibling_sctp() {
+	local asked
+	for asked in "$host4" "$host6" "$bridge4"; do expect_answer asker sctp "$asked" 8080 web; done
+	conntrack -F 2>/dev/null
+}
+
 neighbours_learn() {
 	local name
 	for name in web asker; do
