@@ -325,7 +325,6 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	struct packet *packet = flow.packet;
 	struct translation *translation = flow.translation;
 	__u16 index = skb->tc_index;
-	bool hidden;
 
 	if (index)
 		skb->tc_index = 0;
@@ -355,13 +354,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(packet);
 	if (!flow.sender && !packet->error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	hidden = !flow.sender && !uplink && sibling_is_hidden(skb);
-	if (hidden)
+	if (!flow.sender && !uplink && sibling_is_hidden(skb))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
-	    !conntrack_tells_of(packet->tuple.protocol) &&
-	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) &&
-	    (hidden || host_is_foreign_nat(skb, packet))) {
+	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_must_remember_foreign(skb, packet)) {
 		host_remember_foreign(skb, packet);
 		return TC_ACT_UNSPEC;
 	}
