@@ -12,7 +12,8 @@
  * and would never reach the container.
  *
  * conntrack tells about TCP and UDP (bpf_skb_ct_lookup), in its default zone. Where it cannot be
- * asked (device_layout.tracked), and for the other protocols, host.h remembers what it sees leave.
+ * asked (device_layout.tracked), for the other protocols, and in other zones, host.h remembers what
+ * it sees leave. The zone of a packet is not known before netfilter has seen it.
  */
 #pragma once
 
@@ -20,14 +21,16 @@
 #include "route.h"
 #include "scratch.h"
 
-/* struct bpf_ct_opts, as it was when the function came; newer kernels accept that size. */
+/* struct bpf_ct_opts. What follows `zone` came with it; newer kernels accept the size without. */
 struct conntrack_options {
 	__s32 netns_id;
 	__s32 error;
 	__u8 protocol;
 	__u8 direction; /* found: that of the tuple, enum ip_conntrack_dir */
-	__u8 reserved[2];
+	__u16 zone;
+	__u8 reserved[4];
 };
+#define CONNTRACK_OPTIONS_WITHOUT_ZONE 12
 
 static void *(*const conntrack_lookup)(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
 				       __u32 tuple_size, struct conntrack_options *options,
@@ -67,6 +70,12 @@ INLINE void conntrack_read(struct tracked *tracked, __u64 entry)
 	bpf_probe_read_kernel(tracked, offsetof(struct tracked, tcp_state), (void *)entry);
 }
 
+/* Returns the zone of an entry, 0 for the default one. */
+INLINE __u16 conntrack_zone(__u64 entry)
+{
+	return device_layout.tracked_zone ? device_read(entry, device_layout.tracked_zone) : 0;
+}
+
 /* An address of the entry that was read */
 INLINE void conntrack_address(const struct packet *packet, const __u8 *read, __u8 *address)
 {
@@ -91,7 +100,11 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 		return false;
 	options.protocol = tuple->protocol;
 	size = socket_query(tuple, &query);
-	entry = conntrack_lookup(skb, &query, size, &options, sizeof(options));
+	if (ended && device_layout.zone_option)
+		options.zone = conntrack_zone(ended);
+	entry = conntrack_lookup(skb, &query, size, &options,
+				 device_layout.zone_option ? sizeof(options)
+							   : CONNTRACK_OPTIONS_WITHOUT_ZONE);
 	if (!entry)
 		return false;
 	conntrack_read(tracked, (__u64)entry);
@@ -123,6 +136,12 @@ INLINE bool conntrack_is_answer(__u64 seen)
 	__u64 info = seen & CONNTRACK_INFO;
 
 	return info == CONNTRACK_REPLY || info == CONNTRACK_RELATED_REPLY;
+}
+
+/* Returns whether another NAT has given a packet its source. */
+INLINE bool conntrack_gave_source(__u64 seen)
+{
+	return !conntrack_is_answer(seen) && conntrack_ways(seen) & CONNTRACK_SOURCE_NAT;
 }
 
 /* Returns whether an entry keeps a packet from beginning another connection. A SYN on one that has
@@ -202,19 +221,26 @@ INLINE bool conntrack_has_moved(struct __sk_buff *skb)
 }
 
 /* Returns whether a container's packet answers a client of a mapped port whose address another NAT
- * has changed, on the way from the mapping to this container. */
+ * has changed, on the way from the mapping to this container. Where conntrack does not tell, it
+ * answers what to_container has remembered. */
 GLOBAL_FUNCTION bool conntrack_hides_client(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct tracked *tracked = &scratch_get()->tracked;
 	struct connection_key *key = &scratch_get()->other;
 	const struct connection *connection;
+	enum flow_kind kind = FLOW_FOREIGN;
 
-	if (!packet || !conntrack_find(skb, &packet->tuple, 0) ||
-	    tracked->direction != CONNTRACK_DIRECTION_REPLY)
+	if (!packet)
 		return false;
-	connection_key_of(&packet->tuple, OUTWARDS, key);
-	conntrack_address(packet, tracked->client, key->outside);
-	key->outside_port = bpf_ntohs(tracked->client_port);
+	connection_key_of(&packet->tuple, INWARDS, key);
+	if (conntrack_find(skb, &packet->tuple, 0)) {
+		if (tracked->direction != CONNTRACK_DIRECTION_REPLY)
+			return false;
+		kind = FLOW_MAPPING;
+		connection_key_of(&packet->tuple, OUTWARDS, key);
+		conntrack_address(packet, tracked->client, key->outside);
+		key->outside_port = bpf_ntohs(tracked->client_port);
+	}
 	connection = connection_find(key);
-	return connection && connection->kind == FLOW_MAPPING;
+	return connection && connection->kind == kind;
 }

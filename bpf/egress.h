@@ -312,6 +312,13 @@ INLINE int leave_forwarded(struct flow_context *flow, bool uplink)
 	return apply_verdict(skb, packet, flow->translation, verdict);
 }
 
+/* Returns whether a packet to a container came by this bridge, and another NAT has changed the
+ * address of the sibling that sent it. */
+INLINE bool sibling_is_hidden(struct __sk_buff *skb)
+{
+	return skb->ingress_ifindex == skb->ifindex && conntrack_ways(conntrack_seen(skb));
+}
+
 INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 {
 	struct flow_context flow = flow_of(skb);
@@ -347,14 +354,10 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 		tunnel_refuse(packet);
 	if (!flow.sender && !packet->error && skb->ingress_ifindex == 0)
 		return flow.kind == PACKET_TRANSLATABLE ? leave_from_host(&flow) : TC_ACT_UNSPEC;
-	/* It came by this bridge, and another NAT has changed the address of the sibling that sent
-	 * it. */
-	if (!flow.sender && !uplink && skb->ingress_ifindex == skb->ifindex &&
-	    conntrack_ways(conntrack_seen(skb)))
+	if (!flow.sender && !uplink && sibling_is_hidden(skb))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
-	    !conntrack_tells_of(packet->tuple.protocol) &&
-	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_is_foreign_nat(skb, packet)) {
+	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_must_remember_foreign(skb, packet)) {
 		host_remember_foreign(skb, packet);
 		return TC_ACT_UNSPEC;
 	}

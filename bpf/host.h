@@ -115,6 +115,18 @@ INLINE bool host_is_foreign_nat(struct __sk_buff *skb, const struct packet *pack
 					  packet->ipv4 ? interface->address4 : interface->address6);
 }
 
+/* Returns whether another NAT has given the packet its source, and conntrack would not tell so of
+ * its answer. */
+INLINE bool host_must_remember_foreign(struct __sk_buff *skb, const struct packet *packet)
+{
+	bool is_told = conntrack_tells_of(packet->tuple.protocol);
+	__u64 seen = conntrack_seen(skb);
+
+	if (conntrack_gave_source(seen))
+		return !is_told || conntrack_zone(seen & ~CONNTRACK_INFO);
+	return !is_told && host_is_foreign_nat(skb, packet);
+}
+
 /* A half-open record keeps the port. Connections of another NAT never become assured. */
 INLINE void host_remember_foreign(struct __sk_buff *skb, const struct packet *packet)
 {

@@ -61,6 +61,12 @@
 	X(tracked_protocol, nf_conn, proto) \
 	X(tracked_tcp_state, ip_ct_tcp, state)
 
+/* Only where conntrack has zones, whose first member, of 16 bits, is the number; the second one, by
+ * which a zone can be asked, since Linux 6.11 */
+#define DEVICE_MEMBERS_ZONE(X) \
+	X(tracked_zone, nf_conn, zone) \
+	X(zone_option, bpf_ct_opts, ct_zone_id)
+
 /* Only on kernels with IPv6 built in */
 #define DEVICE_MEMBERS_IPV6(X) \
 	X(device_inet6, net_device, ip6_ptr) \
@@ -132,6 +138,7 @@ struct device_layout {
 	DEVICE_MEMBERS_XFRM(X)
 	DEVICE_MEMBERS_CONNTRACK(X)
 	DEVICE_MEMBERS_TRACKED(X)
+	DEVICE_MEMBERS_ZONE(X)
 	DEVICE_MEMBERS_IPV6(X)
 	DEVICE_MEMBERS_ROUTES(X)
 	DEVICE_MEMBERS_SOURCES(X)

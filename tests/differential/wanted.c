@@ -55,6 +55,16 @@ static bool is_let_out(const struct difference *difference)
 	return may_be_invalid(difference->step) && all(difference, REFERENCE, is_untranslated);
 }
 
+/* A client goes on with a connection to the container's own address that was never begun. Ours has
+ * no record of it: one made in the middle would keep what the container itself has begun from being
+ * masqueraded. */
+static bool is_taken_up(const struct difference *difference)
+{
+	return difference->step->odd && !difference->step->forward &&
+	       difference->count[REFERENCE] && all(difference, REFERENCE, is_untranslated) &&
+	       all(difference, OURS, is_copy);
+}
+
 static bool is_forged(const struct difference *difference)
 {
 	return difference->step->flow && difference->step->flow->forged;
@@ -131,6 +141,7 @@ static const struct entry list[] = {
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what no sound stack sends in this state the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},
+	{is_taken_up, "conntrack takes up TCP in the middle, and its answers are not masqueraded"},
 };
 
 const char *wanted(const struct difference *difference)

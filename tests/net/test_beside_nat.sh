@@ -56,6 +56,30 @@ test_beside_nat_masquerade_to_host_port() {
 	each_bridge_netfilter expect_node_port
 }
 
+# also with portmap
+# the same in another of conntrack's zones
+test_beside_nat_zone() {
+	zone_set 7
+	node_port_make
+	each_bridge_netfilter expect_node_port
+}
+
+# also with portmap
+# in such a zone, an answer from outside to a container that only the host masquerades, with a port which is
+# another one's host port
+test_beside_nat_zone_outside() {
+	zone_set 7
+	conflist stranger bridge "$only_main | $other_network | .plugins[0].ipMasq = false"
+	container_start victim bridge -p 20089:80/tcp -p 20089:80/udp
+	container_add stranger stranger
+	serve_in server 9000
+	nat_rule postrouting 'meta nfproto ipv4 oifname eth1 meta l4proto { tcp, udp } masquerade to :20089'
+	nat_rule postrouting 'meta nfproto ipv6 oifname eth1 meta l4proto { tcp, udp } masquerade to :20089'
+	expect_answers stranger "$server4" 9000 server "$host4_second"
+	expect_answers stranger "$server6" 9000 server "$host6_second"
+	expect_answers client "$host4" 20089 victim
+}
+
 expect_own_address() {
 	local protocol
 	for protocol in tcp udp; do
@@ -73,6 +97,8 @@ test_beside_nat_own_address() {
 	each_bridge_netfilter expect_own_address
 	nat_forget
 	nat_rule postrouting 'masquerade'
+	each_bridge_netfilter expect_own_address
+	zone_set 7
 	each_bridge_netfilter expect_own_address
 }
 
@@ -102,6 +128,28 @@ test_beside_nat_sibling() {
 		nat_forget
 	done
 }
+# also with portmap
+# a container gets the SCTP answer of another one's host port, which the host masquerades towards it; about
+# SCTP conntrack cannot be asked
+test_beside_nat_sibling_sctp() {
+	local rule
+	container_start web bridge -p 8080:80/sctp
+	serve_sctp_in web 80
+	container_start asker bridge
+	neighbours_learn
+	for rule in masquerade "ip saddr 10.88.0.0/16 meta l4proto sctp snat ip to $host4_second"; do
+		nat_rule postrouting "$rule"
+		each_bridge_netfilter expect_sibling_sctp
+		nat_forget
+	done
+}
+
+expect_sibling_sctp() {
+	local asked
+	for asked in "$host4" "$host6" "$bridge4"; do expect_answer asker sctp "$asked" 8080 web; done
+	conntrack -F 2>/dev/null
+}
+
 neighbours_learn() {
 	local name
 	for name in web asker; do

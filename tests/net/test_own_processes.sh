@@ -129,10 +129,28 @@ test_own_new_address() {
 # host's own addresses, at 127.0.0.1 and at ::1, the first one too, bound to any address, and are answered
 # from the address that they asked
 test_own_masqueraded() {
-	local asked source
 	container_start web bridge $both
+	all_is_masqueraded
+	expect_masqueraded_served
+}
+
+# also with portmap
+# the same in another of conntrack's zones, about which it can be asked since Linux 6.11
+test_own_masqueraded_in_zone() {
+	[ "$(kernel_or 6.11)" = 6.11 ] || skip "the kernel says nothing about other zones than the default one"
+	container_start web bridge $both
+	zone_set 7
+	all_is_masqueraded
+	expect_masqueraded_served
+}
+
+all_is_masqueraded() {
 	nft 'add table inet foreign; add chain inet foreign out { type nat hook postrouting priority srcnat + 1; };
 		add rule inet foreign out masquerade'
+}
+
+expect_masqueraded_served() {
+	local asked source
 	for asked in 127.0.0.1 "$host4" "$host4_second" ::1 "$host6" "$host6_second"; do
 		for source in 127.0.0.1 127.0.0.5 ::1 "$host4_second" "$host6_second" none; do
 			[ "$plugin" = bpf-portmap ] || reference_serves "$source" "$asked" || continue
@@ -145,8 +163,7 @@ test_own_masqueraded() {
 # also with portmap
 # under such a rule, what a process of the host has accepted before the container came stays its own
 test_own_masqueraded_before() {
-	nft 'add table inet foreign; add chain inet foreign out { type nat hook postrouting priority srcnat + 1; };
-		add rule inet foreign out masquerade'
+	all_is_masqueraded
 	serve_on_host 8080
 	conversation_with host before host tcp 127.0.0.1 8080
 	conversation_with host before6 host tcp "$host6" 8080

@@ -4,7 +4,9 @@
 # kube-proxy at an address of the node (externalIPs, a load balancer's address, node ports), and
 # rules of an administrator.
 #
-# PLUGIN=portmap shows what the reference does: its jump stands behind kube-proxy's.
+# The reference's jump stands behind kube-proxy's. Only in test_services_legacy it does not: the
+# reference runs iptables-nft, whose chain is younger there than kube-proxy's table, so what comes
+# meets it first. A host whose programs share one iptables does not have that.
 
 # iptables_services IPTABLES BACKEND ADDRESS PORT: the rules of kube-proxy in its mode iptables for a
 # Service with this external address; ADDRESS node: with this node port
@@ -148,10 +150,12 @@ expect_services() {
 	for address in "$host4" "$host6"; do expect_everywhere web "$address" 8081; done
 }
 
+# also with portmap
 # an external address of kube-proxy's mode iptables is the Service's for everybody: clients, the
 # node, Pods of ours and Pods older than us; at other addresses the port is the container's
 test_services_iptables() { expect_services iptables-nft; }
 
+# also with portmap
 # the same in its mode nftables
 test_services_nftables() { expect_services nftables; }
 
@@ -174,12 +178,15 @@ expect_node_ports() {
 	done
 }
 
+# also with portmap
 # a node port of kube-proxy that is a hostPort, too, in its mode iptables
 test_services_node_port_iptables() { expect_node_ports iptables-nft; }
 
+# also with portmap
 # the same in its mode nftables
 test_services_node_port_nftables() { expect_node_ports nftables; }
 
+# also with portmap
 # the address of a load balancer on lo, with br_netfilter off and on
 test_services_load_balancer() {
 	local address number
@@ -244,6 +251,7 @@ test_services_come_and_go() {
 	expect_answer client tcp "$host4" 8080 next
 }
 
+# also with portmap
 # rules of an administrator: the destination alone is enough, a redirection counts, and so do all
 # interfaces but one that is none of ours; what only some packets meet takes nothing from a container
 test_services_other_rules() {
@@ -298,6 +306,7 @@ test_services_refused() {
 	expect_error 101 'default/web:http external IP' plugin_call ADD web '.refuseForeign = true'
 }
 
+# also with portmap
 # hostIP at an address of an interface that is excluded by default is meant: clients, containers and
 # the host reach the port, with reserveHostPorts nobody can have it, and `who` says so
 test_services_named_address() {
@@ -315,9 +324,9 @@ test_services_named_address() {
 			expect_answer "$who" "$protocol" 203.0.113.20 53 web
 			expect_answer "$who" "$protocol" 2001:db8:20::1 53 web
 		done
-		expect_no_answer "$who" tcp 203.0.113.20 54
 	done
 	[ "$plugin" = bpf-portmap ] || return 0
+	for who in client young host; do expect_no_answer "$who" tcp 203.0.113.20 54; done
 	by_hand 1 who 53
 	expect_contains "$(cat /run/out)" 'taken  bpf-portmap  203.0.113.20:53/tcp'
 	expect_equal 0 "$(grep -c 'no address of this host' /run/out)" 'false remarks'

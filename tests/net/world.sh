@@ -401,6 +401,16 @@ firewall_marks() {
 	RULES
 }
 
+# zone_set ZONE: all that the host sees is in another of conntrack's zones.
+zone_set() {
+	nft -f - <<-RULES
+	table inet zone {
+		chain in { type filter hook prerouting priority raw; ct zone set $1; }
+		chain out { type filter hook output priority raw; ct zone set $1; }
+	}
+	RULES
+}
+
 # state_show: what is left of containers, ours and of other plugins: interfaces, qdiscs, programs,
 # map entries, pins. The first ADD's permanent part (maps, programs, hooks of uplinks and bridges)
 # is in it too; not the programs at sockets, which come with the first ports.

@@ -29,6 +29,7 @@ static const struct member upper_members[] = {DEVICE_MEMBERS_UPPER(X)};
 static const struct member xfrm_members[] = {DEVICE_MEMBERS_XFRM(X)};
 static const struct member conntrack_members[] = {DEVICE_MEMBERS_CONNTRACK(X)};
 static const struct member tracked_members[] = {DEVICE_MEMBERS_TRACKED(X)};
+static const struct member zone_members[] = {DEVICE_MEMBERS_ZONE(X)};
 static const struct member mini_qdisc_members[] = {DEVICE_MEMBERS_MINI_QDISC(X)};
 static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
 static const struct member routes_members[] = {DEVICE_MEMBERS_ROUTES(X)};
@@ -171,8 +172,10 @@ static bool find_function(const struct btf *btf, enum kernel_function function, 
 	return id > 0;
 }
 
+/* The offsets of zones stay 0 without them. */
 static bool find_tracked(const struct btf *btf, short place, struct device_layout *layout)
 {
+	find_all(btf, zone_members, COUNT(zone_members), layout);
 	return find_function(btf, KERNEL_FUNCTION_conntrack_lookup, place) &&
 	       find_function(btf, KERNEL_FUNCTION_conntrack_release, place) &&
 	       find_function(btf, KERNEL_FUNCTION_conntrack_set_timeout, place) &&
