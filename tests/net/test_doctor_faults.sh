@@ -21,6 +21,12 @@ dead() {
 	expect_no_answer client tcp "$address" 8080
 }
 
+# dead_for_all WORDS: without a client who is named doctor has the same cause, as a failure and once
+dead_for_all() {
+	begins 'FAIL  probe' 8080/tcp
+	expect_equal 1 "$(grep -c "$1" /run/out)" "$(cat /run/out)"
+}
+
 # alive [ARGUMENT...]: doctor finds nothing
 alive() { by_hand 0 doctor "${@:-8080/tcp}"; }
 
@@ -48,6 +54,7 @@ test_doctor_faults_host() {
 	ip rule del pref 100
 	ip rule add iif cni0 from "$web4" blackhole pref 100
 	dead "the host does not forward what comes in by cni0: ip rule 100: from $web4 iif cni0 blackhole"
+	dead_for_all "from $web4 iif cni0 blackhole"
 	ip rule del pref 100
 	nft "table inet f { chain c { type filter hook prerouting priority mangle; tcp dport 80 meta mark set 9; }; }"
 	ip route add blackhole default table 99
@@ -242,6 +249,7 @@ test_doctor_faults_container() {
 	sick_host
 	ip -n web route del default
 	dead 'shop/web-0 has no IPv4 route to clients by its eth0'
+	dead_for_all 'shop/web-0 has no IPv4 route to clients'
 	ip -n web route add default via "$bridge4"
 	ip -n web route replace default via 10.88.0.99
 	dead 'the host does not have 10.88.0.99, the gateway of shop/web-0'
@@ -249,6 +257,7 @@ test_doctor_faults_container() {
 	ip -n web route replace default via "$bridge4"
 	ip -n web rule add to "$client4" blackhole pref 100
 	dead "shop/web-0 has no route to $client4 by its eth0: ip rule 100: to $client4 blackhole"
+	dead_for_all "ip rule 100: to $client4 blackhole"
 	ip -n web rule del pref 100
 	ip -n web link add d0 type veth peer name d1
 	ip -n web link set d0 up
