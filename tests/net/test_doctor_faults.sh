@@ -77,7 +77,9 @@ test_doctor_faults_host() {
 	ip neighbour replace "$web4" lladdr "$(mac_in twin eth0)" dev cni0 nud permanent
 	dead "twin and shop/web-0 both have the address $web4"
 	ip neighbour del "$web4" dev cni0
-	# One whom nobody has added: to forget it would help until it is asked for again.
+	# One whom nobody has added: to forget it would help until it is asked for again. The container does
+	# not ask for its gateway meanwhile, by which the host would learn its MAC again.
+	ip -n web neighbour replace "$bridge4" lladdr "$(mac_of cni0)" dev eth0 nud permanent
 	namespace_add stranger
 	ip link add stranger0 type veth peer name eth0 netns stranger
 	ip link set stranger0 master cni0 up
@@ -89,6 +91,7 @@ test_doctor_faults_host() {
 	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
 	ip link del stranger0
 	ip neighbour del "$web4" dev cni0
+	ip -n web neighbour del "$bridge4" dev eth0
 	ip route replace default via 192.0.2.77
 	begins 'answered, but nobody at eth0 answers for 192.0.2.77, the next hop towards 203.0.113.9' \
 		--from 203.0.113.9 8080/tcp
