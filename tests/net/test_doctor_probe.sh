@@ -158,6 +158,9 @@ test_doctor_probe_way_back() {
 	says 'no route back to 203.0.113.70' --from 203.0.113.70 8080/tcp
 	in_namespace client ip link set eth0 down
 	says 'eth0 has no carrier'
+	# Which removes the default route, too.
+	ip link set eth0 down
+	says 'eth0 is down: no client comes in there'
 }
 
 # what netfilter's older users drop, and what a policy does

@@ -74,7 +74,6 @@ test_doctor_series_healthy() {
 	by_hand 0 doctor 8080/tcp
 	in_namespace web nft flush ruleset
 	sysctl -qw net.ipv6.conf.eth1.disable_ipv6=1
-	"$build/bpf-portmap" repair >/run/out 2>&1 || fail "$(cat /run/out)"
 	by_hand 0 doctor 8080/tcp
 	by_hand 0 doctor
 	ip -6 route del default

@@ -224,7 +224,7 @@ test_services_come_and_go() {
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 server
 	by_hand_says 1 "<- overruled at $host4" who 8080
-	doctor_says "$host4:8080/tcp is mapped, but a rule of the host's NAT takes it"
+	doctor_says "$host4:8080/tcp is mapped, and left to the host's NAT, of which a rule took it"
 	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
 		"what comes to $host4 is left to it"
 	nft delete table ip kube-proxy
@@ -232,6 +232,8 @@ test_services_come_and_go() {
 	expect_no_answer client tcp "$host4" 8080
 	by_hand 0 repair --dry-run
 	expect_no_answer client tcp "$host4" 8080
+	doctor_says "$host4:8080/tcp: a rule of the host's NAT that took it is gone, and its container gets nothing before repair"
+	doctor_says 'before repair remedy bpf-portmap repair'
 	by_hand_says 0 "8080/tcp        given back to its container: no rule takes it at $host4 any more" repair
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer host tcp "$host6" 8080 web
@@ -242,7 +244,9 @@ test_services_come_and_go() {
 	expect_contains "$(runtime check bridge web -p 8080:80/tcp -p 8081:80/tcp 2>&1)" \
 		'host port 8081/tcp is mapped' 'until the next `bpf-portmap repair`'
 	by_hand_says 1 '<- overruled until the next `bpf-portmap repair`' who 8081
-	doctor_says "rules of the host's NAT have changed since the last ADD or repair: 8081/tcp would be left"
+	doctor_says "$host4:8081/tcp: a rule of the host's NAT has come since the last ADD or repair"
+	# To repair would take the port from whoever reaches the container.
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
 	by_hand_says 0 "8081/tcp        left to the host's NAT, whose rules take it at $host4" repair
 	expect_answer client tcp "$host4" 8081 server
 	expect_answer host tcp "$host6" 8081 server

@@ -11,7 +11,6 @@
 #include "conf/request.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/nat_ports.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
@@ -339,30 +338,15 @@ void foreign_nat_warn(const struct host *host, const struct container *container
 		judge_rules(&look, false, NULL);
 }
 
-static void report(const struct portmap_key *key, bool is_taken, void *context)
-{
-	const struct host *host = context;
-	char port[16], address[CNI_ADDRESS_TEXT_SIZE], what[CNI_ADDRESS_TEXT_SIZE + 64];
-
-	snprintf(port, sizeof(port), "%u/%s", key->host_port, conf_protocol_name(key->protocol));
-	cni_address_format(key->host_address, address);
-	snprintf(what, sizeof(what),
-		 is_taken ? "left to the host's NAT, whose rules take it at %s"
-			  : "given back to its container: no rule takes it at %s any more",
-		 cni_address_is_any(key->host_address) ? "any address" : address);
-	host_report(host, port, what);
-}
-
-int foreign_nat_settle(const struct host *host, bool dry_run, struct cni_error *err)
+int foreign_nat_settle(const struct host *host, const struct nat_ports_change *change,
+		       struct cni_error *err)
 {
 	cleanup_foreign_nat struct foreign_nat look = {.host = host};
-	const struct nat_ports_change change = {
-		.dry_run = dry_run, .report = report, .context = (void *)host};
-	cleanup_lock int lock = dry_run ? -1 : lock_take_claims(err);
+	cleanup_lock int lock = change->dry_run ? -1 : lock_take_claims(err);
 
 	/* From the look at the mappings on, or what an ADD writes down meanwhile would go. */
-	if ((lock < 0 && !dry_run) || ask_for_mappings(&look, err) ||
+	if ((lock < 0 && !change->dry_run) || ask_for_mappings(&look, err) ||
 	    look_at_rules(&look, NAT_EVERYWHERE, err))
 		return -1;
-	return nat_ports_write(&host->datapath.objects, &look.taken, &change, err);
+	return nat_ports_write(&host->datapath.objects, &look.taken, change, err);
 }

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "datapath/records/nat_ports.h"
 #include "host/container.h"
 #include "host/host.h"
 #include "nat/nat_rules.h"
@@ -25,9 +26,10 @@ int foreign_nat_check(const struct host *host, const struct container *container
 /* For CHECK: warns of rules for the container's ports, and says who gets what comes. */
 void foreign_nat_warn(const struct host *host, const struct container *container);
 
-/* For `repair`: looks at all rules for all mapped ports, and writes down what they take; tells the
- * host's `report`. CNI_ERROR_KERNEL_REFUSED. */
-int foreign_nat_settle(const struct host *host, bool dry_run, struct cni_error *err);
+/* For `repair` and doctor: looks at all rules for all mapped ports, and writes down what they take, as
+ * the change says and to whom it reports. CNI_ERROR_KERNEL_REFUSED. */
+int foreign_nat_settle(const struct host *host, const struct nat_ports_change *change,
+		       struct cni_error *err);
 
 /* Returns whether the rule takes all that meets its conditions, and is to have it. */
 bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "conf/request.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
@@ -247,6 +248,28 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	return datapath->state == DATAPATH_FOREIGN ? datapath_refuse_foreign(datapath, err) : 0;
 }
 
+static void say_nat_port(const struct portmap_key *key, bool is_taken, void *context)
+{
+	char port[16], address[CNI_ADDRESS_TEXT_SIZE], what[CNI_ADDRESS_TEXT_SIZE + 64];
+
+	snprintf(port, sizeof(port), "%u/%s", key->host_port, conf_protocol_name(key->protocol));
+	cni_address_format(key->host_address, address);
+	snprintf(what, sizeof(what),
+		 is_taken ? "left to the host's NAT, whose rules take it at %s"
+			  : "given back to its container: no rule takes it at %s any more",
+		 cni_address_is_any(key->host_address) ? "any address" : address);
+	say_interface(port, what, context);
+}
+
+static int settle_nat(struct repair *repair, struct cni_error *err)
+{
+	const struct nat_ports_change change = {.dry_run = repair->options->dry_run,
+						.report = say_nat_port,
+						.context = repair};
+
+	return foreign_nat_settle(&repair->host, &change, err);
+}
+
 /* What containers have left first: it says what the ports of an ended one were. */
 static int repair_all(struct repair *repair, char *const *names, struct cni_error *err)
 {
@@ -259,7 +282,7 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 			result = cni_error_chain(err, &failure);
 		if (repair_interfaces(repair, names, &failure))
 			result = cni_error_chain(err, &failure);
-		if (foreign_nat_settle(&repair->host, repair->options->dry_run, &failure))
+		if (settle_nat(repair, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,

@@ -33,6 +33,22 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
+/* An interface that is down, or on which IPv6 is off, has lost addresses: nothing leaves with them, and
+ * who comes by others is served. */
+static bool only_loses_addresses(const struct doctor *doctor, const struct change *change)
+{
+	const struct interface_look *before = doctor_interface(doctor, change->at.ifindex);
+	struct interface entry = change->entry;
+
+	if (!before || change->hooks.count || change->hooks.shaper)
+		return false;
+	if (cni_address_is_any(entry.address4))
+		memcpy(entry.address4, before->entry.address4, sizeof(entry.address4));
+	if (cni_address_is_any(entry.address6))
+		memcpy(entry.address6, before->entry.address6, sizeof(entry.address6));
+	return !memcmp(&entry, &before->entry, sizeof(entry));
+}
+
 /* What has come or changed since then, and is not damaged. */
 void check_settled(struct doctor *doctor)
 {
@@ -40,7 +56,8 @@ void check_settled(struct doctor *doctor)
 		const struct change *change = &doctor->plan.changes[i];
 		cleanup_free char *remedy = NULL, *place = NULL;
 
-		if (change->kind != CHANGE_INTERFACE || change->is_damage || !*change->at.name)
+		if (change->kind != CHANGE_INTERFACE || change->is_damage ||
+		    !*change->at.name || only_loses_addresses(doctor, change))
 			continue;
 		remedy = cni_format("bpf-portmap repair");
 		place = cni_format("%s%s%s", change->at.name, *change->what ? ": " : "",

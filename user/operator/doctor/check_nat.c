@@ -9,14 +9,25 @@
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 
-/* What the next `repair` would write down, or take back. */
-static void take_change(const char *port, const char *what, void *context)
+/* What the next `repair` would write down, or take back. It mends the latter alone: whoever reaches the
+ * container now would not any more. */
+static void take_change(const struct portmap_key *key, bool is_taken, void *context)
 {
-	doctor_found(
-		context, VERDICT_WARN, cni_format("bpf-portmap repair"),
-		"rules of the host's NAT have changed since the last ADD or repair: %s would be"
-		" %s",
-		port, what);
+	const char *protocol = conf_protocol_name(key->protocol);
+	char port[ENDPOINT_TEXT_SIZE];
+
+	format_host_port(key->host_address, key->host_port, port);
+	if (is_taken)
+		doctor_found(context, VERDICT_WARN, NULL,
+			     "%s/%s: a rule of the host's NAT has come since the last ADD or"
+			     " repair; it gets nothing until the next one, which leaves the port to"
+			     " it (`bpf-portmap who %u/%s` shows the rule)",
+			     port, protocol, key->host_port, protocol);
+	else
+		doctor_found(context, VERDICT_WARN, cni_format("bpf-portmap repair"),
+			     "%s/%s: a rule of the host's NAT that took it is gone, and its"
+			     " container gets nothing before repair",
+			     port, protocol);
 }
 
 static void note_left_ports(struct doctor *doctor)
@@ -41,8 +52,9 @@ static void note_left_ports(struct doctor *doctor)
 			continue;
 		format_host_port(key->host_address, key->host_port, host_port);
 		doctor_found(doctor, VERDICT_WARN, NULL,
-			     "%s/%s is mapped, but a rule of the host's NAT takes it: no client"
-			     " reaches the container there; `bpf-portmap who %u/%s` shows the rule",
+			     "%s/%s is mapped, and left to the host's NAT, of which a rule took it"
+			     " at the last ADD or repair: no client reaches the container there;"
+			     " `bpf-portmap who %u/%s` shows the rule",
 			     host_port, conf_protocol_name(key->protocol), key->host_port,
 			     conf_protocol_name(key->protocol));
 	}
@@ -52,12 +64,11 @@ static void note_left_ports(struct doctor *doctor)
 
 void check_nat(struct doctor *doctor)
 {
+	const struct nat_ports_change change = {
+		.dry_run = true, .report = take_change, .context = doctor};
 	cleanup_error struct cni_error err = {0};
-	struct host host = doctor->host;
 
-	host.report = take_change;
-	host.report_context = doctor;
-	if (foreign_nat_settle(&host, true, &err))
+	if (foreign_nat_settle(&doctor->host, &change, &err))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));
 	note_left_ports(doctor);
 }

@@ -182,13 +182,15 @@ static bool is_open(const struct probing *probing, const struct interface_look *
 static void probe_by(struct probing *probing, const struct interface_look *uplink)
 {
 	const char *usual = probing->doctor->default_uplink[probing->subject->ipv4];
+	/* The default route has gone with an uplink that is down. */
+	bool was_usual = !*usual && !(uplink->link.flags & IFF_UP);
 	struct candidates clients;
 	uint8_t destination[CNI_ADDRESS_SIZE];
 
 	if (!choose_destination(probing, uplink, destination))
 		return;
 	probing->has_destination = true;
-	if (!is_open(probing, uplink, !strcmp(uplink->link.name, usual)))
+	if (!is_open(probing, uplink, was_usual || !strcmp(uplink->link.name, usual)))
 		return;
 	probe_candidates(probing->doctor, probing->subject, &probing->policy, &uplink->link,
 			 &clients);

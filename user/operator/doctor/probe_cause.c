@@ -421,16 +421,17 @@ static bool is_by_peer(const struct cause *cause)
 	       (cause->way->is_outwards && strstr(cause->rule, "daddr"));
 }
 
-/* A firewall that looks at who comes has not said what it does with a real one. Of a mark nobody
- * knows who sets it. */
-static bool tells_of_clients(const struct cause *cause)
+/* A firewall that looks at who comes has not said what it does with a real one, and neither has the
+ * host's reverse path filter, unless a look tells what else it was. Of a mark nobody knows who sets
+ * it. */
+static bool tells_of_clients(const struct cause *cause, const struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
 
 	if (cause->way->client == CLIENT_NAMED)
 		return true;
 	if (strstr(cause->reason, "RPFILTER"))
-		return false;
+		return diagnosis->by_look;
 	if (!result->rule_dropped)
 		return true;
 	return !(cause->lets_in && !strstr(cause->lets_in, "mark ")) &&
@@ -450,7 +451,7 @@ static bool is_proxied(const struct cause *cause, const struct diagnosis *diagno
 
 static enum verdict verdict_of(const struct cause *cause, const struct diagnosis *diagnosis)
 {
-	if (is_proxied(cause, diagnosis) || !tells_of_clients(cause))
+	if (is_proxied(cause, diagnosis) || !tells_of_clients(cause, diagnosis))
 		return VERDICT_NOTE;
 	return cause->way->is_outwards ? VERDICT_WARN : VERDICT_FAIL;
 }
