@@ -149,6 +149,89 @@ test_foreign_nat_addresses() {
 		"what comes to $host4 from outside is left to it"
 }
 
+# netavark_maps PORT ADDRESS4 ADDRESS6: to the port 80 of these, by the rules of a container of Podman's own
+# network, and from then on what follows them
+netavark_maps() {
+	nft -f - <<-RULES
+	table inet netavark {
+		chain nv_2f259bab_10_87_0_0_nm16_dnat {
+			tcp dport $1 dnat ip to $2:80
+			tcp dport $1 dnat ip6 to [$3]:80
+		}
+		chain NETAVARK-HOSTPORT-DNAT { tcp dport $1 jump nv_2f259bab_10_87_0_0_nm16_dnat
+		}
+		chain PREROUTING {
+			type nat hook prerouting priority dstnat;
+			fib daddr type local jump NETAVARK-HOSTPORT-DNAT
+		}
+		chain OUTPUT {
+			type nat hook output priority -100;
+			fib daddr type local jump NETAVARK-HOSTPORT-DNAT
+		}
+	}
+	RULES
+}
+
+# web has eth1 on a network of somebody else.
+on_foreign_network() {
+	conflist plain bridge "$other_network | $only_main | .plugins[0].ipam.routes = []"
+	namespace_add web
+	runtime add plain web --ifname eth1 >/run/out || fail "$(cat /run/out)"
+	wait_until 3 addresses_usable || true
+}
+
+# Servers that tell by which address they are asked
+serve_by_address() {
+	local address
+	for address in "$(address4 web)" "$(address6 web)"; do
+		in_namespace web "$peer" serve tcp "$address" 80 --name ours --background
+	done
+	for address in "$(address4 web eth1)" "$(address6 web eth1)"; do
+		in_namespace web "$peer" serve tcp "$address" 80 --name theirs --background
+	done
+}
+
+# a rule to an address that the same container has on another network takes nothing from our mapping, as
+# netavark's of a container that is on a network of Podman's own, too: ADD, CHECK, who, doctor and repair
+# say so; a rule to another port of it, or that shares its connections out, has what comes
+test_foreign_nat_same_container() {
+	local said ports='-p 8080:80/tcp -p 8081:80/tcp -p 8082:80/tcp' from
+	on_foreign_network
+	netavark_maps 8080 "$(address4 web eth1)" "$(address6 web eth1)"
+	nft -f - <<-RULES
+	table ip foreign {
+		chain shared {
+			meta l4proto tcp numgen random mod 2 0 dnat to $(address4 web eth1):80
+			meta l4proto tcp dnat to 10.0.0.6:80
+		}
+		chain prerouting {
+			type nat hook prerouting priority dstnat;
+			tcp dport 8081 dnat to $(address4 web eth1):81
+			tcp dport 8082 jump shared
+		}
+	}
+	RULES
+	said=$(said_by_add web bridge $ports)
+	expect_equal 2 "$(grep -c 'is left to it' <<<"$said")" "rules that take ports: $said"
+	expect_equal '' "$(grep 8080 <<<"$said" || true)" 'what ADD says of the port'
+	serve_by_address
+	for from in client host; do
+		expect_answer "$from" tcp "$host4" 8080 ours
+		expect_answer "$from" tcp "$host6" 8080 ours
+	done
+	by_hand 0 repair
+	expect_equal '' "$(cat /run/out)" 'output of repair'
+	expect_answer client tcp "$host4" 8080 ours
+	expect_equal '' "$(runtime check bridge web $ports 2>&1 | grep 8080 || true)" 'what CHECK says of the port'
+	by_hand_says 1 '<- overruled' who 8080
+	expect_equal '' "$(grep 'until the next' /run/out || true)" 'what who awaits'
+	"$build/bpf-portmap" doctor >/run/out 2>&1 || true
+	expect_equal '' "$(grep 8080 /run/out || true)" 'what doctor says of the port'
+	container_del web bridge
+	conflist refusing bridge "$(with_ours '{"refuseForeign": true}')"
+	expect_silence "$(said_by_add web refusing -p 8080:80/tcp)"
+}
+
 # rules are read under the sanitizers, by ADD and by who
 test_foreign_nat_sanitized() {
 	local binary=$build/sanitized/bpf-portmap said iptables

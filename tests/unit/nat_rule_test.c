@@ -183,6 +183,9 @@ TEST(test_port, "port")
 	assert_int_equal(rule.new_port, 80);
 	assert_string_equal(rule.chain_name, "prerouting");
 	assert_string_equal(rule.comment, "my?name");
+	/* In a table of both families it translates one alone. */
+	rule = parse(NFPROTO_INET, &list);
+	assert_true(rule.ipv4 && !rule.ipv6);
 }
 
 TEST(test_range, "range")

@@ -21,19 +21,33 @@
 #define MAX_WARNINGS 16
 #define RULE_TEXT_SIZE 640
 
+/* Where a port leads that is mapped, or may be. */
+struct destination {
+	struct portmap portmap;
+	int netns_id;
+};
+
 /* One look at the rules. */
 struct foreign_nat {
 	const struct host *host;
 	struct portmap_key *keys;               /* malloc'ed */
+	struct destination *destinations;       /* of the keys, malloc'ed */
 	uint8_t (*addresses)[CNI_ADDRESS_SIZE]; /* malloc'ed */
 	struct nat_asked asked;
 	struct nat_rule_list rules;
 	struct nat_port_list taken; /* by those that are to have it */
+	/* What was asked last of a container's addresses: thousands of ports lead to one. */
+	struct {
+		int netns_id;
+		uint8_t address[CNI_ADDRESS_SIZE];
+		bool is_there;
+	} answer;
 };
 
 static void release(struct foreign_nat *look)
 {
 	free(look->keys);
+	free(look->destinations);
 	free(look->addresses);
 	nat_rule_list_release(&look->rules);
 	nat_ports_release(&look->taken);
@@ -67,8 +81,12 @@ static void ask_for_claims(struct foreign_nat *look, const struct container *con
 	const struct attachment_claims *claims = &container->claims;
 
 	look->keys = or_exit(calloc(claims->port_count + 1, sizeof(*look->keys)));
-	for (size_t i = 0; i < claims->port_count; i++)
+	look->destinations = or_exit(calloc(claims->port_count + 1, sizeof(*look->destinations)));
+	for (size_t i = 0; i < claims->port_count; i++) {
 		look->keys[i] = claims->ports[i].key;
+		look->destinations[i] = (struct destination){.portmap = claims->ports[i].portmap,
+							     .netns_id = claims->netns_id};
+	}
 	look->asked.keys = look->keys;
 	look->asked.key_count = claims->port_count;
 	ask_at_addresses(look, &container->conf.policy);
@@ -78,12 +96,21 @@ static int ask_for_mappings(struct foreign_nat *look, struct cni_error *err)
 {
 	cleanup_walk struct map_walk walk = {.objects = &look->host->datapath.objects,
 					     .map = MAP_PORTMAPS};
+	size_t count = 0;
 
 	while (map_next(&walk, err)) {
+		const struct portmap_succession *entry = walk.value;
 		const struct portmap_key *key = walk.key;
+		struct slot slot;
 
-		if (!key->waiter)
-			*ARRAY_ADD(look->keys, look->asked.key_count) = *key;
+		if (key->waiter)
+			continue;
+		*ARRAY_ADD(look->keys, look->asked.key_count) = *key;
+		*ARRAY_ADD(look->destinations, count) = (struct destination){
+			.portmap = entry->now,
+			.netns_id = owner_read(walk.objects, entry->now.owner, &slot)
+					    ? slot.netns_id
+					    : -1};
 	}
 	look->asked.keys = look->keys;
 	ask_at_addresses(look, NULL);
@@ -108,6 +135,38 @@ bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule)
 	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 && !excepts_clients(host, rule);
 }
 
+/* Whether the rule leads to the same port as the mapping, if its address is one of the container's.
+ */
+static bool has_port_of(const struct portmap *portmap, const struct portmap_key *key,
+			const struct nat_rule *rule)
+{
+	uint16_t port = rule->new_port ? rule->new_port : key->host_port;
+
+	return port == portmap->container_port && !rule->is_one_of_several &&
+	       cni_address_is_ipv4(rule->new_address) == cni_address_is_ipv4(key->host_address);
+}
+
+static bool leads_to_container(struct foreign_nat *look, size_t i, const struct nat_rule *rule)
+{
+	const struct destination *to = &look->destinations[i];
+
+	if (!has_port_of(&to->portmap, &look->keys[i], rule))
+		return false;
+	if (look->answer.netns_id != to->netns_id ||
+	    memcmp(look->answer.address, rule->new_address, CNI_ADDRESS_SIZE) != 0) {
+		look->answer.netns_id = to->netns_id;
+		memcpy(look->answer.address, rule->new_address, CNI_ADDRESS_SIZE);
+		look->answer.is_there = netns_has_address(to->netns_id, rule->new_address);
+	}
+	return look->answer.is_there;
+}
+
+bool foreign_nat_leads_to_container(const struct nat_rule *rule, const struct portmap_key *key,
+				    const struct portmap *portmap, int netns_id)
+{
+	return has_port_of(portmap, key, rule) && netns_has_address(netns_id, rule->new_address);
+}
+
 /* Of any address: the rule takes what comes to every one. */
 static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
@@ -120,19 +179,21 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 }
 
 /* Of several rules the first one translates, and no other is asked. */
-static bool is_taken(const struct foreign_nat *look, const struct portmap_key *key,
-		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
+static bool is_taken(struct foreign_nat *look, size_t key, const uint8_t address[CNI_ADDRESS_SIZE],
+		     enum nat_hook hook)
 {
 	for (size_t i = 0; i < look->rules.count; i++) {
 		const struct nat_rule *rule = &look->rules.rules[i];
 
-		if (takes_at(rule, key, address, hook) && !excepts_clients(look->host, rule))
-			return foreign_nat_takes_all(look->host, rule);
+		if (takes_at(rule, &look->keys[key], address, hook) &&
+		    !excepts_clients(look->host, rule))
+			return foreign_nat_takes_all(look->host, rule) &&
+			       !leads_to_container(look, key, rule);
 	}
 	return false;
 }
 
-static uint32_t hooks_at(const struct foreign_nat *look, const struct portmap_key *key,
+static uint32_t hooks_at(struct foreign_nat *look, size_t key,
 			 const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	return (is_taken(look, key, address, NAT_FROM_OUTSIDE) ? NAT_FROM_OUTSIDE : 0U) |
@@ -140,10 +201,11 @@ static uint32_t hooks_at(const struct foreign_nat *look, const struct portmap_ke
 }
 
 /* At an address where it is not as at any there is an entry of its own. */
-static void take(struct foreign_nat *look, const struct portmap_key *key)
+static void take(struct foreign_nat *look, size_t number)
 {
 	const struct nat_asked *asked = &look->asked;
-	uint32_t at_any = hooks_at(look, key, key->host_address), hooks;
+	const struct portmap_key *key = &look->keys[number];
+	uint32_t at_any = hooks_at(look, number, key->host_address), hooks;
 	bool is_any = cni_address_is_any(key->host_address);
 	struct portmap_key at = *key;
 
@@ -153,7 +215,7 @@ static void take(struct foreign_nat *look, const struct portmap_key *key)
 		memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
 		if (cni_address_is_ipv4(at.host_address) != cni_address_is_ipv4(key->host_address))
 			continue;
-		hooks = hooks_at(look, key, at.host_address);
+		hooks = hooks_at(look, number, at.host_address);
 		if (hooks != at_any)
 			nat_ports_add(&look->taken, &at, hooks);
 	}
@@ -166,7 +228,7 @@ static int look_at_rules(struct foreign_nat *look, enum nat_place place, struct 
 	if (look->asked.key_count && nat_rules_find(&look->rules, &question, err))
 		return -1;
 	for (size_t i = 0; look->rules.count && i < look->asked.key_count; i++)
-		take(look, &look->asked.keys[i]);
+		take(look, i);
 	return 0;
 }
 
@@ -181,18 +243,24 @@ static int write_down(struct foreign_nat *look, const struct nat_ports_change *c
 
 /* --- what is said -------------------------------------------------------------------------- */
 
-/* Prefers the first that gets what comes, then one with a comment: portmap's name the container. */
-static const struct nat_rule *rule_about(const struct foreign_nat *look,
-					 const struct portmap_key *key)
+/* Prefers the first that gets what comes, then one with a comment: portmap's name the container.
+ * What leads to the container itself is no other's, and rules behind it get nothing. */
+static const struct nat_rule *rule_about(struct foreign_nat *look, size_t key)
 {
 	const struct nat_rule *best = NULL;
 	int best_score = -1;
+	uint32_t led = 0; /* from where all that comes is led to the container */
 
 	for (size_t i = 0; i < look->rules.count; i++) {
 		const struct nat_rule *rule = &look->rules.rules[i];
 		int score = 2 * rule->whole + !!*rule->comment;
 
-		if (score > best_score && nat_rule_may_take(rule, key, &look->asked)) {
+		if (!(rule->hooks & ~led) ||
+		    !nat_rule_may_take(rule, &look->keys[key], &look->asked))
+			continue;
+		if (leads_to_container(look, key, rule)) {
+			led |= rule->whole ? rule->hooks : 0U;
+		} else if (score > best_score) {
 			best = rule;
 			best_score = score;
 		}
@@ -267,7 +335,7 @@ static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
 	return false;
 }
 
-static int judge_rules(const struct foreign_nat *look, bool refuse, struct cni_error *err)
+static int judge_rules(struct foreign_nat *look, bool refuse, struct cni_error *err)
 {
 	const struct portmap_key *warned = NULL;
 	char text[RULE_TEXT_SIZE];
@@ -276,7 +344,7 @@ static int judge_rules(const struct foreign_nat *look, bool refuse, struct cni_e
 	/* Backwards: of both families IPv4 comes first. */
 	for (size_t i = look->rules.count ? look->asked.key_count : 0; i-- > 0;) {
 		const struct portmap_key *key = &look->asked.keys[i];
-		const struct nat_rule *rule = rule_about(look, key);
+		const struct nat_rule *rule = rule_about(look, i);
 
 		/* A mapping without hostIP has a key for each family, but gets one warning. */
 		if (!rule || (warned && warned->protocol == key->protocol &&

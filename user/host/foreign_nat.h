@@ -7,7 +7,9 @@
  * `whole`) is left to it, as the reference plugin does, behind whose rules such a rule stands: ADD
  * writes down what it sees for its own ports, `repair` what there is for all, and the programs
  * begin no flow there. Portmap's own rules get nothing any more, nor do rules that take a part of
- * the packets only. A rule that comes later waits for the next `repair`; so does the end of one.
+ * the packets only, nor those that lead to the same port of the same container: another engine's,
+ * for a network of its own that the container is on, too. A rule that comes later waits for the
+ * next `repair`; so does the end of one.
  */
 #pragma once
 
@@ -31,5 +33,11 @@ void foreign_nat_warn(const struct host *host, const struct container *container
 int foreign_nat_settle(const struct host *host, const struct nat_ports_change *change,
 		       struct cni_error *err);
 
-/* Returns whether the rule takes all that meets its conditions, and is to have it. */
+/* Returns whether the rule takes all that meets its conditions, and is to have it unless it leads
+ * to the container itself. */
 bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule);
+
+/* Returns whether the rule leads to that port of that container, whose namespace has this number,
+ * at any of its addresses. */
+bool foreign_nat_leads_to_container(const struct nat_rule *rule, const struct portmap_key *key,
+				    const struct portmap *portmap, int netns_id);

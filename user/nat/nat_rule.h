@@ -72,6 +72,7 @@ struct nat_rule {
 	struct nat_lookup lookup, address_lookup;
 	uint8_t new_address[CNI_ADDRESS_SIZE]; /* DNAT; all zero: not known */
 	uint16_t new_port;                     /* 0: not known, or not changed */
+	bool is_one_of_several; /* these are: connections are shared out among more */
 	char chain_name[NAT_NAME_SIZE];
 	char comment[NAT_COMMENT_SIZE]; /* "": none */
 };

@@ -135,6 +135,7 @@ static bool follow_jump(struct search *search, const struct chain *chain,
 	rule->verdict = translation.verdict;
 	memcpy(rule->new_address, translation.new_address, sizeof(rule->new_address));
 	rule->new_port = translation.new_port;
+	rule->is_one_of_several = translation.is_one_of_several;
 	return true;
 }
 
@@ -147,6 +148,7 @@ static bool is_same(const struct nat_rule *one, const struct nat_rule *other)
 	       !memcmp(one->address, other->address, sizeof(one->address)) &&
 	       !memcmp(one->mask, other->mask, sizeof(one->mask)) &&
 	       one->new_port == other->new_port &&
+	       one->is_one_of_several == other->is_one_of_several &&
 	       !memcmp(one->new_address, other->new_address, sizeof(one->new_address)) &&
 	       !strcmp(one->table, other->table) && !strcmp(one->chain_name, other->chain_name) &&
 	       !strcmp(one->target, other->target);
@@ -184,13 +186,25 @@ static bool comes_to(const struct search *search, const struct approach *approac
 	       (nat_rule_limit_to(rule, approach->outer) && nat_search_wants(search, rule));
 }
 
+/* Adds to the first translation of a chain another one, which may get what the first one leaves. */
+static void add_translation(struct nat_rule *first, const struct nat_rule *next)
+{
+	bool of_one_family = (first->ipv4 && next->ipv4) || (first->ipv6 && next->ipv6);
+
+	first->is_one_of_several |= next->is_one_of_several ||
+				    (of_one_family && (first->new_port != next->new_port ||
+						       memcmp(first->new_address, next->new_address,
+							      sizeof(first->new_address)) != 0));
+	first->whole |= next->whole;
+}
+
 /* Finds in a chain, and in those that it jumps to. Whether packets are translated there; the first
  * rule by which is left in *translation, and whether all are. */
 static bool visit_chain(struct search *search, const struct chain *chain,
 			const struct approach *approach, struct nat_rule *translation)
 {
 	bool of_portmap = search->question->place == NAT_OF_PORTMAP;
-	bool translates = false, whole = false;
+	bool translates = false;
 	cleanup_nat_rules struct nat_rule_list list = {0};
 
 	/* What portmap's chains of containers jump to only marks packets. */
@@ -209,13 +223,12 @@ static bool visit_chain(struct search *search, const struct chain *chain,
 
 		if (of_portmap || (leads_on && is_found(search, approach, rule)))
 			add_found(search, rule);
-		if (leads_on && !translates)
+		if (leads_on && translates)
+			add_translation(translation, rule);
+		else if (leads_on)
 			*translation = *rule;
 		translates |= leads_on;
-		whole |= leads_on && rule->whole;
 	}
-	if (translates)
-		translation->whole = whole;
 	return translates;
 }
 

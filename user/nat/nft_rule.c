@@ -379,15 +379,29 @@ static void take_new_address(struct reader *reader, struct bytes expression, int
 				 size);
 }
 
+/* Whether a range has an end of its own; the kernel may name its beginning twice. */
+static bool is_range(struct bytes expression, int first, int last)
+{
+	unsigned int end = register_at(expression, last);
+
+	return end != REGISTERS && end != register_at(expression, first);
+}
+
 static void take_nat(struct reader *reader, struct bytes expression)
 {
-	bool ipv4 = nft_number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC) == NFPROTO_IPV4;
+	uint32_t family = nft_number_at(expression, NFTA_NAT_FAMILY, NFPROTO_UNSPEC);
 
 	if (nft_number_at(expression, NFTA_NAT_TYPE, NFT_NAT_SNAT) != NFT_NAT_DNAT)
 		return;
 	reader->rule->verdict = "dnat";
-	take_new_address(reader, expression, NFTA_NAT_REG_ADDR_MIN, ipv4);
+	/* In a table of both families it leaves the other's packets alone. */
+	reader->rule->ipv4 &= family != NFPROTO_IPV6;
+	reader->rule->ipv6 &= family != NFPROTO_IPV4;
+	take_new_address(reader, expression, NFTA_NAT_REG_ADDR_MIN, family == NFPROTO_IPV4);
 	take_new_port(reader, expression, NFTA_NAT_REG_PROTO_MIN);
+	reader->rule->is_one_of_several =
+		is_range(expression, NFTA_NAT_REG_ADDR_MIN, NFTA_NAT_REG_ADDR_MAX) ||
+		is_range(expression, NFTA_NAT_REG_PROTO_MIN, NFTA_NAT_REG_PROTO_MAX);
 }
 
 static void take_redirect(struct reader *reader, struct bytes expression)

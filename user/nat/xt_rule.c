@@ -117,9 +117,14 @@ void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int r
 	if (!revision && rule->ipv4 && bytes_copy_front(&old, sizeof(old), info)) {
 		cni_address_make(rule->new_address, &old.range[0].min_ip, 4);
 		rule->new_port = ntohs(old.range[0].min.all);
+		rule->is_one_of_several = old.range[0].min_ip != old.range[0].max_ip ||
+					  old.range[0].min.all != old.range[0].max.all;
 	} else if (revision && bytes_copy_front(&range, sizeof(range), info)) {
 		cni_address_make(rule->new_address, &range.min_addr,
 				 rule->ipv4 ? 4 : CNI_ADDRESS_SIZE);
 		rule->new_port = ntohs(range.min_proto.all);
+		rule->is_one_of_several =
+			memcmp(&range.min_addr, &range.max_addr, sizeof(range.min_addr)) != 0 ||
+			range.min_proto.all != range.max_proto.all;
 	}
 }

@@ -7,6 +7,7 @@
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/array.h"
 #include "net/netlink.h"
@@ -36,29 +37,37 @@ static void append_address(struct address_list *list, size_t interface,
 	memcpy(added->address, address, CNI_ADDRESS_SIZE);
 }
 
+/* False: it is no address that we know. */
+static bool parse_address(struct nlmsghdr *message, uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const struct ifaddrmsg *header = nlmsg_data(message);
+	/* IFA_ADDRESS of a point-to-point interface is the other side's. */
+	struct nlattr *local = nlmsg_find_attr(message, sizeof(*header), IFA_LOCAL);
+	bool ipv4 = header->ifa_family == AF_INET;
+	int size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
+
+	if (!local)
+		local = nlmsg_find_attr(message, sizeof(*header), IFA_ADDRESS);
+	if (!local || nla_len(local) != size || (!ipv4 && header->ifa_family != AF_INET6))
+		return false;
+	cni_address_make(address, nla_data(local), (size_t)size);
+	return true;
+}
+
 static void take_address(struct nlmsghdr *message, void *context)
 {
 	const struct ifaddrmsg *header = nlmsg_data(message);
-	struct nlattr *attributes[IFA_MAX + 1], *local;
 	struct addressed_interface *interface;
 	struct address_list *list = context;
 	uint8_t address[CNI_ADDRESS_SIZE];
 	uint32_t flags = header->ifa_flags;
 	bool ipv4 = header->ifa_family == AF_INET;
-	int size = ipv4 ? 4 : CNI_ADDRESS_SIZE;
 	size_t index = list->count;
 
-	if (nlmsg_parse(message, sizeof(*header), attributes, IFA_MAX, NULL) ||
-	    (!ipv4 && header->ifa_family != AF_INET6))
+	if (!parse_address(message, address) || (!ipv4 && cni_address_is_link_local(address)) ||
+	    cni_address_is_loopback(address))
 		return;
-	/* IFA_ADDRESS of a point-to-point interface is the other side's. */
-	local = attributes[attributes[IFA_LOCAL] ? IFA_LOCAL : IFA_ADDRESS];
-	if (!local || nla_len(local) != size)
-		return;
-	cni_address_make(address, nla_data(local), (size_t)size);
-	if ((!ipv4 && cni_address_is_link_local(address)) || cni_address_is_loopback(address))
-		return;
-	nla_memcpy(&flags, attributes[IFA_FLAGS], sizeof(flags));
+	nla_memcpy(&flags, nlmsg_find_attr(message, sizeof(*header), IFA_FLAGS), sizeof(flags));
 	/* From the end: the dump goes by interface. */
 	while (index > 0 && list->interfaces[index - 1].ifindex != header->ifa_index)
 		index--;
@@ -129,4 +138,35 @@ bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDR
 
 	nla_put(request, RTA_DST, size, address + CNI_ADDRESS_SIZE - size);
 	return !netlink_ask(socket, request, take_route, &local) && local;
+}
+
+struct wanted_address {
+	const uint8_t *address;
+	bool found;
+};
+
+static void compare_address(struct nlmsghdr *message, void *context)
+{
+	struct wanted_address *wanted = context;
+	uint8_t address[CNI_ADDRESS_SIZE];
+
+	wanted->found |= parse_address(message, address) &&
+			 !memcmp(address, wanted->address, CNI_ADDRESS_SIZE);
+}
+
+bool netns_has_address(int netns_id, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct ifaddrmsg header = {.ifa_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6};
+	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_ROUTE, NULL);
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETADDR, NLM_F_DUMP, &header, sizeof(header));
+	struct wanted_address wanted = {.address = address};
+	int on = 1;
+
+	nla_put_s32(request, IFA_TARGET_NETNSID, netns_id);
+	/* Without this the kernel does not read a dump's attributes, and lists our own addresses.
+	 */
+	return socket && netns_id >= 0 &&
+	       !setsockopt(socket->fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on)) &&
+	       !netlink_ask(socket, request, compare_address, &wanted) && wanted.found;
 }

@@ -140,14 +140,34 @@ static void write_loss_at(const struct contest_score *score, const char *where, 
 		 score->claimed - score->won > 1 ? " and others" : "");
 }
 
+/* Such a rule takes nothing from the mapping, whatever `repair` sees. */
+static bool is_for_container_of(const struct who *who, const struct contestant *rule,
+				const struct mapping *mapping)
+{
+	struct slot slot;
+
+	return owner_read(&who->host.datapath.objects, mapping->portmap.owner, &slot) &&
+	       foreign_nat_leads_to_container(rule->rule, &mapping->key, &mapping->portmap,
+					      slot.netns_id);
+}
+
 /* What the host's NAT takes is written down by the next `repair`, where it came after ADD. */
 static bool waits_for_repair(const struct who *who, const struct contestant *contestant)
 {
 	bool is_mapped = false;
 
-	for (size_t i = 0; i < who->count; i++)
-		is_mapped |= who->contestants[i].kind == CONTESTANT_MAPPING;
-	return is_mapped && contestant->kind == CONTESTANT_RULE &&
+	if (contestant->kind != CONTESTANT_RULE)
+		return false;
+	for (size_t i = 0; i < who->count; i++) {
+		const struct contestant *other = &who->contestants[i];
+
+		if (other->kind != CONTESTANT_MAPPING)
+			continue;
+		is_mapped = true;
+		if (is_for_container_of(who, contestant, other->mapping))
+			return false;
+	}
+	return is_mapped &&
 	       contestant->scores[ORIGIN_OUTSIDE].won <
 		       contestant->scores[ORIGIN_OUTSIDE].claimed &&
 	       foreign_nat_takes_all(&who->host, contestant->rule);
