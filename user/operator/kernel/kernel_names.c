@@ -53,14 +53,15 @@ const char *kernel_reason(struct kernel_names *names, uint32_t reason)
 }
 
 /* The last function that begins before the address. Nothing is kept of the file, which has a
- * hundred thousand lines: few places drop packets. */
+ * hundred thousand lines: few places drop packets. The functions of BPF programs, which drop none
+ * themselves, are its last ones, and to read n of them takes the kernel n^2 steps. */
 static void find_function(struct kernel_function *function)
 {
 	char line[256], name[FUNCTION_NAME_SIZE - 20], best_name[FUNCTION_NAME_SIZE - 20] = "";
 	uint64_t address, best = 0;
 	FILE *file = fopen("/proc/kallsyms", "re");
 
-	while (file && fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file) && !strstr(line, "\t[bpf]")) {
 		if (sscanf(line, "%" SCNx64 " %*1[tTwW] %75s", &address, name) != 2 ||
 		    address >= function->address || address <= best)
 			continue;
