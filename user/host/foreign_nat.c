@@ -11,6 +11,7 @@
 #include "conf/request.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/attachments.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
