@@ -8,7 +8,7 @@ herd=$build/tests/herd
 callers=$build/tests/callers
 together=$build/tests/together
 crowd=$build/tests/crowd
-flood_seconds=${FLOOD:-3}
+flood_seconds=${FLOOD:-2}
 flood_crowd=5000
 
 # crowd_open NAME NAMESPACE ADDRESS PORT COUNT: opens connections; $crowd_size is how many there

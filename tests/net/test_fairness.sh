@@ -4,7 +4,7 @@
 # FLOOD=20: seconds of each load.
 
 least_flows=$((flow_entries / 2)) # that one table has room for, at the very least
-load_seconds=${FLOOD:-4}
+load_seconds=${FLOOD:-3}
 untouched_port=8080
 
 # fair_world: the container victim, with a port and a server outside, and a small table

@@ -269,10 +269,11 @@ as_before() {
 	expect_equal 'bridge host-local portmap' "$(ls -A "$bin" | xargs)" "$1"
 }
 
-# killed_everywhere BEFORE COMPLETED VERB [OPTION...]: the verb is killed before every third of its calls that
-# change files (STEP=1: before each). BEFORE makes the state in which it begins; after the next call, COMPLETED must hold.
+# killed_everywhere BEFORE COMPLETED VERB [OPTION...]: the verb is killed before every fourth of its
+# calls that change files (STEP=1: before each). BEFORE makes the state in which it begins; after the
+# next call, COMPLETED must hold.
 killed_everywhere() {
-	local before=$1 completed=$2 step=${STEP:-3} call status
+	local before=$1 completed=$2 step=${STEP:-4} call status
 	shift 2
 	for ((call = RANDOM % step + 1; ; call += step)); do
 		$before

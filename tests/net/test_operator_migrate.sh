@@ -624,7 +624,7 @@ migrate_once() {
 test_operator_migrate_killed() {
 	local kill_window=400000 killed=0 round
 	migrate_world
-	for round in $(seq 1 "${KILLS:-12}"); do
+	for round in $(seq 1 "${KILLS:-6}"); do
 		portmap_container web -p 8080:80/tcp -p 8080:80/udp
 		conversation_with web tcp4 client tcp "$host4" 8080
 		conversation_with web udp6 client udp "$host6" 8080

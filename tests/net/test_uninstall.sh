@@ -106,7 +106,7 @@ forget_pins() { rm -rf "$pins"; }
 test_uninstall_binary() {
 	local before=forget_pins afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	FILES=1 each_place 4 uninstall ADD
+	FILES=1 each_place 6 uninstall ADD
 }
 
 late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
@@ -128,7 +128,7 @@ del_succeeds() {
 test_uninstall_and_attach() {
 	local before=true afterwards=attach_leaves_nothing place=
 	uninstall_make
-	each_place 40 attach uninstall
+	each_place 50 attach uninstall
 	each_place 70 uninstall attach
 	before=late_add afterwards=del_succeeds
 	each_place 9 DEL uninstall
@@ -139,7 +139,7 @@ test_uninstall_and_attach() {
 # uninstall is killed at some places: attach says nothing of it and fails nowhere, the next ADD's port
 # answers, and uninstall completes it
 test_uninstall_killed() {
-	local call code=137 place stride=${STEP:-50}
+	local call code=137 place stride=${STEP:-80}
 	uninstall_make
 	for ((call = RANDOM % stride + 1; code == 137; call += stride)); do
 		installed_again
@@ -163,7 +163,7 @@ test_uninstall_killed() {
 # next call completes it; what another host in another network namespace has stays, and so do qdiscs
 # and filters of others
 test_uninstall_drop() {
-	local kind call code stride=${STEP:-30}
+	local kind call code stride=${STEP:-60}
 	uninstall_make
 	node_make
 	cp "$project/tests/lists/kind.conflist" "$conf/10-a.conflist"
