@@ -32,7 +32,7 @@ static const struct row rows[] = {
 	 "excludeCIDRs':[]}",
 	 0, ""},
 	{"options that say the default", "{'snat':true,'masqAll':false}", 0, ""},
-	{"[s23] keys in another case", "{'MAXFLOWS':7,'masqports':'5000'}", 0,
+	{"keys in another case", "{'MAXFLOWS':7,'masqports':'5000'}", 0,
 	 "maxFlows=7 masqPorts=5000-5000 "},
 	{"all of them",
 	 "{'masqPorts':'1024-32767','snatAddresses':['203.0.113.7','2001:db8::7'],'"
@@ -44,20 +44,20 @@ static const struct row rows[] = {
 	 "unmasqueraded=!10.1.0.0/16 unmasqueraded=10.0.0.0/8 from=192.0.2.0/24 "
 	 "excluded=198.51.100.0/24 "},
 
-	{"[s86] snat false", "{'snat':false}", 0, "keep_hairpin_source "},
-	{"[s23] snat in another case", "{'SNAT':false}", 0, "keep_hairpin_source "},
-	{"[s87] masqAll", "{'masqAll':true}", 0, "masqAll "},
-	{"[s87] masqAll is nothing without snat, as with portmap", "{'masqAll':true,'snat':false}",
-	 0, "keep_hairpin_source ! \"masqAll\" has no effect where \"snat\" is false"},
+	{"snat false", "{'snat':false}", 0, "keep_hairpin_source "},
+	{"snat in another case", "{'SNAT':false}", 0, "keep_hairpin_source "},
+	{"masqAll", "{'masqAll':true}", 0, "masqAll "},
+	{"masqAll is nothing without snat, as with portmap", "{'masqAll':true,'snat':false}", 0,
+	 "keep_hairpin_source ! \"masqAll\" has no effect where \"snat\" is false"},
 
 	{"maxFlows the least", "{'maxFlows':1}", 0, "maxFlows=1 "},
 	{"maxFlows the most", "{'maxFlows':4294967295}", 0, "maxFlows=4294967295 "},
 	{"maxFlows 0", "{'maxFlows':0}", 7, "\"maxFlows\" is 0, must be 1 to 4294967295"},
 	{"maxFlows negative", "{'maxFlows':-1}", 7, "\"maxFlows\" is -1, must be"},
 	{"maxFlows beyond 32 bits", "{'maxFlows':4294967296}", 7, "\"maxFlows\" is 4294967296"},
-	{"[s92] maxFlows a string", "{'maxFlows':'1000'}", 6,
+	{"maxFlows a string", "{'maxFlows':'1000'}", 6,
 	 "\"maxFlows\" must be an integer, found the string \"1000\""},
-	{"[s92] maxFlows a fraction", "{'maxFlows':1.5}", 6, "\"maxFlows\" must be an integer"},
+	{"maxFlows a fraction", "{'maxFlows':1.5}", 6, "\"maxFlows\" must be an integer"},
 
 	{"masqPorts of one range", "{'masqPorts':'1024-32767'}", 0, "masqPorts=1024-32767 "},
 	{"masqPorts of one port", "{'masqPorts':'5000'}", 0, "masqPorts=5000-5000 "},
