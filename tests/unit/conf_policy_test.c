@@ -55,9 +55,6 @@ static const struct row rows[] = {
 	{"maxFlows 0", "{'maxFlows':0}", 7, "\"maxFlows\" is 0, must be 1 to 4294967295"},
 	{"maxFlows negative", "{'maxFlows':-1}", 7, "\"maxFlows\" is -1, must be"},
 	{"maxFlows beyond 32 bits", "{'maxFlows':4294967296}", 7, "\"maxFlows\" is 4294967296"},
-	{"maxFlows a string", "{'maxFlows':'1000'}", 6,
-	 "\"maxFlows\" must be an integer, found the string \"1000\""},
-	{"maxFlows a fraction", "{'maxFlows':1.5}", 6, "\"maxFlows\" must be an integer"},
 
 	{"masqPorts of one range", "{'masqPorts':'1024-32767'}", 0, "masqPorts=1024-32767 "},
 	{"masqPorts of one port", "{'masqPorts':'5000'}", 0, "masqPorts=5000-5000 "},
@@ -109,12 +106,6 @@ static const struct row rows[] = {
 	{"masqPorts a word", "{'masqPorts':'all'}", 7, "\"all\""},
 	{"masqPorts empty", "{'masqPorts':''}", 7, "the string \"\" is not"},
 	{"masqPorts bad in an array", "{'masqPorts':[1,'2-1']}", 7, "\"2-1\""},
-	{"masqPorts true", "{'masqPorts':true}", 6,
-	 "\"masqPorts\" must be a string, an integer or an array of those, found true"},
-	{"masqPorts a fraction", "{'masqPorts':5000.5}", 6, "found the number 5000.5"},
-	{"masqPorts an object", "{'masqPorts':{'first':1}}", 6, "found an object"},
-	{"masqPorts an array in an array", "{'masqPorts':[[1]]}", 6, "found an array"},
-	{"masqPorts null in an array", "{'masqPorts':[null]}", 6, "found null"},
 
 	{"snatAddresses keep their order",
 	 "{'snatAddresses':['203.0.113.9','2001:db8::9','203.0.113.7','2001:db8::7']}", 0,
@@ -164,11 +155,6 @@ static const struct row rows[] = {
 	{"snatAddresses broadcast", "{'snatAddresses':['255.255.255.255']}", 7, "of a group"},
 	{"snatAddresses link-local", "{'snatAddresses':['169.254.1.1']}", 7, "is link-local"},
 	{"snatAddresses IPv6 link-local", "{'snatAddresses':['febf::1']}", 7, "is link-local"},
-	{"snatAddresses a string", "{'snatAddresses':'203.0.113.7'}", 6,
-	 "\"snatAddresses\" must be an array, found the string \"203.0.113.7\""},
-	{"snatAddresses of a number", "{'snatAddresses':[1]}", 6,
-	 "\"snatAddresses\"[0] must be a string, found the number 1"},
-	{"snatAddresses of null", "{'snatAddresses':[null]}", 6, "[0] must be a string"},
 
 	{"sourceRanges with exceptions alone", "{'sourceRanges':['!10.0.0.0/8']}", 7,
 	 "\"sourceRanges\" has nothing but exceptions: add what they are exceptions of"},
@@ -359,12 +345,6 @@ static const struct row range_rows[] = {
 	{"part of IPv6 and all of IPv4", "['::ffff:0:0/95']", 7, "\"::ffff:0:0/95\""},
 	{"a range from to", "['10.0.0.0-10.0.0.9']", 7, "\"10.0.0.0-10.0.0.9\""},
 	{"the second is bad", "['10.0.0.0/8','x']", 7, "\"KEY\"[1] is \"x\""},
-	{"a string", "\"10.0.0.0/8\"", 6, "\"KEY\" must be an array, found the string"},
-	{"an object", "{}", 6, "\"KEY\" must be an array, found an object"},
-	{"true", "true", 6, "\"KEY\" must be an array"},
-	{"a number in the list", "[10]", 6, "\"KEY\"[0] must be a string, found the number 10"},
-	{"null in the list", "[null]", 6, "\"KEY\"[0] must be a string, found null"},
-	{"a list in the list", "[['10.0.0.0/8']]", 6, "\"KEY\"[0] must be a string"},
 };
 
 /* KEY becomes the key, in a copy. */

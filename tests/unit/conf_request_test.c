@@ -288,8 +288,6 @@ static const struct {
 	 7, "runtimeConfig.portMappings[1]: \"hostPort\" is 22"},
 	{"neverPorts without a port", "\"x\"", MAPS(80, "tcp"), 7,
 	 "\"neverPorts\": the string \"x\" is not a list of ports"},
-	{"neverPorts of the wrong type", "{}", MAPS(80, "tcp"), 6,
-	 "\"neverPorts\" must be a string, an integer or an array of those"},
 	{"the kubelet's port", NULL, MAPS(10250, "tcp"), 0,
 	 "tcp 0.0.0.0 10250>10.0.0.2:80 ! hostPort 10250 is the kubelet's API"},
 	{"the kubelet's port of another protocol", NULL, MAPS(10250, "udp"), 0,
