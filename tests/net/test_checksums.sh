@@ -40,6 +40,11 @@ features() {
 	done
 }
 
+senders_compute() {
+	features outside tx off tso off gso off
+	features containers tx off tso off gso off
+}
+
 # Without a delay every packet on a veth is an interrupt of its own, and GRO has nothing to join.
 gro_waits() {
 	local end
@@ -152,8 +157,7 @@ test_checksums_none() {
 # computed by senders, and verified on arrival by GRO, which joins packets
 test_checksums_unnecessary() {
 	checksums_make bridge
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	features uplinks gro on
 	features veths gro on
 	gro_waits
@@ -182,8 +186,7 @@ test_checksums_fraglist() {
 	# Without it GRO does not join datagrams that are forwarded.
 	expect_seen from_client other_gso
 	expect_transfers_whole
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	expect_transfers_whole
 }
 
@@ -207,8 +210,7 @@ test_checksums_udp_forwarding() {
 	expect_udp --plain
 	expect_seen from_client other_gso
 	expect_transfers_whole
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	expect_transfers_whole
 }
 
