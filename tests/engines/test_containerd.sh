@@ -46,7 +46,7 @@ expect_nothing_left() {
 # limit 180 s
 # a pod's sandbox with hostPort, TCP and UDP, through containerd's CRI: reached from outside and
 # from the host itself, by IPv4 and IPv6; after stop there is no answer, after remove nothing is
-# left [s146]
+# left
 test_containerd_sandbox() {
 	local before id
 	containerd_world
@@ -343,7 +343,7 @@ ctr_runs() {
 no_veth() { [ -z "$(find /sys/class/net -name 'veth*')" ]; }
 
 # limit 180 s
-# containerd sends what data/ has, for machines without containerd [s146]
+# containerd sends what data/ has, for machines without containerd
 test_containerd_sends() {
 	local id first data
 	containerd_world

@@ -6,34 +6,33 @@
 
 # limit 240 s
 # Podman 4.3.1's calls: conflists of 0.4.0, DEL with the cached result, or without one after an ADD
-# that failed, DEL and ADD of a running container [s149]
+# that failed, DEL and ADD of a running container
 test_replay_podman() {
 	replay "$folder/data/podman-4.3.1.jsonl"
 }
 
 # limit 240 s
 # the calls of the CRI of containerd 1.6 and 1.7: go-cni's keys, an empty hostIP, DEL repeated
-# without a namespace and without a result [s146][s152]
+# without a namespace and without a result
 test_replay_containerd_1() {
 	replay "$folder/data/containerd-1.6.20.jsonl"
 }
 
 # limit 240 s
-# the calls of containerd 2's CRI, whose results have no dns [s146][s152]
+# the calls of containerd 2's CRI, whose results have no dns
 test_replay_containerd_2() {
 	replay "$folder/data/containerd-2.1.9.jsonl"
 }
 
 # limit 240 s
 # nerdctl's calls: DEL before each ADD, hostIP 0.0.0.0, the namespace of a process, none at DEL
-# [s147][s152]
 test_replay_nerdctl() {
 	replay "$folder/data/nerdctl-2.0.jsonl"
 }
 
 # limit 240 s
 # Nomad's calls: every port as TCP and UDP at the address of a host network, CHECK after the agent's
-# restart, DEL without arguments [s148][s152]
+# restart, DEL without arguments
 test_replay_nomad() {
 	replay "$folder/data/nomad-1.9.5.jsonl"
 }
@@ -51,14 +50,13 @@ test_replay_nomad_killed() {
 
 # limit 240 s
 # the calls of CRI-O, which maps host ports itself: CHECK right after every ADD, STATUS, GC also
-# with no valid attachment [s150][s53]
+# with no valid attachment
 test_replay_crio() {
 	replay "$folder/data/cri-o-1.31.jsonl" no-ports
 }
 
 # limit 240 s
 # cri-dockerd's calls: a list of ports even if it is empty, the namespace of a process, none at DEL
-# [s151][s152]
 test_replay_cri_dockerd() {
 	replay "$folder/data/cri-dockerd-0.3.jsonl"
 }

@@ -36,15 +36,6 @@ ask_command() {
 	[ "$who" = host ] || asking=(nsenter --net=/run/netns/"$who" "${asking[@]}")
 }
 
-# forge NAMESPACE NEXT-HOP tcp|udp SOURCE PORT DESTINATION PORT [OPTION...]: sends a packet past the IP
-# stack to the next hop, which is an interface of the host or a MAC.
-forge() {
-	local who=$1 mac=$2
-	shift 2
-	[[ $mac = *:* ]] || mac=$(mac_of "$mac")
-	in_namespace "$who" "$peer" forge "$@" --interface eth0 --destination-mac "$mac"
-}
-
 # field_of NAME TEXT: the value of the last NAME=VALUE; field_read sets $field to it.
 field_of() {
 	local field

@@ -65,6 +65,19 @@ ipv6_hex() {
 # udp_hex SOURCE-PORT DESTINATION-PORT PAYLOAD [SIZE]: without a checksum, which IPv4 permits
 udp_hex() { printf '%04x%04x%04x0000%s' "$1" "$2" "${4:-$((8 + ${#3} / 2))}" "$3"; }
 
+# packet_hex SOURCE DESTINATION PROTOCOL BEFORE AFTER: of either family; the transport checksum stands
+# between BEFORE and AFTER. The pseudo headers of both families have the same sum (RFC 8200 8.1).
+packet_hex() {
+	local kind=4 pseudo
+	case $1 in *:*) kind=6 ;; esac
+	pseudo=$(printf '%04x%04x' "$3" $(((${#4} + ${#5}) / 2 + 2)))
+	case $kind in
+	4) pseudo+=$(address_hex "$1")$(address_hex "$2") ;;
+	6) pseudo+=$(address6_hex "$1")$(address6_hex "$2") ;;
+	esac
+	"ipv${kind}_hex" "$1" "$2" "$3" "$4$(checksum_hex "$pseudo${4}0000$5")$5"
+}
+
 # too_big_hex MTU QUOTED-PACKET: ICMP, "fragmentation needed"
 too_big_hex() {
 	local rest
@@ -90,4 +103,25 @@ frame_send() {
 	shift 4
 	for tag; do frame+=$(printf '8100%04x' "$tag"); done
 	in_namespace "$who" "$build/tests/frame" "$interface" "${frame}0800$packet"
+}
+
+# forge NAMESPACE NEXT-HOP tcp|udp SOURCE PORT DESTINATION PORT [--tcp-flags LETTERS of FSRPA]
+# [--source-mac MAC]: sends a SYN, or a datagram, past the IP stack to the next hop, which is an
+# interface of the host or a MAC.
+forge() {
+	local who=$1 next=$2 own flags=S bits=0 letter packet type=0800
+	local -A bit=([F]=1 [S]=2 [R]=4 [P]=8 [A]=16)
+	[[ $next = *:* ]] || next=$(mac_of "$next")
+	own=$(mac_in "$who" eth0)
+	case ${8:-} in
+	--tcp-flags) flags=$9 ;;
+	--source-mac) own=$9 ;;
+	esac
+	for letter in $(grep -o . <<<"$flags"); do bits=$((bits | ${bit[$letter]})); done
+	case $3 in
+	tcp) packet=$(packet_hex "$4" "$6" 6 "$(printf '%04x%04x000003e80000000050%02x03e8' "$5" "$7" "$bits")" 0000) ;;
+	udp) packet=$(packet_hex "$4" "$6" 17 "$(printf '%04x%04x000d' "$5" "$7")" 77686f3f0a) ;;
+	esac
+	case $4 in *:*) type=86dd ;; esac
+	in_namespace "$who" "$build/tests/frame" eth0 "${next//:/}${own//:/}$type$packet"
 }

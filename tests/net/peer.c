@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * peer.c - the two ends of the connections that the network tests make: a server that reports
- * which client address it sees, a client that reports which server answered, and a sender of
- * forged packets.
+ * which client address it sees, and a client that reports which server answered.
  */
-#include <netinet/tcp.h>
-#include <netinet/udp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
+#include <unistd.h>
 
-#include "raw.h"
 #include "sockets.h"
 
 #define LINE_SIZE 512
@@ -20,10 +16,6 @@ enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
 struct options {
 	const char *name;
 	const char *from;
-	const char *interface;
-	const char *destination_mac;
-	const char *source_mac;
-	const char *tcp_flags;
 	int source_port;
 	int count;
 	int interval;
@@ -53,10 +45,7 @@ const char tool_usage[] =
 	"     --keep-going: a request without an answer does not end it\n"
 	"     --reset: closes the connection by RST\n"
 	"     --ip-options: each packet has four no-operation options; IPv4\n"
-	"     --tos: IPv4's type of service; --priority: the socket's priority, SO_PRIORITY\n"
-	"peer forge tcp|udp SOURCE PORT DESTINATION PORT --interface NAME --destination-mac MAC\n"
-	"     [--source-mac MAC] [--tcp-flags LETTERS of SAFRP]: sends one packet past the IP "
-	"stack\n";
+	"     --tos: IPv4's type of service; --priority: the socket's priority, SO_PRIORITY\n";
 
 /* `tcp` below also means SCTP's streams, which behave alike where the kernel has them. */
 static int stream_protocol = IPPROTO_TCP;
@@ -306,102 +295,11 @@ static int command_ask(bool tcp, const char *address, int port, const struct opt
 	return result;
 }
 
-static uint8_t parse_tcp_flags(const char *letters)
-{
-	static const char order[] = "FSRPA";
-	uint8_t flags = 0;
-
-	for (; *letters; letters++) {
-		const char *found = strchr(order, *letters);
-
-		if (!found)
-			die_usage();
-		flags |= 1 << (found - order);
-	}
-	return flags;
-}
-
-static size_t build_tcp(uint8_t *segment, const struct sockaddr_in6 *source,
-			const struct sockaddr_in6 *destination, const char *flags)
-{
-	struct tcphdr header = {
-		.source = source->sin6_port,
-		.dest = destination->sin6_port,
-		.seq = htonl(1000),
-		.doff = 5,
-		.window = htons(1000),
-	};
-	uint16_t sum;
-
-	memcpy(segment, &header, sizeof(header));
-	segment[13] = parse_tcp_flags(flags);
-	sum = transport_checksum(source, destination, IPPROTO_TCP, segment, sizeof(header));
-	memcpy(segment + offsetof(struct tcphdr, check), &sum, sizeof(sum));
-	return sizeof(header);
-}
-
-static size_t build_udp(uint8_t *segment, const struct sockaddr_in6 *source,
-			const struct sockaddr_in6 *destination)
-{
-	static const char request[] = "who?\n";
-	size_t size = sizeof(struct udphdr) + sizeof(request) - 1;
-	struct udphdr header = {
-		.source = source->sin6_port,
-		.dest = destination->sin6_port,
-		.len = htons(size),
-	};
-	uint16_t sum;
-
-	memcpy(segment, &header, sizeof(header));
-	memcpy(segment + sizeof(header), request, sizeof(request) - 1);
-	sum = transport_checksum(source, destination, IPPROTO_UDP, segment, size);
-	memcpy(segment + offsetof(struct udphdr, check), &sum, sizeof(sum));
-	return size;
-}
-
-static size_t build_ip(uint8_t *packet, const struct sockaddr_in6 *source,
-		       const struct sockaddr_in6 *destination, int protocol, size_t payload)
-{
-	struct iphdr ip4 = make_ipv4(source, destination, protocol, payload);
-	struct ip6_hdr ip6 = make_ipv6(source, destination, protocol, payload);
-
-	if (is_ipv4(source)) {
-		memcpy(packet, &ip4, sizeof(ip4));
-		return sizeof(ip4);
-	}
-	memcpy(packet, &ip6, sizeof(ip6));
-	return sizeof(ip6);
-}
-
-static int command_forge(bool tcp, char **endpoints, const struct options *options)
-{
-	struct sockaddr_in6 source =
-		parse_any_address(endpoints[0], parse_number(endpoints[1], 0, 65535));
-	struct sockaddr_in6 destination =
-		parse_any_address(endpoints[2], parse_number(endpoints[3], 0, 65535));
-	uint8_t frame[256] = {0}, segment[128];
-	struct ether_header ethernet = make_ethernet(options->interface, options->destination_mac);
-	size_t size = sizeof(ethernet), payload;
-
-	if (options->source_mac)
-		parse_mac(options->source_mac, ethernet.ether_shost);
-	ethernet.ether_type = ether_type_of(&source);
-	memcpy(frame, &ethernet, sizeof(ethernet));
-	payload = tcp ? build_tcp(segment, &source, &destination, options->tcp_flags)
-		      : build_udp(segment, &source, &destination);
-	size += build_ip(frame + size, &source, &destination, tcp ? IPPROTO_TCP : IPPROTO_UDP,
-			 payload);
-	memcpy(frame + size, segment, payload);
-	send_frame(open_packet_socket(options->interface, 0), frame, size + payload);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = {
 		.name = "peer",
 		.from = "any",
-		.tcp_flags = "S",
 		.count = 1,
 		.timeout = 1000,
 	};
@@ -415,10 +313,6 @@ int main(int argc, char **argv)
 		{"ttl", .number = &options.ttl, .low = 1, .high = 255},
 		{"tos", .number = &options.tos, .high = 255},
 		{"priority", .number = &options.priority, .high = 7},
-		{"interface", .text = &options.interface},
-		{"destination-mac", .text = &options.destination_mac},
-		{"source-mac", .text = &options.source_mac},
-		{"tcp-flags", .text = &options.tcp_flags},
 		{"background", .flag = &options.background},
 		{"on-demand", .flag = &options.on_demand},
 		{"keep-going", .flag = &options.keep_going},
@@ -428,24 +322,20 @@ int main(int argc, char **argv)
 		{NULL},
 	};
 	bool tcp;
-	int arguments;
 
 	parse_options(argc, argv, names);
 	options.timeout = patience(options.timeout);
 	argv += optind;
-	arguments = argc - optind;
-	if (arguments < 4)
+	if (argc - optind != 4)
 		die_usage();
 	if (strcmp(argv[1], "sctp") == 0)
 		stream_protocol = IPPROTO_SCTP;
 	else if (strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "udp") != 0)
 		die_usage();
 	tcp = strcmp(argv[1], "udp") != 0;
-	if (strcmp(argv[0], "serve") == 0 && arguments == 4)
+	if (strcmp(argv[0], "serve") == 0)
 		command_serve(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
-	if (strcmp(argv[0], "ask") == 0 && arguments == 4)
+	if (strcmp(argv[0], "ask") == 0)
 		return command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
-	if (strcmp(argv[0], "forge") == 0 && arguments == 6 && stream_protocol == IPPROTO_TCP)
-		return command_forge(tcp, argv + 2, &options);
 	die_usage();
 }

@@ -85,7 +85,7 @@ works_in_both_orders() {
 }
 
 # with the bandwidth plugin before us and after us, with limits in its own entry or from the
-# runtime, ADD succeeds and every port answers everybody [s105][s110][s112]
+# runtime, ADD succeeds and every port answers everybody
 test_bandwidth_orders_bridge() { works_in_both_orders bridge; }
 
 # the same with ptp
@@ -123,7 +123,7 @@ limits_hold() {
 
 # limit 120 s
 # limits of a bandwidth plugin before us, or after us, where it adds its qdiscs after our ADD, hold in
-# both directions, from the first packet on [s105]
+# both directions, from the first packet on
 test_bandwidth_limits() {
 	tcx_needed
 	limits_hold 8100 bridge before entry runtime
@@ -171,7 +171,6 @@ filters_asked() { [ "$(kernel_or 6.6)" != 6.6 ] || echo '{"attach": "clsact"}'; 
 
 # where our programs are filters, as before Linux 6.6, and the bandwidth plugin's filter comes
 # before them, every port answers everybody, there is no warning of that filter, and limits hold
-# [s105][s110]
 test_bandwidth_filters() {
 	near_start bridge
 	limited_list bridge before entry both "$(filters_asked)"

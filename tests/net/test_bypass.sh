@@ -261,7 +261,7 @@ keeps_limits() {
 # limit 120 s
 # a container with the bandwidth plugin keeps its limits in both directions, whether that plugin
 # comes before or after us, on a bridge and with ptp; also where we receive no limits: with its qdiscs there before us, and in
-# Kubernetes [s105][s110]
+# Kubernetes
 test_bypass_bandwidth() {
 	tcx_needed
 	local FAST_PATH untold

@@ -40,6 +40,11 @@ features() {
 	done
 }
 
+senders_compute() {
+	features outside tx off tso off gso off
+	features containers tx off tso off gso off
+}
+
 # Without a delay every packet on a veth is an interrupt of its own, and GRO has nothing to join.
 gro_waits() {
 	local end
@@ -126,7 +131,7 @@ expect_not_seen() {
 }
 
 # also with fastPath off, always
-# devices as they are by default: checksums left to the receiver, packets of up to 64 kB [i11][T29]
+# devices as they are by default: checksums left to the receiver, packets of up to 64 kB
 test_checksums_partial() {
 	checksums_make bridge
 	expect_transfers_whole
@@ -134,13 +139,13 @@ test_checksums_partial() {
 	expect_seen from_server other_gso
 }
 
-# the same for a ptp container [i11][T29]
+# the same for a ptp container
 test_checksums_partial_ptp() {
 	checksums_make ptp
 	expect_transfers_whole
 }
 
-# every sender computes its checksums, one packet at a time [i11][T29]
+# every sender computes its checksums, one packet at a time
 test_checksums_none() {
 	checksums_make bridge
 	features everywhere tx off tso off gso off gro off
@@ -149,11 +154,10 @@ test_checksums_none() {
 	expect_not_seen from_client other_gso unnecessary complete
 }
 
-# computed by senders, and verified on arrival by GRO, which joins packets [i11][T29]
+# computed by senders, and verified on arrival by GRO, which joins packets
 test_checksums_unnecessary() {
 	checksums_make bridge
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	features uplinks gro on
 	features veths gro on
 	gro_waits
@@ -163,7 +167,7 @@ test_checksums_unnecessary() {
 }
 
 # no segmentation offload anywhere: only checksums are left to the receiver; and the kernel segments in
-# software, after our programs on the way out [i11][T29]
+# software, after our programs on the way out
 test_checksums_without_segmentation() {
 	checksums_make bridge
 	features everywhere tso off gso off tx-udp-segmentation off
@@ -172,7 +176,7 @@ test_checksums_without_segmentation() {
 	expect_transfers_whole
 }
 
-# GRO makes lists of whole packets, of which programs see only the first [i11][T29]
+# GRO makes lists of whole packets, of which programs see only the first
 test_checksums_fraglist() {
 	checksums_make bridge
 	features uplinks gro on rx-gro-list on
@@ -182,12 +186,11 @@ test_checksums_fraglist() {
 	# Without it GRO does not join datagrams that are forwarded.
 	expect_seen from_client other_gso
 	expect_transfers_whole
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	expect_transfers_whole
 }
 
-# such lists segmented in software towards every receiver [i11][T29]
+# such lists segmented in software towards every receiver
 test_checksums_fraglist_segmented() {
 	checksums_make ptp
 	features uplinks gro on rx-gro-list on
@@ -198,7 +201,7 @@ test_checksums_fraglist_segmented() {
 	expect_seen from_client unnecessary
 }
 
-# datagrams joined by GRO while they are forwarded [i11][T29]
+# datagrams joined by GRO while they are forwarded
 test_checksums_udp_forwarding() {
 	checksums_make bridge
 	features uplinks gro on rx-udp-gro-forwarding on
@@ -207,12 +210,11 @@ test_checksums_udp_forwarding() {
 	expect_udp --plain
 	expect_seen from_client other_gso
 	expect_transfers_whole
-	features outside tx off tso off gso off
-	features containers tx off tso off gso off
+	senders_compute
 	expect_transfers_whole
 }
 
-# receivers without any checksum offload [i11][T29]
+# receivers without any checksum offload
 test_checksums_receivers_verify() {
 	checksums_make bridge
 	features everywhere rx off
@@ -255,7 +257,6 @@ ping_for() {
 
 # also with fastPath off
 # every packet on every wire has the right checksums, ICMP errors and the packets they quote too
-# [i11][T29]
 test_checksums_on_the_wire() {
 	checksums_make bridge
 	wires_computed
@@ -284,7 +285,7 @@ mtu_set() {
 	ip -n server link set eth0 mtu "$1"
 }
 
-# an MTU of 9000, then of 1280, then of 1500 in the middle of transfers [i11][T29][T16]
+# an MTU of 9000, then of 1280, then of 1500 in the middle of transfers
 test_checksums_mtu_changes() {
 	checksums_make bridge
 	local protocol address pids=() pid
@@ -323,7 +324,7 @@ vxlan_make() {
 }
 
 # from a device that passes the sum of each packet on (CHECKSUM_COMPLETE), also for IPv6: a tunnel
-# whose outer checksum was verified [i11][T29]
+# whose outer checksum was verified
 test_checksums_complete() {
 	vxlan_make
 	checksums_make bridge

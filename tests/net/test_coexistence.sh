@@ -4,7 +4,7 @@
 
 
 # on a kernel without TCX the qdisc of bandwidth leaves no room for us on a ptp container's veth:
-# ADD reports that and leaves nothing behind [s110]
+# ADD reports that and leaves nothing behind
 test_coexistence_bandwidth_ptp_without_tcx() {
 	[ "$(kernel_or 6.6)" != 6.6 ] || skip "the kernel has TCX"
 	conflist first ptp '.name = "first"'
@@ -22,7 +22,7 @@ test_coexistence_bandwidth_ptp_without_tcx() {
 }
 
 # a list with bandwidth but without limits works the same; bandwidth 1.1.1 itself panics at CHECK
-# then [s105]
+# then
 test_coexistence_bandwidth_without_limits() {
 	container_start web bridge-bandwidth -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -32,7 +32,7 @@ test_coexistence_bandwidth_without_limits() {
 # As every CHECK does: the fast path is off for what was added since ADD.
 look_around() { "$build/bpf-portmap" attach >/dev/null || fail attach; }
 
-# third-party programs on the uplink, attached by TCX before and after ours, run and stay [T26]
+# third-party programs on the uplink, attached by TCX before and after ours, run and stay
 test_coexistence_foreign_tcx() {
 	tcx_needed
 	local tcx=$build/tests/tcx hook
@@ -54,7 +54,7 @@ test_coexistence_foreign_tcx() {
 		grep -c somebody)" "third-party programs after DEL"
 }
 
-# third-party clsact filters on the uplink and on the veth run and stay, before and after ours [T26]
+# third-party clsact filters on the uplink and on the veth run and stay, before and after ours
 test_coexistence_foreign_clsact() {
 	local tcx=$build/tests/tcx veth hook
 	"$tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
@@ -84,7 +84,7 @@ test_coexistence_foreign_clsact() {
 	expect_contains "$(tc qdisc show dev eth0)" clsact
 }
 
-# a veth that already has a clsact qdisc is used as it is, and DEL leaves that qdisc [T26]
+# a veth that already has a clsact qdisc is used as it is, and DEL leaves that qdisc
 test_coexistence_foreign_clsact_on_veth_first() {
 	container_add_plain web
 	local veth
@@ -97,7 +97,7 @@ test_coexistence_foreign_clsact_on_veth_first() {
 	expect_contains "$(tc qdisc show dev "$veth")" clsact
 }
 
-# a program that was removed by hand is attached again by the next ADD, exactly once [T26]
+# a program that was removed by hand is attached again by the next ADD, exactly once
 test_coexistence_programs_attached_once() {
 	container_start web bridge -p 8080:80/tcp
 	local hook

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#
 # test_crash.sh - many at once, killed half-way, lost or broken pins, two hosts, long wear.
 
 # parallel_add NUMBER: newer versions of the bridge plugin fail where somebody else changes an
@@ -16,7 +15,6 @@ parallel_add() {
 
 # limit 120 s
 # 50 ADDs at once with ports of their own all succeed, and 50 DELs at once leave nothing
-# [T31][s60]
 test_crash_parallel_own_ports() {
 	container_add first bridge -p 9999:80/tcp # from now on there is a program at lo
 	container_remove first bridge
@@ -49,7 +47,7 @@ test_crash_parallel_own_ports() {
 
 # limit 120 s
 # ptp containers whose ADDs run at once, each seeing the others' veths as interfaces with an
-# address, get the programs of a container [T31]
+# address, get the programs of a container
 test_crash_parallel_ptp() {
 	local number round pids
 	conflist plain_ptp ptp "$only_main"
@@ -94,7 +92,6 @@ add_until_told() {
 # nothing is loaded
 # limit 120 s
 # 50 ADDs at once for 10 ports, the first of all on this host: each port has exactly one owner
-# [T31][s81][i07]
 test_crash_parallel_same_ports() {
 	local number pids=() port
 	for number in $(seq 50); do container_add_plain "c$number"; done
@@ -178,7 +175,7 @@ expect_one_owner() {
 # limit 120 s
 # 50 at once fight three times for 10 ports by ADD, ADD again and DEL, beside CHECK, GC and attach,
 # half of them killed anywhere: then an ADD of each leaves every port with exactly one owner, and a
-# DEL of each nothing [T31][s81][i07][i14]
+# DEL of each nothing
 test_crash_parallel_killed() {
 	local before number port killed=0 seed=${SEED:-7} codes rounds=$(((${KILLS:-150} + 49) / 50))
 	container_add warm bridge -p 8080:80/tcp
@@ -233,7 +230,7 @@ bitmaps_are_sound() {
 # limit 120 s
 # ADD killed before every fourth of its calls into the kernel (STEP=1: before each): a mapping or an
 # endpoint that is there is in the bitmap that the programs ask first; of what was never added
-# nothing is in there [i14]
+# nothing is in there
 test_crash_bitmaps() {
 	local step=${STEP:-4} status=137
 	local call=$((RANDOM % step + 1))
@@ -255,7 +252,6 @@ test_crash_bitmaps() {
 
 # limit 180 s
 # 60 ADDs killed at random moments (KILLS=): the DEL after each leaves nothing, the next ADD works
-# [i14]
 test_crash_add_killed() {
 	container_start_plain web
 	plugin_config web '.runtimeConfig.portMappings = [range(300) |
@@ -378,7 +374,7 @@ test_crash_first_add_killed() {
 # nothing is loaded
 # limit 120 s
 # pins removed by hand under a live mapping: traffic goes on, the next ADD adopts what runs, CHECK
-# and DEL find it, also a DEL that comes first; nothing of ours is left at the sockets meanwhile [s51]
+# and DEL find it, also a DEL that comes first; nothing of ours is left at the sockets meanwhile
 test_crash_pins_removed() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	conversation_with web talk client tcp "$host4" 8080
@@ -489,7 +485,6 @@ test_crash_read_only_bpffs() {
 
 # limit 900 s
 # 100 ADD and DEL leave nothing: no entry, qdisc, program, pin or slot (CHURN=10000 for more)
-# [i14][T30]
 test_crash_churn() {
 	container_add_plain web
 	plugin_config web '.runtimeConfig.portMappings +=
@@ -510,7 +505,7 @@ test_crash_churn() {
 }
 
 # limit 120 s
-# 16 whole lives of a container, bridge and ptp, leave nothing: no interface either [i14][T30]
+# 16 whole lives of a container, bridge and ptp, leave nothing: no interface either
 test_crash_churn_whole_list() {
 	container_add first bridge -p 8080:80/tcp
 	container_add second ptp
@@ -528,8 +523,7 @@ test_crash_churn_whole_list() {
 }
 
 # nothing is loaded
-# after a reboot, with a stale cache and an empty bpffs, DEL succeeds and the first ADD builds
-# anew [T35]
+# after a reboot, with a stale cache and an empty bpffs, DEL succeeds and the first ADD builds anew
 test_crash_reboot() {
 	container_start web bridge -p 8080:80/tcp
 	unload

@@ -68,10 +68,10 @@ vlan_serves() {
 }
 
 # a VLAN as uplink on a parent that is an uplink too: each packet is translated once, also where the
-# device inserts and strips the tag [T22]
+# device inserts and strips the tag
 test_devices_vlan() { kernel_needs vlan id 5; vlan_serves on; }
 
-# the same where the tag is already in the frame when the parent's programs see it [T22]
+# the same where the tag is already in the frame when the parent's programs see it
 test_devices_vlan_in_frame() { kernel_needs vlan id 5; vlan_serves off; }
 
 # bond_make MODE: two links between this host and `office`
@@ -135,7 +135,7 @@ fast_over_uplink() {
 	flows=$(talks in out)
 }
 
-# flows over a VLAN skip the IP stack, and no packet arrives without its tag [T22]
+# flows over a VLAN skip the IP stack, and no packet arrives without its tag
 test_devices_vlan_fast() {
 	kernel_needs vlan id 5
 	vlan_make
@@ -162,7 +162,7 @@ test_devices_bond_fast() {
 	expect_captured_nothing leak
 }
 
-# flows over WireGuard, which has no Ethernet header, never skip the IP stack [T19]
+# flows over WireGuard, which has no Ethernet header, never skip the IP stack
 test_devices_wireguard_slow() {
 	kernel_needs wireguard
 	command -v wg >/dev/null || skip "no wg (package wireguard-tools)"
@@ -174,7 +174,7 @@ test_devices_wireguard_slow() {
 }
 
 # an address on lo, as a router announces it, or on a dummy interface, as a load balancer's, is an
-# address of the host: its mapped ports answer clients outside and other containers on the bridge [T21]
+# address of the host: its mapped ports answer clients outside and other containers on the bridge
 test_devices_extra_address() {
 	serve_in server 9000
 	extra_address_serves lo
@@ -216,7 +216,7 @@ wireguard_make() {
 	ends_up wg0 client wg0
 }
 
-# WireGuard as uplink, for bridge and ptp containers [T19]
+# WireGuard as uplink, for bridge and ptp containers
 test_devices_wireguard() {
 	kernel_needs wireguard
 	command -v wg >/dev/null || skip "no wg (package wireguard-tools)"
@@ -252,7 +252,7 @@ ppp_up() {
 		ip -n office -4 -o address show dev ppp0 2>/dev/null | grep "$office4" >/dev/null
 }
 
-# PPP over a serial line, by the real pppd, as uplink [T19]
+# PPP over a serial line, by the real pppd, as uplink
 test_devices_ppp() {
 	command -v pppd >/dev/null || skip "no pppd (package ppp)"
 	[ -e /dev/ppp ] || skip "the kernel has no PPP"
@@ -271,7 +271,7 @@ disturb() {
 
 # limit 90 s
 # on a network that loses, duplicates and reorders packets everything arrives intact: a file by TCP,
-# and most of many large datagrams in fragments, in both directions [T17]
+# and most of many large datagrams in fragments, in both directions
 test_devices_bad_network() {
 	tc qdisc add dev lo root netem delay 1ms 2>/dev/null || skip "the kernel has no netem"
 	tc qdisc delete dev lo root

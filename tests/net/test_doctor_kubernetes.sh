@@ -182,18 +182,24 @@ faults_are_found() {
 	good
 }
 
-# beside kube-proxy in its mode iptables, over iptables-nft
-# limit 120 s
-test_doctor_kubernetes_iptables() {
+# beside_iptables nft|legacy WHAT REMEDY: what doctor says, and names, of a dropping policy beside
+# kube-proxy's rules
+beside_iptables() {
 	node
-	kube_proxy_iptables 4 "$web4" 10.96.0. | iptables-nft-restore -w
-	kube_proxy_iptables 6 "$(address6 web)" 2001:db8:96:: | ip6tables-nft-restore -w
+	kube_proxy_iptables 4 "$web4" 10.96.0. | "iptables-$1-restore" -w
+	kube_proxy_iptables 6 "$(address6 web)" 2001:db8:96:: | "ip6tables-$1-restore" -w
 	both_answer
 	faults_are_found
 	# As Docker sets it: kube-proxy's rules let in what has its mark.
-	iptables-nft -P FORWARD DROP
-	says 'dropped by the host: nft ip filter, chain FORWARD, policy drop' --from "$client4" 8080/tcp
-	expect_contains "$(cat /run/out)" 'iptables-nft -A FORWARD'
+	"iptables-$1" -P FORWARD DROP
+	says "dropped by the host: $2" --from "$client4" 8080/tcp
+	expect_contains "$(cat /run/out)" "$3"
+}
+
+# beside kube-proxy in its mode iptables, over iptables-nft
+# limit 120 s
+test_doctor_kubernetes_iptables() {
+	beside_iptables nft 'nft ip filter, chain FORWARD, policy drop' 'iptables-nft -A FORWARD'
 	expect_answer client tcp "$host4" 30080 web
 }
 
@@ -201,14 +207,7 @@ test_doctor_kubernetes_iptables() {
 # limit 120 s
 test_doctor_kubernetes_iptables_legacy() {
 	iptables-legacy -nL >/dev/null 2>&1 || skip "no iptables-legacy"
-	node
-	kube_proxy_iptables 4 "$web4" 10.96.0. | iptables-legacy-restore -w
-	kube_proxy_iptables 6 "$(address6 web)" 2001:db8:96:: | ip6tables-legacy-restore -w
-	both_answer
-	faults_are_found
-	iptables-legacy -P FORWARD DROP
-	says 'dropped by the host: by iptables-legacy' --from "$client4" 8080/tcp
-	expect_contains "$(cat /run/out)" ':FORWARD DROP'
+	beside_iptables legacy 'by iptables-legacy' ':FORWARD DROP'
 }
 
 # beside kube-proxy in its mode nftables

@@ -74,7 +74,7 @@ clients_expect_web() {
 }
 
 # connections of the host from mapped ports, to a client of these ports: both receive their answers,
-# across DEL and ADD [i08][B28]
+# across DEL and ADD
 # limit 120 s
 test_ephemeral_mapping_first() {
 	ephemeral_world
@@ -90,7 +90,7 @@ test_ephemeral_mapping_first() {
 	talks_expect client
 }
 
-# the same with connections that exist before the ports are mapped [i08][B28]
+# the same with connections that exist before the ports are mapped
 # limit 120 s
 test_ephemeral_connections_first() {
 	ephemeral_world
@@ -106,7 +106,7 @@ test_ephemeral_connections_first() {
 }
 
 # connections from mapped ports to containers: to their own address, and to another one's mapped
-# port at any address of the host [i08]
+# port at any address of the host
 test_ephemeral_to_containers() {
 	ephemeral_world
 	container_start web bridge "${ports[@]}"
@@ -138,7 +138,7 @@ expect_told() {
 }
 
 # a process that listens on a port that the kernel chooses gets one, reserved or not, and no traffic
-# from outside: the container receives it [B28]
+# from outside: the container receives it
 test_ephemeral_listener() {
 	ephemeral_world
 	needs_cgroup

@@ -58,8 +58,7 @@ refused_through_mapping() {
 
 # also with fastPath off, always
 # a client of a mapped UDP port that is closed is told so, IPv4 and IPv6, of a bridge's container and of
-# a ptp's [E2][T16]; also with a strict firewall and bridge netfilter, where the error belongs to the
-# flow [T28]
+# a ptp's; also with a strict firewall and bridge netfilter, where the error belongs to the flow
 test_errors_refused_through_mapping() {
 	capture_start wire client eth0 "$quoted_leak"
 	refused_through_mapping bridge ptp
@@ -71,7 +70,6 @@ test_errors_refused_through_mapping() {
 
 # also with fastPath off
 # a masqueraded container is told of a closed UDP port outside, with its port kept or changed
-# [E1][T16]
 test_errors_refused_through_masquerade() {
 	errors_unlimited server
 	container_add one bridge
@@ -108,7 +106,7 @@ test_errors_refused_to_neighbour() {
 	done
 }
 
-# so is another container on the bridge under a strict firewall and bridge netfilter [T28]
+# so is another container on the bridge under a strict firewall and bridge netfilter
 test_errors_refused_to_neighbour_strict() {
 	container_add web bridge -p 8080:80/udp
 	container_add near bridge
@@ -147,7 +145,7 @@ expect_path_errors() {
 
 # also with fastPath off, always
 # limit 120 s
-# 4 MB pass both ways through a mapping over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+# 4 MB pass both ways through a mapping over a path with a smaller MTU, IPv4 and IPv6
 test_errors_path_mtu_mapping() {
 	path_make
 	container_add web bridge -p 8080:80/tcp
@@ -159,7 +157,7 @@ test_errors_path_mtu_mapping() {
 }
 
 # limit 120 s
-# 4 MB pass both ways through masquerade over a path with a smaller MTU, IPv4 and IPv6 [E1][T16]
+# 4 MB pass both ways through masquerade over a path with a smaller MTU, IPv4 and IPv6
 test_errors_path_mtu_masquerade() {
 	path_make
 	files_serve far 80
@@ -176,7 +174,7 @@ test_errors_path_mtu_masquerade() {
 
 # also with fastPath off
 # limit 120 s
-# the same with a strict firewall: errors are related, not invalid [T28][T16]
+# the same with a strict firewall: errors are related, not invalid
 test_errors_path_mtu_strict() {
 	bridge_netfilter 1
 	firewall_strict
@@ -247,7 +245,7 @@ container_remove_hard() {
 
 # limit 120 s
 # a container's MTU that shrinks during a connection: the host sends errors of its own, with the
-# addresses that the peer knows [E2][T16]
+# addresses that the peer knows
 test_errors_container_mtu_shrinks() {
 	errors_unlimited host
 	files_serve client 9000
@@ -255,7 +253,7 @@ test_errors_container_mtu_shrinks() {
 }
 
 # limit 120 s
-# the same for a ptp container [T16]
+# the same for a ptp container
 test_errors_container_mtu_shrinks_ptp() {
 	errors_unlimited host
 	files_serve client 9000
@@ -263,7 +261,7 @@ test_errors_container_mtu_shrinks_ptp() {
 }
 
 # also with fastPath off
-# traceroute through masquerade shows every hop, by UDP and by ping [E4][T18]
+# traceroute through masquerade shows every hop, by UDP and by ping
 test_errors_traceroute() {
 	path_make
 	local name list seen tool
@@ -295,7 +293,7 @@ expect_hops() {
 }
 
 # also with fastPath off
-# traceroute from outside to a mapped port ends at the host's own address [T18]
+# traceroute from outside to a mapped port ends at the host's own address
 test_errors_traceroute_to_mapping() {
 	path_make
 	container_add web bridge -p 33000:33000/udp
@@ -316,7 +314,7 @@ test_errors_traceroute_to_mapping() {
 
 # also with fastPath off
 # what the firewall rejects after the destination was rewritten is reported from the host's address,
-# by ICMP and by RST, which the kernel sends as if it were the container [i04]
+# by ICMP and by RST, which the kernel sends as if it were the container
 test_errors_firewall_rejects() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local address rejection
@@ -345,7 +343,7 @@ test_errors_firewall_rejects() {
 }
 
 # a capture that looks for a container's address in errors sees those of a container without
-# masquerade [i04]
+# masquerade
 test_errors_leak_is_seen() {
 	conflist open bridge "$(with_ours '{"ipMasq": false}')"
 	container_add one open

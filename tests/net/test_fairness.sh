@@ -34,7 +34,7 @@ ports_reusable() {
 }
 
 # limit 90 s
-# [1] one client that opens connections and falls silent closes the port for no other client
+# one client that opens connections and falls silent closes the port for no other client
 test_client_of_many_connections() {
 	local said
 	fair_world
@@ -54,7 +54,7 @@ test_client_of_many_connections() {
 }
 
 # limit 90 s
-# [1] one client's datagrams from thousands of ports close the port for no other client
+# one client's datagrams from thousands of ports close the port for no other client
 test_client_of_many_datagrams() {
 	local said
 	fair_world
@@ -64,7 +64,7 @@ test_client_of_many_datagrams() {
 }
 
 # limit 120 s
-# [1] a client that opens and closes thousands of connections is never refused
+# a client that opens and closes thousands of connections is never refused
 test_connections_by_the_thousand() {
 	fair_world
 	serve_crowd server 9000
@@ -84,7 +84,7 @@ test_connections_by_the_thousand() {
 }
 
 # limit 90 s
-# [2] a flow that another container opens to a container's own address is not charged to that one
+# a flow that another container opens to a container's own address is not charged to that one
 test_pings_of_neighbour() {
 	local said list
 	fair_world
@@ -102,7 +102,7 @@ test_pings_of_neighbour() {
 }
 
 # limit 90 s
-# [2] pings from outside to a container's own address leave it all its flows
+# pings from outside to a container's own address leave it all its flows
 test_pings_from_outside() {
 	local said
 	fair_world
@@ -129,7 +129,7 @@ hog() {
 }
 
 # limit 180 s
-# [3] one, two, three containers that take all they can get leave enough for the next one
+# one, two, three containers that take all they can get leave enough for the next one
 test_hogs() {
 	local number share said last
 	herds_prepare
@@ -151,7 +151,7 @@ test_hogs() {
 }
 
 # limit 120 s
-# [10] one container's datagrams and SYNs from all its ports leave ports to that server for others
+# one container's datagrams and SYNs from all its ports leave ports to that server for others
 test_ports_towards_one_server() {
 	local protocol pid
 	fair_world
@@ -182,7 +182,7 @@ test_ports_towards_one_server() {
 }
 
 # limit 120 s
-# [10] two containers whose questions a server has answered, for all ports towards it, leave some to a
+# two containers whose questions a server has answered, for all ports towards it, leave some to a
 # third one that has asked eight hundred times before; IPv4 and IPv6
 # also with portmap
 test_queries_towards_one_server() {
@@ -210,7 +210,7 @@ test_queries_towards_one_server() {
 }
 
 # limit 120 s
-# [12] datagrams with forged sources, now and two seconds later, close no TCP port, nor the way out
+# datagrams with forged sources, now and two seconds later, close no TCP port, nor the way out
 # also with portmap
 test_forged_datagrams() {
 	local said
@@ -227,7 +227,7 @@ test_forged_datagrams() {
 }
 
 # limit 120 s
-# [13] the table never counts as full while much of it is free, or was a removed container's
+# the table never counts as full while much of it is free, or was a removed container's
 test_room_that_is_free() {
 	local full
 	herds_prepare
@@ -259,7 +259,7 @@ room_taken_by() {
 }
 
 # limit 120 s
-# [14] a container's half-open flows to everywhere evict no other one's whose answer takes long
+# a container's half-open flows to everywhere evict no other one's whose answer takes long
 test_half_open_of_neighbour() {
 	local protocol pid slowly='--again 3500 --timeout 8000'
 	fair_world
@@ -282,7 +282,7 @@ test_half_open_of_neighbour() {
 
 # nothing is loaded
 # limit 120 s
-# [14] a flood from everywhere to one container's port does not affect another container
+# a flood from everywhere to one container's port does not affect another container
 test_flood_beside_others() {
 	local pid kind protocol
 	flood_prepare
@@ -315,7 +315,7 @@ expect_flooded() {
 }
 
 # limit 120 s
-# [16] connections that both ends close at the same moment leave nothing behind
+# connections that both ends close at the same moment leave nothing behind
 test_ends_together() {
 	local said
 	conflist few bridge "$(with_ours '{maxFlows: 100}')"

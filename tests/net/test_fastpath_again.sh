@@ -17,7 +17,7 @@ again() {
 
 # each new connection from the same client port begins through the IP stack and then skips it, after
 # FIN and after RST, while conntrack still has the one before; one that the firewall refuses by now is
-# refused [T34]
+# refused
 test_fastpath_same_port_again() {
 	local name
 	guarded_world
@@ -42,7 +42,7 @@ test_fastpath_same_port_again() {
 }
 
 # a forged RST or SYN neither ends a connection that skips the IP stack nor makes it return to the
-# stack [T33]
+# stack
 test_fastpath_forged_packets() {
 	local flags address source
 	guarded_world
@@ -81,7 +81,7 @@ expect_ended() {
 }
 
 # flows that skip the IP stack end with DEL, and the next container with the port receives the
-# client's datagrams, also if it has the old one's address [i06][T08][T11]
+# client's datagrams, also if it has the old one's address
 test_fastpath_again_other_container() {
 	local address old
 	guard
@@ -104,7 +104,7 @@ test_fastpath_again_other_container() {
 }
 
 # after a container dies together with its veth, no packet of its flows skips to anywhere; the late
-# DEL does not affect its successor's flows [i07][T07]
+# DEL does not affect its successor's flows
 test_fastpath_late_del() {
 	guard
 	stack_watch

@@ -93,10 +93,9 @@ frames_are_routed() {
 
 # packets of flows that skip the stack look as if they were routed: TTL less by one, the next hop's
 # MACs, right checksums, into and out of a bridge's containers, and no container's address outside
-# [i04][i11][T14]
 test_fastpath_frames_bridge() { frames_are_routed fast; }
 
-# the same for ptp containers [i04][i11][T14]
+# the same for ptp containers
 test_fastpath_frames_ptp() { frames_are_routed fast-ptp; }
 
 # Each container connects to every other one's host port: two bridges and two ptp links.
@@ -111,7 +110,7 @@ inside_make() {
 }
 
 # containers on different bridges and ptp links reach each other through the host port past the
-# stack, in both directions, with TTL less by one and the right MACs [i11]
+# stack, in both directions, with TTL less by one and the right MACs
 test_fastpath_between_containers() {
 	inside_make
 	local from to port protocol
@@ -221,7 +220,7 @@ far_asks_web() {
 	expect_skips_stack $flows
 }
 
-# a masqueraded flow follows its route to another router on the same uplink [i05]
+# a masqueraded flow follows its route to another router on the same uplink
 test_fastpath_route_to_another_router() {
 	far_make server
 	router_make
@@ -236,7 +235,7 @@ test_fastpath_route_to_another_router() {
 }
 
 # a masqueraded flow follows its route to another uplink and keeps its address; without a route, or
-# with a blackhole route, it stops, and continues when there is a route again [i05][i04]
+# with a blackhole route, it stops, and continues when there is a route again
 test_fastpath_route_to_another_uplink() {
 	local seen gone
 	far_make server server
@@ -262,13 +261,12 @@ test_fastpath_route_to_another_uplink() {
 		expect_stops $(talks out | tr ' ' '\n' | grep udp)
 		[ "$gone" = del ] || ip -6 route del blackhole "$far6"
 		far_by server
-		expect_goes_on $flows
-		expect_skips_stack $flows
+		expect_flows_skip_stack
 	done
 	expect_no_leak
 }
 
-# replies of a mapped port follow their route to another uplink and keep their source address [i05]
+# replies of a mapped port follow their route to another uplink and keep their source address
 test_fastpath_reply_to_another_uplink() {
 	far_make client client
 	far_asks_web
@@ -277,18 +275,16 @@ test_fastpath_reply_to_another_uplink() {
 	expect_arrives_at server $flows
 	expect_skips_stack $flows
 	far_by client
-	expect_goes_on $flows
-	expect_skips_stack $flows
+	expect_flows_skip_stack
 	expect_no_leak
 }
 
-# a flow follows a policy rule for the container's address when the rule is added and removed [T20]
+# a flow follows a policy rule for the container's address when the rule is added and removed
 test_fastpath_policy_by_container() {
 	far_make server server
 	far_asked_by_one
 	hits_count client eth0 9000
-	ip route add "$far4" via "$client4" table 100
-	ip -6 route add "$far6" via "$client6" table 100
+	far_by client table 100
 	ip rule add from "$(address4 one)" lookup 100
 	ip -6 rule add from "$(address6 one)" lookup 100
 	expect_arrives_at client $flows
@@ -309,14 +305,13 @@ hits_stand_still() {
 }
 
 # replies that policy routing ties to the uplink of the request leave through it past the stack,
-# also when the rule is added and removed during the flow [T20]
+# also when the rule is added and removed during the flow
 test_fastpath_reply_tied_to_uplink() {
 	far_make server client
 	fast_lists
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	watch_wire
-	ip route add "$far4" via "$server4" table 100
-	ip -6 route add "$far6" via "$server6" table 100
+	far_by server table 100
 	ip rule add from "$host4_second" lookup 100
 	ip -6 rule add from "$host6_second" lookup 100
 	hits_count client eth0
@@ -450,14 +445,14 @@ mtu_shrinks() {
 	expect_no_leak
 }
 
-# an uplink whose MTU shrinks during a flow: the sender is told, and everything arrives [T28]
+# an uplink whose MTU shrinks during a flow: the sender is told, and everything arrives
 test_fastpath_mtu_shrinks() { mtu_shrinks off; }
 
-# the same with packets joined for segmentation offload [T28][T29]
+# the same with packets joined for segmentation offload
 test_fastpath_mtu_shrinks_offload() { mtu_shrinks on; }
 
 # a route whose MTU shrinks during a flow (locked, because programs cannot see any other route MTU
-# of IPv4): the sender is told, and everything arrives [T28]
+# of IPv4): the sender is told, and everything arrives
 test_fastpath_route_mtu_shrinks() {
 	far_make server server
 	transfers_make off server
@@ -471,7 +466,7 @@ test_fastpath_route_mtu_shrinks() {
 	expect_no_leak
 }
 
-# a later router with a smaller MTU tells the sender, past the stack too [T28][T16]
+# a later router with a smaller MTU tells the sender, past the stack too
 test_fastpath_path_mtu_behind() {
 	far_make client server
 	in_namespace server sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0
@@ -502,8 +497,7 @@ test_fastpath_veth_replaced() {
 	wait_until 5 no_interface "$veth" || fail "$veth stays"
 	container_add web fast -p 8080:80/tcp -p 8080:80/udp
 	[ "$veth" != "$(host_veth web)" ] || fail "it is the same veth"
-	expect_goes_on $flows
-	expect_skips_stack $flows
+	expect_flows_skip_stack
 }
 
 # the same with the container stopped in between: the next owner of its address receives none of its
@@ -530,12 +524,11 @@ test_fastpath_container_replaced() {
 }
 
 # flows that are routed by a packet mark stay in the stack, because only the stack knows marks; so
-# does a UDP flow that is marked later, once it passes the stack again [T20]
+# does a UDP flow that is marked later, once it passes the stack again
 test_fastpath_routed_by_mark() {
 	far_make server server
 	far_asked_by_one
-	ip route add "$far4" via "$client4" table 100
-	ip -6 route add "$far6" via "$client6" table 100
+	far_by client table 100
 	ip rule add fwmark 7 lookup 100
 	ip -6 rule add fwmark 7 lookup 100
 	firewall_marks 'iifname "cni0" meta mark set 7'
@@ -553,7 +546,7 @@ test_fastpath_routed_by_mark() {
 }
 
 # when the route changes to an interface that is not classified, a flow is dropped, never sent
-# untranslated, and continues once the interface is an uplink [i04][T14]
+# untranslated, and continues once the interface is an uplink
 test_fastpath_unclassified_way_out() {
 	far_make server server
 	far_asked_by_one
@@ -691,7 +684,7 @@ test_fastpath_mark_neighbour() {
 }
 
 # a container that marks its packets like the fast path does, on an interface of its own that is
-# unknown to us, cannot send them untranslated [i04]
+# unknown to us, cannot send them untranslated
 test_fastpath_forged_tc_index() {
 	loose
 	container_start web bridge -p 8080:80/udp

@@ -23,7 +23,7 @@ fragments_skip() {
 }
 
 # datagrams in fragments, in order, in reverse order and each one twice, in both directions, mapped
-# and out: all fragments of a flow that skips the IP stack skip it [T17]
+# and out: all fragments of a flow that skips the IP stack skip it
 test_fastpath_fragments() {
 	local order address
 	echoes_start
@@ -72,7 +72,7 @@ datagram_keeps_path() {
 }
 
 # all fragments of a datagram take one path, though between them its flow returns to the IP stack or
-# leaves it, because conntrack, which reassembles datagrams, would wait for the others in vain [T17]
+# leaves it, because conntrack, which reassembles datagrams, would wait for the others in vain
 test_fastpath_fragments_one_path() {
 	echoes_start
 	datagram_keeps_path client "$host4" 8080 eth0
@@ -106,7 +106,6 @@ bulk_world() {
 }
 
 # TCP segments that a router has fragmented arrive after conntrack has forgotten the connection
-# [T17]
 test_fastpath_fragments_tcp() {
 	local address
 	path_make
@@ -147,7 +146,7 @@ errors_allowed='meta l4proto { icmp, ipv6-icmp } ct state invalid accept'
 
 # limit 90 s
 # a router's error that packets are too large reaches the container after conntrack has forgotten
-# the connection, mapped and out, where the firewall accepts it [E1][T16]
+# the connection, mapped and out, where the firewall accepts it
 test_fastpath_error_from_router() {
 	local seen
 	path_make
@@ -183,7 +182,7 @@ route_shrinks_for() {
 
 # limit 90 s
 # a packet larger than the route's MTU goes to the IP stack, which tells the container, and the
-# connection continues past the stack, though conntrack has forgotten it [T16]
+# connection continues past the stack, though conntrack has forgotten it
 test_fastpath_larger_than_route() {
 	local seen
 	bulk_world client
@@ -231,7 +230,7 @@ expect_exceeded() {
 
 # limit 120 s
 # the IP stack answers a packet whose TTL expires here, from the host's address, whatever conntrack
-# knows; one with a hop left arrives [E4][T18]
+# knows; one with a hop left arrives
 test_fastpath_last_hop() {
 	guarded_world
 	errors_unlimited host
@@ -271,7 +270,7 @@ servers_end() {
 expect_says_refused() { expect_contains "$(say "$1")" refused; }
 
 # a port that is closed during a UDP flow is reported to the sender: mapped past the IP stack, and
-# out through it [E1][E2]
+# out through it
 test_fastpath_error_from_end() {
 	guarded_world
 	errors_unlimited web server
@@ -299,7 +298,6 @@ administratively_prohibits() {
 
 # an error about a TCP connection that conntrack has forgotten is delivered, and quotes the
 # receiver's own packet: from the container past the IP stack, to it where the firewall accepts it
-# [E1][E2]
 test_fastpath_error_forgotten() {
 	local seen
 	guarded_world

@@ -40,7 +40,7 @@ expect_no_invalid() {
 
 # also with fastPath off
 # firewalld's way: a published port is open only if a rule opens it, replies and ICMP errors
-# belong to their flow, nothing is INVALID, containers get out [T28][s88]
+# belong to their flow, nothing is INVALID, containers get out
 test_firewalls_firewalld() {
 	serve_in server 9000
 	firewalld_like
@@ -61,7 +61,7 @@ test_firewalls_firewalld() {
 
 # also with fastPath off
 # a firewall's reload, once with conntrack's table flushed, changes nothing for live connections
-# in either direction, mapped or masqueraded, TCP or UDP [T13]
+# in either direction, mapped or masqueraded, TCP or UDP
 test_firewalls_reload() {
 	local each
 	serve_in server 9000
@@ -118,7 +118,7 @@ test_firewalls_ufw() {
 
 # the reference's `firewall` plugin before and after us in the list, on a host that drops what is
 # forwarded: containers get out, and come back; new connections to them are for the administrator to
-# accept, as with portmap [s107][s112]
+# accept, as with portmap
 test_firewalls_plugin() {
 	local order list=0
 	serve_in server 9000
@@ -140,7 +140,7 @@ test_firewalls_plugin() {
 }
 
 # source based routing (`sbr`) and `tuning` before and after us in the list: sbr leaves routes for
-# bound sources only, tuning may change the MAC [s106][s108]
+# bound sources only, tuning may change the MAC
 test_firewalls_sbr_and_tuning() {
 	local order list=0
 	serve_in server 9000

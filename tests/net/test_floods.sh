@@ -4,7 +4,7 @@
 
 # nothing is loaded
 # limit 180 s
-# [T32] idle connections survive floods of SYNs and of datagrams, a client's and a container's
+# idle connections survive floods of SYNs and of datagrams, a client's and a container's
 test_flood_through_mapping() {
 	local protocol
 	flood_prepare
@@ -30,7 +30,7 @@ test_flood_through_mapping() {
 
 # nothing is loaded
 # limit 120 s
-# [T32] a container's flood out to a server does not stop another container
+# a container's flood out to a server does not stop another container
 test_flood_of_container() {
 	local pid veth
 	flood_prepare

@@ -55,7 +55,7 @@ fragments_everywhere() {
 # also with fastPath off, always
 # limit 90 s
 # 64 kB of UDP in both directions, mapped and masqueraded, IPv4 and IPv6, in order and in reverse
-# order, without conntrack's defragmentation [T17]
+# order, without conntrack's defragmentation
 test_fragments_bare() {
 	fragments_everywhere bridge
 }
@@ -63,7 +63,7 @@ test_fragments_bare() {
 # also with fastPath off
 # limit 180 s
 # the same where conntrack reassembles datagrams and the stack fragments them again, then with bridge
-# netfilter [T17][T28]
+# netfilter
 test_fragments_conntrack() {
 	firewall_strict
 	fragments_everywhere bridge
@@ -74,7 +74,7 @@ test_fragments_conntrack() {
 }
 
 # limit 90 s
-# the same for a ptp container [T17]
+# the same for a ptp container
 test_fragments_ptp() {
 	fragments_everywhere ptp
 }
@@ -101,7 +101,7 @@ pings_larger_than_the_mtu() {
 }
 
 # pings larger than the MTU: masqueraded, to the host, and from outside to the host, without conntrack
-# and with it [T17][T28]
+# and with it
 test_fragments_ping() {
 	container_add one bridge -p 8080:80
 	pings_larger_than_the_mtu
@@ -109,7 +109,7 @@ test_fragments_ping() {
 	pings_larger_than_the_mtu
 }
 
-# an error about a fragmented masqueraded ping reaches the container [T17][E1]
+# an error about a fragmented masqueraded ping reaches the container
 test_fragments_error() {
 	container_add one bridge
 	in_namespace server sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
@@ -144,19 +144,19 @@ neighbours_in_fragments() {
 }
 
 # limit 90 s
-# containers on one bridge, and the container itself, through the host's address [T17]
+# containers on one bridge, and the container itself, through the host's address
 test_fragments_neighbours() {
 	neighbours_in_fragments true
 }
 
 # limit 90 s
-# containers on one bridge with a strict firewall and bridge netfilter [T17][T28]
+# containers on one bridge with a strict firewall and bridge netfilter
 test_fragments_neighbours_strict() {
 	bridge_netfilter 1
 	neighbours_in_fragments firewall_strict
 }
 
-# the host's own large datagrams, sent and received, while a mapping exists [i08][T17]
+# the host's own large datagrams, sent and received, while a mapping exists
 test_fragments_host() {
 	container_add one bridge -p 8080:80/udp
 	echo_in host 9000
@@ -173,7 +173,7 @@ test_fragments_host() {
 	done
 }
 
-# a client of the container's own address receives large answers from that address [i09][T17]
+# a client of the container's own address receives large answers from that address
 test_fragments_direct() {
 	container_add one bridge
 	echo_in one 80
@@ -185,7 +185,7 @@ test_fragments_direct() {
 }
 
 # thousands of fragments without a first one, and overlapping ones: datagrams in order still pass,
-# those out of order some seconds later; the host's own always [T17][i08]
+# those out of order some seconds later; the host's own always
 test_fragments_flood() {
 	container_add one bridge -p 8080:80/udp
 	echo_in one 80

@@ -5,7 +5,7 @@
 
 # also with fastPath off, always
 # the host's own socket whose source port is published receives its replies; a client that uses a port
-# again, after such a socket has talked to it and was closed, reaches the container [i08][i02]
+# again, after such a socket has talked to it and was closed, reaches the container
 test_host_socket_on_published_port() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in client 9000
@@ -24,7 +24,7 @@ test_host_socket_on_published_port() {
 
 # also with fastPath off
 # a socket of the host that begins later, with the source port of a container's flow to the same
-# server, receives its replies; the flow continues with another port [i08][i03]
+# server, receives its replies; the flow continues with another port
 test_host_socket_after_masquerade() {
 	serve_in server 9000
 	container_add one bridge
@@ -40,7 +40,7 @@ test_host_socket_after_masquerade() {
 }
 
 # the host's other services and pings work as before; a connection to a listener of the host that was there
-# first survives the ADD that publishes its port [i08][i13]
+# first survives the ADD that publishes its port
 test_host_services() {
 	serve_on_host 9999
 	serve_on_host 8080
@@ -72,7 +72,7 @@ settings_show() {
 	ip route show table all
 }
 
-# ADD, CHECK and DEL change no sysctl, no firewall rule, no policy rule, no route [i12]
+# ADD, CHECK and DEL change no sysctl, no firewall rule, no policy rule, no route
 test_host_settings_unchanged() {
 	container_add_plain web
 	iptables-save >/dev/null
@@ -89,7 +89,7 @@ test_host_settings_unchanged() {
 }
 
 # also with fastPath off, always
-# no packet ever carries a mark [i12]
+# no packet ever carries a mark
 test_host_no_mark() {
 	# (The kernel's own IGMP and MLD reports do, now and then, with or without us.)
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -123,7 +123,6 @@ test_host_no_mark() {
 
 # also with fastPath off
 # unrelated UDP flows keep their path and their ports through ADD and DEL of other containers
-# [T12][i05]
 test_host_unrelated_flows_survive() {
 	container_start web bridge -p 8080:80/udp
 	serve_in server 9000

@@ -201,7 +201,7 @@ test_install_completion() {
 }
 
 # maps of another layout: ADD, CHECK and STATUS refuse and say what to do, DEL succeeds so that the
-# plugins before us give the address back, nothing is changed, and traffic goes on [T27]
+# plugins before us give the address back, nothing is changed, and traffic goes on
 test_install_other_layout() {
 	container_start web bridge -p 8080:80/tcp
 	container_add_plain second

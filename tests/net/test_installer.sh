@@ -9,37 +9,7 @@
 list_of_kindnet() { cat "$project/tests/net/agents/kindnet.conflist"; }
 list_of_calico() { cat "$project/tests/net/agents/calico.conflist"; }
 list_of_aws() { jq -c . "$project/tests/net/agents/aws.conflist" | tr -d '\n'; }
-
-list_of_flannel() {
-	cat <<-'JSON'
-	{
-	  "name":"cbr0",
-	  "cniVersion":"1.0.0",
-	  "plugins":[
-	    {
-	      "type":"flannel",
-	      "delegate":{
-	        "hairpinMode":true,
-	        "forceAddress":true,
-	        "isDefaultGateway":true
-	      }
-	    },
-	    {
-	      "type":"portmap",
-	      "capabilities":{
-	        "portMappings":true
-	      }
-	    },
-	    {
-	      "type":"bandwidth",
-	      "capabilities":{
-	        "bandwidth":true
-	      }
-	    }
-	  ]
-	}
-	JSON
-}
+list_of_flannel() { cat "$project/tests/lists/flannel.conflist"; }
 
 # Big numbers, fractions, doubled keys and other types named portmap are nobody's business.
 list_of_nerdctl() {
@@ -133,25 +103,25 @@ refused() {
 # lists that are none for us, options that ours refuses, a kernel or a bpffs that cannot do it: the
 # node stays as it is, and the message says why
 test_installer_refuses() {
-	local name
+	local name what filter
 	node_make
 	refused 'has no conflist yet'
-	list_of_calico | jq '.plugins += [{"type":"bpf-portmap"}]' >"$conf/10-a.conflist"
-	refused '10-a.conflist has portmap and bpf-portmap, which map the same ports'
-	list_of_calico | jq '.plugins = [{"type":"cilium-cni"}, .plugins[1]]' >"$conf/10-a.conflist"
-	refused "is Cilium's"
-	list_of_calico | jq 'del(.plugins[1])' >"$conf/10-a.conflist"
-	refused 'has no plugin portmap'
+	while IFS='|' read -r what filter; do
+		list_of_calico | jq "$filter" >"$conf/10-a.conflist"
+		refused "$what"
+	done <<-'LISTS'
+	10-a.conflist has portmap and bpf-portmap, which map the same ports|.plugins += [{"type":"bpf-portmap"}]
+	is Cilium's|.plugins = [{"type":"cilium-cni"}, .plugins[1]]
+	has no plugin portmap|del(.plugins[1])
+	conditionsV4|.plugins[1].conditionsV4 = ["-d", "192.0.2.1"]
+	the list has no "name"|del(.name)
+	1.2.0|.cniVersion = "1.2.0"
+	1.2.0|.cniVersion = "1.2.0" | .cniVersions = ["1.2.0"]
+	LISTS
 	list_of_calico | head -c 300 >"$conf/10-a.conflist"
 	refused 'is not valid JSON'
-	list_of_calico | jq '.plugins[1].conditionsV4 = ["-d", "192.0.2.1"]' >"$conf/10-a.conflist"
-	refused 'conditionsV4'
 	list_of_nerdctl | sed 's/"type" : "portmap"/& , "conditionsV6": ["-d"]/' >"$conf/10-a.conflist"
 	refused 'conditionsV6' # beside a number that no integer holds
-	list_of_calico | jq '.cniVersion = "1.2.0"' >"$conf/10-a.conflist"
-	refused '1.2.0'
-	list_of_calico | jq '.cniVersion = "1.2.0" | .cniVersions = ["1.2.0"]' >"$conf/10-a.conflist"
-	refused '1.2.0'
 	list_of_calico | sed 's/"portmap"/"\\u0070ortmap"/' >"$conf/10-a.conflist"
 	refused 'by hand'
 	rm "$conf"/*

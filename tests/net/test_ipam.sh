@@ -13,7 +13,7 @@ pool_expect() {
 }
 
 # Docker's calls that need no pool; a root-only socket; what is not of the API gets an error and
-# not 200: another call, GET, no JSON, other types, a body of 70 KiB; a socket that systemd passes, which names the driver [s153]
+# not 200: another call, GET, no JSON, other types, a body of 70 KiB; a socket that systemd passes, which names the driver
 test_ipam_protocol() {
 	ipam_start
 	expect_equal '{"Implements":["IpamDriver"]} 200' "$(post Plugin.Activate '')" Activate
@@ -52,7 +52,7 @@ test_ipam_protocol() {
 
 # pools: the same request has the same ID and is counted; a sub-pool; overlapping ones, a sub-pool
 # without or outside of a pool, another option, an unknown network are refused; a chosen one is
-# another each time and none of CNI's; the last release gives all back [s154]
+# another each time and none of CNI's; the last release gives all back
 test_ipam_pools() {
 	ipam_start
 	pool_expect "$pool" 10.91.0.0/24
@@ -90,7 +90,7 @@ test_ipam_pools() {
 }
 
 # addresses: gateway, any, by name, IPv6, of a sub-pool; taken, outside, no host's, no address:
-# refused with pool and address; release of what is not there; a full pool, and a free one again [s154]
+# refused with pool and address; release of what is not there; a full pool, and a free one again
 test_ipam_addresses() {
 	ipam_start
 	pool_expect "$pool" 10.91.0.0/24

@@ -44,13 +44,7 @@ link_local_both_ways() {
 }
 
 # udp6_hex SOURCE DESTINATION PORT: from and to this port
-udp6_hex() {
-	local pseudo message
-	pseudo=$(address6_hex "$1")$(address6_hex "$2")0000000c00000011
-	message=$(printf '%04x%04x000c' "$3" "$3")
-	message+=$(checksum_hex "$pseudo${message}000074657374")74657374
-	ipv6_hex "$1" "$2" 17 "$message"
-}
+udp6_hex() { packet_hex "$1" "$2" 17 "$(printf '%04x%04x000c' "$3" "$3")" 74657374; }
 
 # heard_start NAMESPACE|host: remembers which source MACs the IP stack sees.
 heard_start() {

@@ -66,7 +66,7 @@ test_listeners_without_reservation() {
 }
 
 # a process that listens at any address, TCP or UDP, IPv4 or IPv6, also one that shares its port
-# (SO_REUSEADDR); names are told as plain text [B26]
+# (SO_REUSEADDR); names are told as plain text
 test_listeners_any_address() {
 	listeners_world
 	listener first tcp 0.0.0.0 8080

@@ -4,7 +4,6 @@
 
 # bridge with hairpinMode works like bridge without it, for other containers on the bridge and for
 # the container itself; loopback before us passes the result on, and we find the same container
-# [s102][s109]
 test_lists_hairpin_mode_and_loopback() {
 	conflist hairpin bridge '.plugins[0].hairpinMode = true | .plugins |= [.[0], {"type": "loopback"}, .[1]]'
 	container_start web hairpin -p 8080:80/tcp -p 8080:80/udp
@@ -17,9 +16,9 @@ test_lists_hairpin_mode_and_loopback() {
 	container_remove web hairpin
 }
 
-# bridge without ipam gives no address: no port is mapped, with a warning, as with portmap [s102][s41];
-# without the capability in the list no port is mapped, even if the caller passes one
-# [s35]; static gives the configured addresses, and the ports lead to them [s142]
+# bridge without ipam gives no address: no port is mapped, with a warning, as with portmap;
+# without the capability in the list no port is mapped, even if the caller passes one;
+# static gives the configured addresses, and the ports lead to them
 test_lists_addresses_and_capability() {
 	conflist bare bridge '.plugins[0] |= del(.ipam, .isGateway)'
 	namespace_add web
@@ -48,7 +47,6 @@ test_lists_addresses_and_capability() {
 
 # a container with IPv6 only: its ports are those of the host's IPv6 addresses, 0.0.0.0 is skipped
 # with a warning, an IPv4 address of the host is refused; with IPv4 only it is the other way round
-# [s41][s77]
 test_lists_one_family() {
 	conflist six bridge "$only_ipv6"
 	conflist four bridge "$other_network | $only_ipv4"
@@ -67,7 +65,6 @@ test_lists_one_family() {
 }
 
 # the veth is found by the container's interface: names in the result, of whatever kind, are hints
-# [s42]
 test_lists_names_are_hints() {
 	container_start_plain web
 	local before filter
@@ -93,7 +90,7 @@ test_lists_names_are_hints() {
 }
 
 # of several addresses of a family the first one gets the ports, and all of them are masqueraded,
-# except within their own subnets [s40][s99]
+# except within their own subnets
 test_lists_several_addresses() {
 	container_start_plain web
 	serve_in server 9000
@@ -119,7 +116,7 @@ test_lists_several_addresses() {
 	expect_equal 0 "$(map_count endpoints)" endpoints
 }
 
-# two interfaces of one container on one network are two attachments, with ports of their own [s46]
+# two interfaces of one container on one network are two attachments, with ports of their own
 test_lists_two_interfaces() {
 	conflist bare-routes bridge '.plugins[0].ipam.routes = []'
 	container_start web bridge -p 8080:80/tcp
@@ -136,7 +133,7 @@ test_lists_two_interfaces() {
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
-# a chained plugin calls no IPAM plugin, even if its configuration has an ipam section [s141]
+# a chained plugin calls no IPAM plugin, even if its configuration has an ipam section
 test_lists_no_ipam_called() {
 	container_add_plain web
 	mkdir /run/trap
@@ -153,7 +150,7 @@ test_lists_no_ipam_called() {
 }
 
 # after DEL, and after a refused ADD, host-local has the address back, and gives it to another
-# container in the end [s142]
+# container in the end
 test_lists_host_local_gets_address_back() {
 	conflist narrow bridge '.name = "narrow" | .plugins[0].ipam.ranges =
 		[[{"subnet": "10.85.0.0/29"}]]'
@@ -179,7 +176,7 @@ test_lists_host_local_gets_address_back() {
 }
 
 # a configuration for portmap works with only its type changed: its options are accepted, and those
-# that mean nothing here are reported on stderr [s86][s87][s88][s89][s91]
+# that mean nothing here are reported on stderr
 test_lists_portmap_options() {
 	local old='{"type": "portmap", "capabilities": {"portMappings": true}, "snat": true,
 		"masqAll": false, "markMasqBit": 12, "externalSetMarkChain": "KUBE-MARK-MASQ",

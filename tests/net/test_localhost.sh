@@ -102,7 +102,7 @@ expect_not_from() {
 # a process of the host, also one in a child cgroup, reaches a mapped port at 127.0.0.1, at any 127/8
 # address, at ::1 and at every address of the host; TCP, UDP connected and not, IPv4 from IPv6
 # sockets; its socket shows the requested address. No sysctl is changed: route_localnet stays off. connect
-# and sendto to 0.0.0.0 or :: mean the host itself, too [T24][s73]
+# and sendto to 0.0.0.0 or :: mean the host itself, too
 test_localhost_every_address() {
 	web_start
 	local address setting socket
@@ -175,7 +175,7 @@ test_localhost_other_ports() {
 
 # other containers on the bridge and clients outside still reach the ports, and a container's own
 # 127.0.0.1 and ::1 stay its own, whatever is mapped; a process in another network namespace of the same
-# cgroup is not affected [T24]
+# cgroup is not affected
 test_localhost_other_namespaces() {
 	web_start
 	container_start near bridge -p 8081:80/tcp -p 8081:80/udp
@@ -232,7 +232,6 @@ forge_loopback() {
 
 # packets with a loopback source or destination from the wire, or from another container on the
 # bridge, reach no container, neither with hostIP 127.0.0.1 nor without, whatever sysctls are set
-# [T24]
 test_localhost_forged() {
 	web_start bridge -p 127.0.0.1:8080:80/tcp -p 127.0.0.1:8080:80/udp -p 8081:80/tcp \
 		-p 8081:80/udp -p '[::1]:8080:80/udp'
@@ -445,7 +444,7 @@ test_localhost_many_peers() {
 
 # a server of the host answers a client of the host whose port happens to be mapped; and a process that
 # binds such a port does not receive what is meant for the container: a conversation with the container
-# continues [i08]
+# continues
 test_localhost_client_with_mapped_port() {
 	web_start
 	serve_on_host 9999

@@ -18,7 +18,7 @@ leaves_masqueraded() {
 
 # also with fastPath off, always
 # a container of a bridge, and one of ptp, leaves by each uplink with that uplink's address, IPv4 and
-# IPv6 [s93][s97]; also with a strict firewall and br_netfilter [T28]
+# IPv6; also with a strict firewall and br_netfilter
 test_masquerade_bridge() {
 	serve_in client 9000
 	serve_in server 9000
@@ -47,7 +47,6 @@ test_masquerade_echo() {
 port_seen() { field_of client "$1" | sed 's/.*://'; }
 
 # the container's own port is kept if it is free and not one of the host's ephemeral range
-# [i03]
 test_masquerade_keeps_port() {
 	sysctl -qw net.ipv4.ip_local_port_range='32768 60999'
 	serve_in server 9000
@@ -64,7 +63,7 @@ test_masquerade_keeps_port() {
 
 # also with fastPath off
 # containers that use one source port to one server get different ports, and each receives its own
-# answers [i10]
+# answers
 test_masquerade_same_source_port() {
 	serve_in server 9000
 	local name protocol ports
@@ -97,7 +96,7 @@ expect_other_port() {
 
 # a masquerade port is never a published one, even if the container uses it as its source, nor one
 # that is published for one address of the host only; nor one that a socket of the host has, connected or
-# listening [i03][T03]
+# listening
 test_masquerade_not_a_published_port() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp -p "$host4_second:8081:80/udp"
@@ -119,7 +118,7 @@ test_masquerade_not_a_published_port() {
 	done
 }
 
-# nor one that the administrator has reserved, or reserves later, from the next ADD on [i03]
+# nor one that the administrator has reserved, or reserves later, from the next ADD on
 test_masquerade_not_a_reserved_port() {
 	serve_in server 9000
 	sysctl -qw net.ipv4.ip_local_reserved_ports=5010-5019
@@ -148,7 +147,7 @@ ports_are_assured() {
 }
 
 # when no port is left towards one server, new flows are dropped, never sent untranslated; other
-# servers are reached [i03][i04][T06]
+# servers are reached
 test_masquerade_ports_exhausted() {
 	sysctl -qw net.ipv4.ip_local_port_range='1025 64505'
 	local port options=() free='1024 65530 65531 65532 65533 65534 65535'
@@ -175,7 +174,6 @@ test_masquerade_ports_exhausted() {
 # also with fastPath off
 # of several addresses on the uplink the one that routing prefers is used, not the lowest; a flow keeps
 # its address when routing would choose another one for new flows; these use a new one at once
-# [s97][i05][T21][T22]
 test_masquerade_live_flow_keeps_address() {
 	serve_in server 9000
 	container_add one bridge
@@ -206,7 +204,6 @@ test_masquerade_live_flow_keeps_address() {
 # also with fastPath off
 # an address that is reachable through two uplinks is reached through the one that routing uses now, also
 # where policy routing decides by the container's address, and the source address is that uplink's
-# [T20]
 test_masquerade_two_uplinks() {
 	local far=203.0.113.9 name
 	for name in client server; do
@@ -228,7 +225,7 @@ test_masquerade_two_uplinks() {
 }
 
 # also with fastPath off, always
-# a reply leaves through the uplink that policy routing ties to the requested address [T20]
+# a reply leaves through the uplink that policy routing ties to the requested address
 test_masquerade_reply_by_second_uplink() {
 	local far=203.0.113.9
 	ip -n server address add "$far/32" dev lo
@@ -249,7 +246,6 @@ test_masquerade_reply_by_second_uplink() {
 }
 
 # within its own subnet a container keeps its address; another container network sees the host's
-# [s94]
 test_masquerade_other_container_network() {
 	conflist other bridge "$other_network"
 	container_start near bridge
@@ -268,7 +264,7 @@ test_masquerade_other_container_network() {
 }
 
 # ipMasq, ipMasq4 and ipMasq6: what they turn off leaves with the container's own address; where bridge
-# masquerades too, a packet that already has the host's address passes [s98]
+# masquerades too, a packet that already has the host's address passes
 test_masquerade_one_family() {
 	conflist four bridge "$(with_ours '{"ipMasq4": true, "ipMasq6": false}')"
 	conflist six bridge "$(with_ours '{"ipMasq": false, "ipMasq6": true}')"
@@ -290,7 +286,6 @@ test_masquerade_one_family() {
 }
 
 # a capture on the wire sees an untranslated packet, and none while containers talk in every way
-# [i04][T14]
 test_masquerade_no_leak() {
 	serve_in server 9000
 	serve_in client 9000
@@ -321,7 +316,7 @@ test_masquerade_no_leak() {
 }
 
 # a container's late RST, FIN and ACK, and those that belong to no flow, do not leave with its
-# address [i04][T14]
+# address
 test_masquerade_late_segments() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp
@@ -351,7 +346,6 @@ flows_end() {
 }
 
 # between our DEL and bridge's no packet leaves with the container's address, and none reaches it
-# [i04][T15]
 test_masquerade_no_leak_after_del() {
 	serve_in server 9000
 	container_add_plain web
@@ -382,7 +376,7 @@ forge_direct() {
 }
 
 # a packet with a forged source, which the reverse path filter or the firewall drops, does not keep
-# a container's flow to that very address from being masqueraded [i04]
+# a container's flow to that very address from being masqueraded
 test_masquerade_forged_direct_client() {
 	serve_in server 9000
 	serve_in client 9000
@@ -407,7 +401,7 @@ test_masquerade_forged_direct_client() {
 }
 
 # a client that connects to containers by their own addresses is answered from there, with NAT on
-# the way or without; it is told if the firewall refuses it [i09]
+# the way or without; it is told if the firewall refuses it
 test_masquerade_direct_clients() {
 	conflist other bridge "$other_network"
 	container_start one bridge -p 8080:80/tcp -p 8080:80/udp
@@ -432,7 +426,7 @@ test_masquerade_direct_clients() {
 
 # traffic of addresses that are not our endpoints is left alone, forwarded or not, and so is what goes
 # to the host's own addresses; a flow that came in through a mapped port leaves with the requested
-# address [i13][s95][s96]
+# address
 test_masquerade_not_for_others() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_add_plain plain
@@ -452,7 +446,7 @@ test_masquerade_not_for_others() {
 }
 
 # an uplink that appeared after the last ADD leaks nothing, and works after the next CHECK, ADD or
-# attach, which says what it did, once [i04]
+# attach, which says what it did, once
 test_masquerade_new_uplink() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	network_make late eth2 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
@@ -479,7 +473,6 @@ test_masquerade_new_uplink() {
 }
 
 # a flow whose row for replies was lost to another container's gets another port within a second
-# [i05][i10][T05]
 test_masquerade_lost_tuple() {
 	serve_in server 9000
 	container_add one bridge

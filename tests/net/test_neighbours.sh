@@ -51,7 +51,7 @@ everybody_asks() {
 # also with fastPath off, always
 # a mapped port is reached by containers on the same bridge, with ports of their own and without, on
 # another bridge and with ptp, also by those for which this plugin was never called, and each is seen
-# with its own address; the container itself sees the bridge's address as the client [T23][T28][s86]
+# with its own address; the container itself sees the bridge's address as the client
 test_neighbour_of_bridge() {
 	conflist other bridge "$other_network"
 	conflist plain bridge "$only_main"
@@ -70,7 +70,7 @@ test_neighbour_of_bridge() {
 
 # also with fastPath off
 # a ptp container's mapped port is reached by another ptp container, by a bridge's, and by itself,
-# which sees its gateway's address as the client [T23][T28][s86]
+# which sees its gateway's address as the client
 test_neighbour_of_ptp() {
 	local gateway4 gateway6
 	container_start web ptp -p 8080:80/tcp -p 8080:80/udp
@@ -127,7 +127,7 @@ talks_for_long() {
 }
 
 # the IP stack sees a long conversation between containers on one bridge consistently in both
-# directions [T28]; a container on another bridge that was made after our last ADD reaches a mapped port
+# directions; a container on another bridge that was made after our last ADD reaches a mapped port
 # after CHECK
 test_neighbour_conversation() {
 	web_add
@@ -141,7 +141,7 @@ test_neighbour_conversation() {
 
 # also with fastPath off, always
 # a large file arrives intact through a mapped port, segmentation offload included, outside and at a
-# container on the same bridge [i11][T29]
+# container on the same bridge
 test_neighbour_large_transfer() {
 	local who address
 	container_add web bridge -p 8080:80/tcp
@@ -152,9 +152,9 @@ test_neighbour_large_transfer() {
 	done
 }
 
-# containers on one bridge reach each other directly, untranslated [s94], and so do a container's packets
-# to its gateway and to the host's own services [i13]; a container reaches itself from the same source
-# port as the mapped one [T23][i10]
+# containers on one bridge reach each other directly, untranslated, and so do a container's packets
+# to its gateway and to the host's own services; a container reaches itself from the same source
+# port as the mapped one
 test_neighbour_direct() {
 	web_add
 	container_start near bridge

@@ -221,7 +221,7 @@ test_options_failed_add() {
 # limit 180 s
 # ADD and DEL with options, killed before every third of their calls into the kernel (STEP=1: before
 # each): whatever is live has its policy, a policy is found by its attachment, DEL leaves nothing,
-# and neither does it to the next user of the slot [i14]
+# and neither does it to the next user of the slot
 test_options_killed() {
 	container_add_plain web
 	container_add_plain other

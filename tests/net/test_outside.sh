@@ -4,7 +4,7 @@
 
 # a client outside reaches a bridge's container by TCP and UDP, IPv4 and IPv6, at every address of the
 # host, also those of other interfaces and of the bridge, and one that the host gets after ADD, and a
-# ptp's, and is seen with its own address [s35][s103][s113]
+# ptp's, and is seen with its own address
 test_outside_every_address() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start routed ptp -p 8081:80/tcp -p 8081:80/udp
@@ -39,7 +39,7 @@ test_outside_unmapped_port() {
 	expect_answers client "$host4" 8081 host "$client4"
 }
 
-# IPv4 and IPv6 of one host port belong to different containers [s83][s71]
+# IPv4 and IPv6 of one host port belong to different containers
 test_outside_families_apart() {
 	conflist four bridge ".name = \"four\" | $only_ipv4"
 	conflist six bridge ".name = \"six\" | .plugins[0].bridge = \"cni6\" | $only_ipv6"
@@ -49,9 +49,9 @@ test_outside_families_apart() {
 	expect_answers client "$host6" 8080 two "$client6"
 }
 
-# hostIP 0.0.0.0 means every IPv4 address and :: every IPv6 address, not the other family [s71]; a
-# mapping with another hostIP applies to that address only [s72], and takes precedence over one without,
-# whichever was added first [s80][T25]
+# hostIP 0.0.0.0 means every IPv4 address and :: every IPv6 address, not the other family; a
+# mapping with another hostIP applies to that address only, and takes precedence over one without,
+# whichever was added first
 test_outside_host_ip() {
 	container_start four bridge -p 0.0.0.0:8004:80/tcp
 	container_start six bridge -p '[::]:8006:80/tcp'
@@ -93,7 +93,6 @@ test_outside_many_ports() {
 }
 
 # packets to the same port elsewhere, through the host or from a container, are not translated
-# [i01][T01][s84]
 test_outside_forwarded_untouched() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	serve_in server 8080
@@ -110,7 +109,7 @@ test_outside_forwarded_untouched() {
 	expect_answers web "$server4" 8080 server
 }
 
-# a frame with the mapped address and port but another MAC is not translated [i13]
+# a frame with the mapped address and port but another MAC is not translated
 test_outside_foreign_frame() {
 	container_start web bridge -p 8080:80/udp
 	capture_start web web eth0 "udp port 80 and src host $client4"
@@ -126,7 +125,7 @@ test_outside_foreign_frame() {
 	case $seen in *700[12]*) fail "a frame for another host made a flow: $seen" ;; esac
 }
 
-# a direct conversation with a container is never masqueraded while it lasts [i09][i05]
+# a direct conversation with a container is never masqueraded while it lasts
 test_outside_direct_conversation() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol answer
@@ -156,7 +155,7 @@ same_tuple_twice() {
 
 # also with fastPath off
 # the same tuple of a client, or of another container on the bridge, to the host port and to the
-# container's address are two connections [T04], and so are those of a client to two host addresses [i10]
+# container's address are two connections, and so are those of a client to two host addresses
 test_outside_same_tuple_twice() {
 	local who protocol
 	container_start web bridge -p 80:80/tcp -p 80:80/udp
@@ -171,7 +170,7 @@ test_outside_same_tuple_twice() {
 }
 
 # also with fastPath off, always
-# each new connection from the same client port works [T34]
+# each new connection from the same client port works
 test_outside_same_client_port_again() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	in_namespace client sysctl -qw net.ipv4.tcp_max_tw_buckets=0
@@ -186,7 +185,7 @@ test_outside_same_client_port_again() {
 }
 
 # also with fastPath off
-# a connection that was idle for long continues after its flows were lost [T05]
+# a connection that was idle for long continues after its flows were lost
 test_outside_flows_lost() {
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	local protocol

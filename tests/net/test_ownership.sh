@@ -235,7 +235,6 @@ $(live_slots)" "portmaps, attachments, endpoints, live slots"
 }
 
 # an ADD that fails at its last port leaves none of the others, and DEL removes its bridge port
-# [s45][i07][T10]
 test_ownership_conflict_at_last_port() {
 	container_start first bridge -p 8085:80/tcp
 	namespace_add second
@@ -268,7 +267,7 @@ test_ownership_take_over_of_many() {
 }
 
 # an ADD of 1,200 ports, one of them another container's, leaves nothing; after that container is
-# removed it gets all [s45][s81][i07]
+# removed it gets all
 test_ownership_conflict_of_many() {
 	container_add first bridge -p 9100:80/tcp
 	container_add_plain second
@@ -295,7 +294,6 @@ test_ownership_conflict_of_many() {
 }
 
 # mappings with and without a hostIP do not conflict; two containers with the same hostIP do
-# [s80][s81]
 test_ownership_conflict_by_host_ip() {
 	container_add first bridge -p 8080:80/tcp
 	container_add second bridge -p "$host4:8080:80/tcp"
@@ -306,7 +304,7 @@ test_ownership_conflict_by_host_ip() {
 }
 
 # four containers have one port: any IPv4, any IPv6 and one address of each family; the one with the
-# address wins from outside and from the host, and after its DEL the other one serves [s80]
+# address wins from outside and from the host, and after its DEL the other one serves
 test_ownership_any_and_specific() {
 	local host
 	container_start four bridge -p 0.0.0.0:8080:80/tcp -p 0.0.0.0:8080:80/udp
@@ -328,7 +326,6 @@ test_ownership_any_and_specific() {
 }
 
 # everything that a refused ADD attached is removed, its policy too: bridge and ptp, clsact and TCX
-# [s45]
 test_ownership_refused_leaves_nothing() {
 	local before name list way
 	container_start first bridge -p 8080:80/tcp
@@ -350,7 +347,7 @@ test_ownership_refused_leaves_nothing() {
 
 # also with fastPath off, always
 # after DEL the port does not answer, is free at once, and DEL succeeds a second time; a client's TCP port
-# that had a connection to the old container can connect to the new one [i06][s47]
+# that had a connection to the old container can connect to the new one
 test_ownership_del() {
 	container_start first bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 first
@@ -364,7 +361,7 @@ test_ownership_del() {
 }
 
 # also with fastPath off, always
-# a UDP stream of one client socket reaches the new container at once after DEL and ADD [i06][T11]
+# a UDP stream of one client socket reaches the new container at once after DEL and ADD
 test_ownership_udp_stream_moves() {
 	local host
 	for host in "$host4" "$host6"; do
@@ -384,7 +381,7 @@ test_ownership_udp_stream_moves() {
 
 # also with fastPath off
 # a new container with the same address but without the port does not take over an old flow, also if it
-# has the old one's slot, too [i06][T08]
+# has the old one's slot, too
 test_ownership_address_reused() {
 	local slot same
 	serve_in server 9000
@@ -408,7 +405,7 @@ test_ownership_address_reused() {
 
 # also with fastPath off
 # the UDP streams of a client and of a container on the bridge to an unused port follow it: to a
-# container once it is added, to a process of the host, and back [i06][T11]
+# container once it is added, to a process of the host, and back
 test_ownership_udp_stream_follows() {
 	local who
 	container_add near bridge
@@ -435,7 +432,7 @@ each_says() {
 }
 
 # a dead container loses all its records to the container that takes one of its ports over, because
-# DEL may never be called for it [i14]
+# DEL may never be called for it
 test_ownership_dead_loses_all() {
 	container_start stays bridge -p 8090:80/tcp
 	local before
@@ -453,7 +450,7 @@ $(map_count endpoints) $(live_slots)" "attachments, portmaps, endpoints, live sl
 }
 
 # a container's port is not taken over while its veth exists, though its namespace has lost its name,
-# or its veth has got another MAC, as udev does with new veths [s81]
+# or its veth has got another MAC, as udev does with new veths
 test_ownership_not_taken_while_alive() {
 	container_add_plain first
 	plugin_call ADD first >/run/out || fail "$(cat /run/out)"
@@ -470,7 +467,7 @@ test_ownership_not_taken_while_alive() {
 	expect_answer client tcp "$host4" 8080 first
 }
 
-# a second ADD without DEL replaces what the attachment had; one that fails removes it [s44]
+# a second ADD without DEL replaces what the attachment had; one that fails removes it
 test_ownership_add_again() {
 	container_add first bridge -p 9191:80/tcp
 	container_add_plain web
@@ -494,7 +491,7 @@ test_ownership_add_again() {
 }
 
 # DEL works without netns, prevResult and runtimeConfig, and finds everything; it does not read a
-# broken prevResult or runtimeConfig [s47][s48][s49][T09]
+# broken prevResult or runtimeConfig
 test_ownership_del_without_anything() {
 	container_start_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
@@ -510,7 +507,7 @@ test_ownership_del_without_anything() {
 }
 
 # DEL with another prevResult and other mappings than ADD finds everything, and removes nothing of
-# others that these name [i07]
+# others that these name
 test_ownership_del_with_another_configuration() {
 	container_add_plain web
 	container_add_plain other
@@ -532,7 +529,7 @@ test_ownership_del_with_another_configuration() {
 
 # a port that the container has through another interface stays there, because engines request it on
 # every network: ADD and CHECK of the second interface succeed, it gets the free ports, another
-# owner's port is refused, and its DEL leaves the port [s50][s81]
+# owner's port is refused, and its DEL leaves the port
 test_ownership_same_container_on_two_networks() {
 	conflist four bridge "$only_ipv4"
 	conflist other bridge "$other_network"
@@ -572,7 +569,6 @@ two_networks_route_loosely() {
 # nothing is loaded
 # a container without ports and without masquerade, and a DEL where nothing was ever loaded, leave no
 # trace in the kernel; nor does an ADD whose reply nobody reads, with ports or without any
-# [s33][s45][s47][T31][T35]
 test_ownership_no_trace() {
 	local before command
 	container_add_plain web
@@ -631,7 +627,7 @@ test_ownership_address_given_twice() {
 }
 
 # an interface that two networks know: the DEL of the newer leaves the older one's ports, and so do
-# those of another network and of another interface [s50]
+# those of another network and of another interface
 test_ownership_interface_in_two_networks() {
 	local other
 	other=".name = \"other\" | $(mapping 9090)"

@@ -7,7 +7,7 @@ with_policy() {
 	conflist "$1" "${3:-bridge}" "$(with_ours "$2")"
 }
 
-# masqPorts: flows leave with ports of the list, the container's own if it is one of them [i03]
+# masqPorts: flows leave with ports of the list, the container's own if it is one of them
 test_policy_masquerade_ports() {
 	serve_in server 9000
 	with_policy some '{"masqPorts": "30000-30009,50000"}'
@@ -150,7 +150,7 @@ test_policy_excluded() {
 	expect_answers near 192.0.2.77 8080 host "$(address4 near)"
 }
 
-# the options of one container are not those of the next that has its slot [i06]
+# the options of one container are not those of the next that has its slot
 test_policy_of_another_time() {
 	serve_in client 9000
 	with_policy some '{"nonMasqueradeCIDRs": ["192.0.2.0/24"], "sourceRanges": ["198.51.100.0/24"]}'
@@ -163,7 +163,7 @@ test_policy_of_another_time() {
 	expect_answer client tcp "$host4" 8080 one "$client4"
 }
 
-# deprecated IPv6 addresses are not what new flows leave with, live ones keep theirs [T21][i05]
+# deprecated IPv6 addresses are not what new flows leave with, live ones keep theirs
 test_policy_deprecated_address() {
 	serve_in server 9000
 	container_add one bridge

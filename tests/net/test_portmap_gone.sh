@@ -151,7 +151,7 @@ gc() {
 }
 
 # a container that portmap has added is removed by a list that has our plugin: nothing of portmap's is
-# left of it, and who gets its port by portmap answers [s114]. gc removes what portmap has left of a
+# left of it, and who gets its port by portmap answers. gc removes what portmap has left of a
 # container that went without DEL, and nothing of one that lives
 test_portmap_gone() {
 	gone_world

@@ -67,13 +67,12 @@ crowds_of_two() {
 }
 
 # half of FLOWS at a time from each of two containers, on all CPUs at once, with the default ports
-# [i10][T06]
 # limit 300 s
 test_ports_default() {
 	flows=$((flows / 2)) crowds_of_two bridge
 }
 
-# FLOWS at a time from two containers, with 93 % of all ports [i10][T06]
+# FLOWS at a time from two containers, with 93 % of all ports
 # limit 300 s
 test_ports_nearly_all() {
 	conflist ports bridge "$(with_ours "{\"masqPorts\": \"1024-$((1023 + flows * 64512 / 60000))\"}")"
@@ -82,7 +81,7 @@ test_ports_nearly_all() {
 }
 
 # 3,000 connections of the host beside 1,000 of a container to one server: none lost; where the
-# container may use the host's own ephemeral ports the host loses nothing either [i08][i03]
+# container may use the host's own ephemeral ports the host loses nothing either
 # limit 120 s
 test_ports_beside_the_host() {
 	crowd_serve server 9000

@@ -27,13 +27,12 @@ serves_in_version() {
 }
 
 # a list of each CNI version up to 1.0.0 works from ADD to DEL, from 0.4.0 on with CHECK
-# [s18][s25][s41]
 test_protocol_versions() {
 	local version
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0; do serves_in_version "$version"; done
 }
 
-# in CNI version 1.1.0 the plugin works from ADD to CHECK, STATUS, GC and DEL [s18][s25]
+# in CNI version 1.1.0 the plugin works from ADD to CHECK, STATUS, GC and DEL
 test_protocol_version_1_1_0() {
 	container_add_plain web
 	local newest='.cniVersion = "1.1.0" | .prevResult.cniVersion = "1.1.0"'
@@ -51,7 +50,7 @@ test_protocol_version_1_1_0() {
 }
 
 # the previous result is passed on with every key, unknown ones too; VERSION and a run without
-# CNI_COMMAND answer without configuration [s7][s22][s34]
+# CNI_COMMAND answer without configuration
 test_protocol_result_passes_through() {
 	output=$(CNI_COMMAND=VERSION "$build/bpf-portmap" </dev/null)
 	expect_equal '["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]' \
@@ -69,7 +68,7 @@ test_protocol_result_passes_through() {
 		fail "the result differs"
 }
 
-# CHECK succeeds right after ADD, and a second time [s51][s53]
+# CHECK succeeds right after ADD, and a second time
 test_protocol_check() {
 	container_start web bridge -p 8080:80/tcp -p "$host4:8080:80/udp"
 	container_add routed ptp -p 8081:80/tcp
@@ -81,7 +80,7 @@ test_protocol_check() {
 	expect_same_state "$before"
 }
 
-# CHECK finds a mapping, an endpoint or an attachment's record that was removed [s51]
+# CHECK finds a mapping, an endpoint or an attachment's record that was removed
 test_protocol_check_entry_removed() {
 	local map word
 	container_add_plain web
@@ -100,7 +99,7 @@ test_protocol_check_entry_removed() {
 
 # CHECK compares the given mappings with the recorded ones; it accepts a MAC and an interface that a
 # later plugin changed or added; it finds that the veth is gone; without prevResult it is an error with
-# code 7 [s51][s52]
+# code 7
 test_protocol_check_other_mappings() {
 	container_add_plain web
 	plugin_call ADD web "$(mapping 8080)" >/run/out || fail "$(cat /run/out)"
@@ -119,7 +118,7 @@ gc() {
 }
 
 # GC removes invalid attachments of its own network only; with null all of the network, without a
-# list only those without a veth [s54][s55][s56][s57]
+# list only those without a veth
 test_protocol_gc() {
 	conflist other bridge "$other_network"
 	container_start one bridge -p 8081:80/tcp
@@ -143,7 +142,7 @@ test_protocol_gc() {
 	expect_equal "1 2" "$(map_count attachments) $(map_count portmaps)" "attachments, portmaps"
 }
 
-# cnirun gc removes cached attachments whose namespace is gone [s135]
+# cnirun gc removes cached attachments whose namespace is gone
 test_protocol_gc_by_runtime() {
 	container_start one bridge -p 8081:80/tcp
 	container_start two bridge -p 8082:80/tcp
@@ -157,7 +156,7 @@ test_protocol_gc_by_runtime() {
 # nothing is loaded
 # STATUS reports that ADD would work, and changes nothing, before and after the first ADD; without the
 # privilege to use BPF, and in a user namespace, it fails with code 50 and says why, as does ADD, which
-# leaves nothing; with attachments whose hooks are gone, with code 51 [s59]
+# leaves nothing; with attachments whose hooks are gone, with code 51
 test_protocol_status() {
 	local before
 	container_add_plain web
@@ -216,7 +215,6 @@ bad_world() {
 
 # limit 180 s
 # an invalid mapping is refused with code 7, one of the wrong type with code 6; nothing is left
-# [s62][s63][s64][s65][s66][s69][s75][s76][s77][s79][s82]
 test_protocol_bad_mappings() {
 	bad_world
 	local value
@@ -249,7 +247,6 @@ test_protocol_bad_mappings() {
 # limit 120 s
 # a previous result that is missing or broken is refused; so is an option with an invalid value, with
 # code 7, one of the wrong type, with code 6, and a firewall condition, with code 2; nothing is left
-# [s32][s39][s41][s43][s90]
 test_protocol_bad_results_and_options() {
 	bad_world
 	refuses 7 'del(.prevResult)'
@@ -273,7 +270,6 @@ test_protocol_bad_results_and_options() {
 
 # limit 120 s
 # input that is not a configuration is refused, whatever its size and depth, and nothing is left
-# [s24]
 test_protocol_bad_json() {
 	bad_world
 	refuses_input 6 </dev/null
@@ -297,7 +293,7 @@ test_protocol_bad_json() {
 }
 
 # a network namespace that does not exist, or has no such interface, is refused; invalid environment
-# variables are refused with code 4 [s2][s4][s8][s9][s10]
+# variables are refused with code 4
 test_protocol_bad_environment() {
 	bad_world
 	NETNS=/run/netns/nowhere refuses 8 .
@@ -312,7 +308,7 @@ test_protocol_bad_environment() {
 }
 
 # keys and protocol are case-insensitive; the same entry twice is one mapping; a hostIP written as
-# ::ffff:a.b.c.d is that IPv4 address [s23][s61][s67][s74][s78]
+# ::ffff:a.b.c.d is that IPv4 address
 test_protocol_spelling() {
 	container_start_plain web
 	plugin_call ADD web '.runtimeConfig.portMappings =
@@ -327,7 +323,7 @@ test_protocol_spelling() {
 	expect_no_answer client tcp "$host4_second" 8080
 }
 
-# a container without a veth is refused with code 7 that names its kind of device [s43]
+# a container without a veth is refused with code 7 that names its kind of device
 test_protocol_no_veth() {
 	bad_world
 	namespace_add other

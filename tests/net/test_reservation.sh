@@ -34,7 +34,6 @@ cannot_bind() {
 }
 
 # a port that a process of the host has is an error that names the process; nothing stays
-# [B26][i07]
 test_reservation_taken() {
 	reservation_world
 	local before protocol address option
@@ -64,8 +63,7 @@ test_reservation_taken() {
 binds_now() { "$hold" "$@" >/dev/null; }
 
 # from ADD to DEL no process of the host can bind to the port: TCP and UDP, any and specific
-# addresses, both families, mapped, with SO_REUSEADDR or without; other ports and protocols are
-# free [B27]
+# addresses, both families, mapped, with SO_REUSEADDR or without; other ports and protocols are free
 test_reservation_bind() {
 	reservation_world
 	local address option ports='-p 8080:80/tcp -p 8081:80/udp'

@@ -4,7 +4,7 @@
 # sends is in tests/engines.
 
 # a namespace is the same under every name: CHECK and DEL with the path of a process in it, then of
-# a process that has ended; unknown CNI_ARGS are ignored [s152]
+# a process that has ended; unknown CNI_ARGS are ignored
 test_runtimes_namespace_by_another_name() {
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -23,7 +23,7 @@ test_runtimes_namespace_by_another_name() {
 }
 
 # the plugin's own namespace as CNI_NETNS: ADD refuses it with code 8 before it does anything, DEL
-# cleans up and then reports it, CNI_NETNS_OVERRIDE permits it [s12][s13][s15]
+# cleans up and then reports it, CNI_NETNS_OVERRIDE permits it
 test_runtimes_own_namespace() {
 	container_start_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
@@ -42,7 +42,7 @@ test_runtimes_own_namespace() {
 }
 
 # a UDP stream that began before ADD, without a receiver, reaches the container although netfilter's
-# conntrack still has that entry [s85]
+# conntrack still has that entry
 test_runtimes_conntrack_is_not_asked() {
 	container_start_plain web
 	nft -f - <<-'RULES'
@@ -60,7 +60,7 @@ test_runtimes_conntrack_is_not_asked() {
 
 # limit 120 s
 # a lock that is held too long: ADD gives up with code 11 and names the holder,
-# CHECK and STATUS do not wait, the next ADD works [s17][s60]
+# CHECK and STATUS do not wait, the next ADD works
 test_runtimes_lock_is_held() {
 	container_add_plain web
 	container_add_plain other

@@ -41,7 +41,7 @@ sctp_through_mapping() {
 }
 
 # a mapped SCTP port with another number inside answers, IPv4 and IPv6, packets of 36 bytes to 64 kB, of
-# a bridge's container and of a ptp's; also with a strict firewall and bridge netfilter [s68][i11]
+# a bridge's container and of a ptp's; also with a strict firewall and bridge netfilter
 test_sctp_mapping() {
 	capture_start leak client eth0 net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16
 	sctp_through_mapping bridge ptp
@@ -52,7 +52,7 @@ test_sctp_mapping() {
 }
 
 # associations begun by containers leave with the host's address, two from the same port with two
-# ports, IPv4 and IPv6 [i04][i10][i11]
+# ports, IPv4 and IPv6
 test_sctp_masquerade() {
 	container_add one bridge
 	container_add two ptp
@@ -74,7 +74,7 @@ test_sctp_masquerade() {
 }
 
 # another container on the bridge, one on a ptp link and the container itself reach a mapped SCTP
-# port; the one on the bridge keeps its address [i11]
+# port; the one on the bridge keeps its address
 test_sctp_neighbours() {
 	container_add web bridge -p 9999:3868/sctp
 	container_add near bridge
@@ -117,7 +117,7 @@ test_sctp_from_host() {
 	expect_no_answer host sctp "$host4" 9997
 }
 
-# the same port number over TCP, UDP and SCTP is three ports [s83]
+# the same port number over TCP, UDP and SCTP is three ports
 test_sctp_own_port_space() {
 	container_start one bridge -p 9999:80/tcp
 	container_start two bridge -p 9999:80/udp
@@ -131,7 +131,7 @@ test_sctp_own_port_space() {
 	expect_no_answer client sctp "$host4" 9999
 }
 
-# a client of a closed port is told so from the host's address, IPv4 and IPv6 [T16][i04]
+# a client of a closed port is told so from the host's address, IPv4 and IPv6
 test_sctp_refused() {
 	[ "$sctp" != "$peer" ] || skip "the kernel's own SCTP refuses by ABORT"
 	container_add web bridge -p 9999:3868/sctp
@@ -192,7 +192,7 @@ expect_sctp_everywhere() {
 
 # limit 120 s
 # the kernel's own SCTP, its CRC32c left to the receiver, computed by the sender, and left by the
-# sender to be computed on the host's way out [i11][T29]
+# sender to be computed on the host's way out
 test_sctp_offloads() {
 	[ "$sctp" = "$peer" ] || skip "the kernel has no SCTP"
 	container_add web bridge -p 9999:3868/sctp

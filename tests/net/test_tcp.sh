@@ -12,7 +12,7 @@ established() {
 }
 
 # also with portmap
-# blind packets do not close, half-close or age an idle connection, mapped or masqueraded [T33]
+# blind packets do not close, half-close or age an idle connection, mapped or masqueraded
 test_tcp_blind() {
 	local flags port
 	container_start web bridge -p 8080:80

@@ -18,7 +18,7 @@ programs_now() { bpftool -j prog show pinned "$pins/from_uplink" | jq .id; }
 
 # each program is replaced at its hook once, and maps and connections are kept; --dry-run says so and
 # changes nothing; an ADD replaces them, too; an older binary puts its own back only if told to; maps of
-# another layout are refused [T27]
+# another layout are refused
 test_upgrade_programs() {
 	local before state maps
 	container_start web bridge -p 8080:80/tcp

@@ -19,7 +19,7 @@ serves_over_tunnel() {
 
 # also with fastPath off, always
 # an uplink without Ethernet headers serves a bridge's and a ptp's container both ways, IPv4 and IPv6;
-# also with a strict firewall, and after DEL nothing is left but its programs [T19][i04]
+# also with a strict firewall, and after DEL nothing is left but its programs
 test_uplink_tunnel() {
 	local list before
 	tunnel_make
@@ -41,7 +41,7 @@ test_uplink_tunnel() {
 	done
 }
 
-# a modem's interface, PPP, is like a tunnel [T19]
+# a modem's interface, PPP, is like a tunnel
 test_uplink_ppp() {
 	tunnel_make 512
 	serve_in office 9000
@@ -49,7 +49,7 @@ test_uplink_ppp() {
 }
 
 # an uplink with a link header that nobody here knows, InfiniBand's, lets no container out and
-# serves no port [i04][i13][T19]
+# serves no port
 test_uplink_unknown_link_header() {
 	tunnel_make 32
 	serve_in office 9000
@@ -64,7 +64,7 @@ test_uplink_unknown_link_header() {
 }
 
 # errors cross a tunnel: a refused UDP port on either side is told to who asked; a container learns the MTU
-# of a path behind a tunnel, and a file arrives whole both ways [T28][T16][T19]
+# of a path behind a tunnel, and a file arrives whole both ways
 test_uplink_tunnel_path_mtu() {
 	tunnel_make
 	namespace_add far
@@ -112,7 +112,7 @@ policy_route() {
 
 # also with fastPath off
 # a reply that routing would send into a tunnel leaves by the Ethernet uplink that its address belongs
-# to, and the other way round [T20][T19]
+# to, and the other way round
 test_uplink_reroute_and_tunnel() {
 	local name
 	far4=192.0.113.9 far6=2001:db8:9::9
@@ -157,7 +157,7 @@ service_make() {
 
 # the addresses of kube-ipvs0 and nodelocaldns are never mapped, whoever asks, and both are never
 # attached to; one that comes later is excluded by CHECK, by ADD and by attach, and one that goes is
-# forgotten [T02]
+# forgotten
 test_uplink_services_not_mapped() {
 	service_make kube-ipvs0 10.96.0.10/32
 	service_make nodelocaldns 169.254.20.10/32
@@ -192,7 +192,7 @@ test_uplink_services_not_mapped() {
 	expect_answer client tcp 10.96.0.10 8080 web
 }
 
-# a frame to this host whose destination is the subnet's broadcast address is not mapped [i01]
+# a frame to this host whose destination is the subnet's broadcast address is not mapped
 test_uplink_broadcast_not_mapped() {
 	container_start web bridge -p 8080:80/udp
 	capture_start web web eth0 "udp port 80 and src host $client4"
@@ -205,7 +205,7 @@ test_uplink_broadcast_not_mapped() {
 	case $seen in *700[12]*) fail "a broadcast was taken: $seen" ;; esac
 }
 
-# excludeInterfaces takes names and globs in place of the default [T02]
+# excludeInterfaces takes names and globs in place of the default
 test_uplink_exclude_interfaces() {
 	conflist only-vip bridge "$other_network | $(with_ours '{"excludeInterfaces": ["vip*"]}')"
 	service_make vip0 10.96.0.10/32
@@ -420,7 +420,7 @@ test_uplink_bridge_left_alone_before() {
 }
 
 # an uplink without an address of its own works where "uplinks" names it, by name or glob
-# (BGP unnumbered) [B3][T19]
+# (BGP unnumbered)
 test_uplink_unnumbered() {
 	local list
 	ip link add eth3 type veth peer name eth3peer
@@ -515,7 +515,7 @@ test_attach_forgets_lists() {
 }
 
 # clsact or a program of ours that somebody removes: CHECK says so, and attach or the next ADD
-# repairs it, on uplinks, bridges and containers' veths [s51][T26]
+# repairs it, on uplinks, bridges and containers' veths
 test_attach_repairs() {
 	local list hooks device hook program
 	for list in clsact bridge ptp; do
@@ -550,7 +550,7 @@ test_attach_repairs() {
 }
 
 # what attach mends on a container's veth hangs there as its conflist asks for, and on an uplink or a
-# bridge as the conflist asked for that was first, with its name or without [s110]
+# bridge as the conflist asked for that was first, with its name or without
 test_attach_repairs_as_asked() {
 	tcx_needed
 	local mode way device hook program names
@@ -584,7 +584,7 @@ test_attach_repairs_as_asked() {
 }
 
 # an uplink that becomes a bridge's port hands over to the bridge, by attach or by the next ADD,
-# and back [T19]
+# and back
 test_attach_uplink_becomes_port() {
 	serve_in server 9000
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
@@ -611,7 +611,6 @@ test_attach_uplink_becomes_port() {
 
 # what is too large for the uplink that a reply's address belongs to goes where routing sends it:
 # a file arrives though the other uplink's MTU is smaller, joined by segmentation offload or not
-# [T20][T28]
 test_uplink_reroute_smaller_mtu() {
 	local far=192.0.113.9 far6=2001:db8:9::9
 	link_make client shortcut "10.99.0.1/24 2001:db8:8::1/64" \
@@ -645,7 +644,7 @@ test_uplink_reroute_smaller_mtu() {
 	[ "$(counted rerouted)" -gt 0 ] || fail "nothing was rerouted"
 }
 
-# attach finds maps again whose pins were lost, and puts the programs of a tunnel right too [T26]
+# attach finds maps again whose pins were lost, and puts the programs of a tunnel right too
 test_attach_after_pins_were_lost() {
 	tunnel_make
 	container_start web bridge -p 8080:80/tcp

@@ -94,8 +94,8 @@ static void run_pair(const struct pair *pair, const char *state)
 	char says[120];
 	int extremes = 0;
 
-	snprintf(says, sizeof(says), "[i11] checksums of many packets, 0 and ffff too: %s%s",
-		 pair->says, state);
+	snprintf(says, sizeof(says), "checksums of many packets, 0 and ffff too: %s%s", pair->says,
+		 state);
 	row_begin(says);
 	fixture_reset();
 	fixture_set_masquerade_ports(1, 65535); /* so that all are kept */

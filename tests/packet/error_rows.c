@@ -299,7 +299,7 @@ static void run_flow(const struct known_flow *flow, enum sender sender, bool com
 	struct stored_entries before;
 	char says[160];
 
-	snprintf(says, sizeof(says), "[i11][T16] %s about %s, every type and way of quoting%s",
+	snprintf(says, sizeof(says), "%s about %s, every type and way of quoting%s",
 		 senders[sender], flow->says, complete ? ", summed by a network card" : "");
 	row_begin(says);
 	fixture_reset();
@@ -358,8 +358,7 @@ static void run_cuts(const struct known_flow *flow)
 	char says[160];
 
 	row_build(&whole, &quoted, TO_UPLINK, UPLINK);
-	snprintf(says, sizeof(says), "[i13] errors that quote %s, cut off at every byte",
-		 flow->says);
+	snprintf(says, sizeof(says), "errors that quote %s, cut off at every byte", flow->says);
 	row_begin(says);
 	fixture_reset();
 	put_flow(flow);
@@ -395,7 +394,7 @@ static void run_no_sum(struct known_flow flow)
 	struct passage passage;
 	char says[160];
 
-	snprintf(says, sizeof(says), "[i11] %s, a checksum of 0 quoted as 0xffff", flow.says);
+	snprintf(says, sizeof(says), "%s, a checksum of 0 quoted as 0xffff", flow.says);
 	row_begin(says);
 	fixture_reset();
 	if (!find_port_for_no_sum(&flow))
@@ -445,24 +444,24 @@ static void given_flows(void)
 static const struct row foreign_rows[] = {
 	{.says = "an error that does not go to the sender of the quoted packet",
 	 ARRIVES(ERROR4(3, 1, ROUTER4, v4_host_other, UDP(v4_host, 25000, v4_server, 53)))},
-	{.says = "[i04] a masqueraded container's is dropped",
+	{.says = "a masqueraded container's is dropped",
 	 LEAVES(ERROR4(3, 1, v4_container_one, v4_elsewhere,
 		       UDP(v4_server, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_untranslatable")},
-	{.says = "[i01] a forwarded error to another machine",
+	{.says = "a forwarded error to another machine",
 	 ARRIVES(ERROR4(3, 4, ROUTER4, v4_elsewhere, UDP(v4_elsewhere, 25000, v4_server, 53)))},
-	{.says = "[i13] an error about a packet of the host's own",
+	{.says = "an error about a packet of the host's own",
 	 ARRIVES(ERROR4(3, 4, ROUTER4, v4_host, TCP(v4_host, 25000, v4_server, 53, ACK)))},
-	{.says = "[i08] the host's own error about a packet to itself",
+	{.says = "the host's own error about a packet to itself",
 	 OF_THE_HOST(
 		 LEAVES(ERROR4(3, 3, v4_host, v4_client, UDP(v4_client, 40000, v4_host, 9999))))},
-	{.says = "[i08] the host's own error about a packet to a published port's number",
+	{.says = "the host's own error about a packet to a published port's number",
 	 OF_THE_HOST(
 		 LEAVES(ERROR4(3, 3, v4_host, v4_client, UDP(v4_client, 40000, v4_host, 8080))))},
 	{IN_BOTH_FAMILIES("an error that quotes a later fragment, which has no ports"),
 	 ARRIVES(ERROR4(11, 1, ROUTER4, v4_host,
 			UDP(v4_host, 25000, v4_server, 53, .fragment = LATER_FRAGMENT)))},
-	{IN_BOTH_FAMILIES("[i04] a masqueraded container's, dropped"),
+	{IN_BOTH_FAMILIES("a masqueraded container's, dropped"),
 	 LEAVES(ERROR4(11, 1, v4_container_one, v4_server,
 		       UDP(v4_server, 53, v4_container_one, 25000, .fragment = LATER_FRAGMENT))),
 	 DROPPED_AS("drop_untranslatable")},
@@ -472,9 +471,9 @@ static const struct row foreign_rows[] = {
 	{.says = "an error about an error",
 	 ARRIVES(ERROR4(3, 3, ROUTER4, v4_host,
 			ICMP(IPPROTO_ICMP, 3, 3, v4_host, v4_server, 25000)))},
-	{.says = "[E4] an ICMP message that is no error: redirect",
+	{.says = "an ICMP message that is no error: redirect",
 	 ARRIVES(ERROR4(5, 1, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53)))},
-	{.says = "[E4] an error about a protocol that is not translated",
+	{.says = "an error about a protocol that is not translated",
 	 ARRIVES(ERROR4(3, 2, ROUTER4, v4_host,
 			{.protocol = 47, .from = v4_host, .to = v4_server, .payload = 30}))},
 	{.says = "an error that quotes the wrong version of IP",
@@ -498,7 +497,7 @@ static const struct row foreign_rows[] = {
 			 .owner = ONE)}
 
 static const struct row flowless_rows[] = {
-	{IN_BOTH_FAMILIES("[i04] a masqueraded container's error about no flow"),
+	{IN_BOTH_FAMILIES("a masqueraded container's error about no flow"),
 	 LEAVES(ERROR4(3, 3, v4_container_one, v4_server,
 		       UDP(v4_server, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_untranslatable")},
@@ -513,30 +512,30 @@ static const struct row flowless_rows[] = {
 	{.says = "one from outside, on its way to a container",
 	 DELIVERED(ERROR4(3, 3, ROUTER4, v4_container_one,
 			  UDP(v4_container_one, 25000, v4_server, 53)))},
-	{.says = "[i06] a flow of an older generation does not count, inwards",
+	{.says = "a flow of an older generation does not count, inwards",
 	 .given = given_flows,
 	 AFTER(fixture_add_again, ONE),
 	 ARRIVES(ERROR4(3, 3, ROUTER4, v4_host, UDP(v4_host, 25000, v4_server, 53)))},
-	{.says = "[i06][i04] nor outwards",
+	{.says = "nor outwards",
 	 .given = given_flows,
 	 AFTER(fixture_add_again, ONE),
 	 LEAVES(ERROR4(3, 3, v4_container_one, v4_server,
 		       UDP(v4_server, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_untranslatable")},
-	{.says = "[i09] to a client that reached the container directly: untouched",
+	{.says = "to a client that reached the container directly: untouched",
 	 DIRECT_FLOW,
 	 LEAVES(ERROR4(3, 3, v4_container_one, v4_client,
 		       UDP(v4_client, 5000, v4_container_one, 80)))},
-	{.says = "[i09] and an error of that client",
+	{.says = "and an error of that client",
 	 DIRECT_FLOW,
 	 ARRIVES(ERROR4(3, 3, v4_client, v4_container_one,
 			UDP(v4_container_one, 80, v4_client, 5000)))},
-	{.says = "[i04] towards an unclassified interface",
+	{.says = "towards an unclassified interface",
 	 .given = given_flows,
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_server_vpn,
 				  UDP(v4_server_vpn, 53, v4_container_one, 25000))),
 	 DROPPED_AS("drop_unclassified_interface")},
-	{.says = "[i04] there too if it quotes a packet to another machine of that network",
+	{.says = "there too if it quotes a packet to another machine of that network",
 	 .given = given_flows,
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_server_vpn,
 				  UDP(v4_server_vpn, 53, "172.16.0.81", 25000))),
@@ -558,19 +557,19 @@ static void given_mapped_tcp(void)
 
 /* A firewall that rejects a packet answers in the receiver's name. */
 static const struct row rejected_rows[] = {
-	{.says = "[i04] the firewall's RST in the name of a container, to a client",
+	{.says = "the firewall's RST in the name of a container, to a client",
 	 .given = given_mapped_tcp,
 	 .flows_unchecked = true,
 	 OF_THE_HOST(LEAVES(TCP(v4_container_one, 80, v4_client, 50123, RST | ACK))),
 	 .out = TCP(v4_host, 8080, v4_client, 40000, RST | ACK)},
-	{.says = "[i04] and to a server over IPv6",
+	{.says = "and to a server over IPv6",
 	 .given = given_mapped_tcp,
 	 .flows_unchecked = true,
 	 AS(v6_host, 20777,
 	    OF_THE_HOST(LEAVES(TCP(v6_container_one, 25000, v6_server, 443, RST | ACK))))},
-	{.says = "[i08] an RST of the host itself from a published port",
+	{.says = "an RST of the host itself from a published port",
 	 OF_THE_HOST(LEAVES(TCP(v4_host, 8080, v4_client, 40000, RST)))},
-	{.says = "[i08] the firewall's RST in the name of a server, to a container",
+	{.says = "the firewall's RST in the name of a server, to a container",
 	 .given = given_mapped_tcp,
 	 OF_THE_HOST(DELIVERED(TCP(v6_server, 443, v6_container_one, 25000, RST | ACK)))},
 };
@@ -619,19 +618,19 @@ static const struct row neighbour_error_rows[] = {
 	 .out = ERROR4(3, 3, v4_stranger, v4_container_one,
 		       UDP(v4_container_one, 80, v4_stranger, 5000)),
 	 .counts = {"rewritten_error"}},
-	{.says = "[B17] hairpin to a mapped port where nobody listens",
+	{.says = "hairpin to a mapped port where nobody listens",
 	 MAPPED_TO(v4_container_one, 80,
 		   SENT_BY(VETH_ONE, UDP(v4_container_one, 25000, v4_host, 8080)))},
-	{.then = "[B17] gets the bridge's address",
+	{.then = "gets the bridge's address",
 	 AS(v4_bridge, 25000, DELIVERED(UDP(v4_container_one, 25000, v4_container_one, 80))),
 	 .adds = THIS_MASQUERADED(NEW)},
-	{.then = "[B17] its error to the bridge, at its veth",
+	{.then = "its error to the bridge, at its veth",
 	 SENT_BY(VETH_ONE, ERROR4(3, 3, v4_container_one, v4_bridge,
 				  UDP(v4_bridge, 25000, v4_container_one, 80))),
 	 .out = ERROR4(3, 3, v4_container_one, v4_container_one,
 		       UDP(v4_container_one, 25000, v4_container_one, 80)),
 	 .counts = {"rewritten_error"}},
-	{.then = "[B17] and at the bridge's egress",
+	{.then = "and at the bridge's egress",
 	 DELIVERED(ERROR4(3, 3, v4_container_one, v4_container_one,
 			  UDP(v4_container_one, 25000, v4_container_one, 80))),
 	 .out = ERROR4(3, 3, v4_host, v4_container_one,

@@ -93,8 +93,8 @@ void fixture_clear_flows(void);
 struct owner fixture_owner(enum container container);
 
 /* Runs a program on a frame; *frame becomes the output. Returns the verdict, TC_ACT_*;
- * FIXTURE_MARKED if mark or priority were changed [i12]; FIXTURE_BAD_SUM if the skb's own sum is
- * wrong now [i11]; or less than FIXTURE_REFUSED if the kernel does not accept such a frame. */
+ * FIXTURE_MARKED if mark or priority were changed; FIXTURE_BAD_SUM if the skb's own sum is
+ * wrong now; or less than FIXTURE_REFUSED if the kernel does not accept such a frame. */
 #define FIXTURE_BAD_SUM (-998)
 #define FIXTURE_MARKED (-999)
 #define FIXTURE_REFUSED (-1000)

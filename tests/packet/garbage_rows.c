@@ -222,7 +222,7 @@ static void run_on_all(const char *what, void (*run)(enum hook hook))
 
 	for (int hook = 0; hook < ETHERNET_HOOKS; hook++) {
 		fixture_reset();
-		snprintf(says, sizeof(says), "[i13] %s, through %s", what, names[hook]);
+		snprintf(says, sizeof(says), "%s, through %s", what, names[hook]);
 		row_begin(says);
 		run((enum hook)hook);
 		records_check();

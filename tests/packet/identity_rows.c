@@ -166,11 +166,11 @@ static void check_foreign_is_kept(void)
 }
 
 static const struct row foreign_rows[] = {
-	{.says = "[i02] a SYN to a mapped port goes to the container, even if another NAT has"
+	{.says = "a SYN to a mapped port goes to the container, even if another NAT has"
 		 " the same tuple",
 	 .holds = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)},
 	 MAPPED_TO(v4_container_one, 80, ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN)))},
-	{.says = "[i02] an answer is left to that NAT",
+	{.says = "an answer is left to that NAT",
 	 .holds = {FOREIGN(NEW, IPPROTO_TCP, v4_host, 8080, v4_client, 40000)},
 	 ARRIVES(TCP(v4_client, 40000, v4_host, 8080, SYN | ACK))},
 	{.says = "datagrams to a mapped port do not keep another NAT's record alive",
@@ -349,7 +349,7 @@ static void clients_name_row(enum fast_path mode, enum device veth, const char *
 	uint32_t second;
 	int verdict = 0;
 
-	row_begin("[i04] masqAll: a client's packet that its server sends is dropped");
+	row_begin("masqAll: a client's packet that its server sends is dropped");
 	for (int i = 0; i < ROW_TRIES; i++) {
 		second = fixture_second();
 		fixture_reset();

@@ -4,7 +4,7 @@
  *
  * Each row runs one program on one packet, at one device of a small host in its own namespaces. It
  * checks the verdict, the whole packet against one built from scratch, the records of connections,
- * and the counters. [i01] in a name is an invariant of the design, [B6] a reported failure.
+ * and the counters.
  */
 #include <stdio.h>
 

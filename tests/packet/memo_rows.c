@@ -202,7 +202,7 @@ static void other_container_row(void)
 {
 	struct frame frame;
 
-	row_begin("[i04] nor a packet of another container with that address");
+	row_begin("nor a packet of another container with that address");
 	begin(&mapped4, &frame, &frame);
 	expect_forged();
 	row_end();
@@ -382,7 +382,7 @@ static void other_uplink_row(void)
 /* At the veth the memo of to_uplink says nothing about the sender. */
 static void other_container_in_stack_row(void)
 {
-	row_begin("[i04] nor a packet of another container with that address");
+	row_begin("nor a packet of another container with that address");
 	begin_in_stack(&mapped4, FAST_PATH_OFF);
 	expect_forged();
 	row_end();
@@ -442,8 +442,8 @@ void memo_rows(void)
 	memo_row("masqueraded UDP over IPv6", &masqueraded6, NULL, true);
 	memo_row("a memo is not valid in the next second", &mapped4, fixture_wait_for_next_second,
 		 false);
-	memo_row("[i06] nor after its container is deleted", &mapped4, kill_one, false);
-	memo_row("[i06] nor for the next container in the slot", &mapped4, renew_one, false);
+	memo_row("nor after its container is deleted", &mapped4, kill_one, false);
+	memo_row("nor for the next container in the slot", &mapped4, renew_one, false);
 	memo_row("nor after fastPath is turned off", &mapped4, no_fast_path_any_more, false);
 	memo_row("nor after drop-offload", &mapped4, fixture_drop_offload, false);
 	packet_rows();
@@ -459,10 +459,10 @@ void memo_rows(void)
 	stack_row("masqueraded UDP", &masqueraded4, FAST_PATH_OFF, NULL, true);
 	stack_row("masqueraded UDP over IPv6", &masqueraded6, FAST_PATH_OFF, NULL, true);
 	stack_row("none if it may get a path", &mapped4, FAST_PATH_ESTABLISHED, NULL, false);
-	stack_row("[i06] it is not valid after its container is deleted", &mapped4, FAST_PATH_OFF,
+	stack_row("it is not valid after its container is deleted", &mapped4, FAST_PATH_OFF,
 		  kill_one, false);
-	stack_row("[i06] nor for the next container in the slot", &mapped4, FAST_PATH_OFF,
-		  renew_one, false);
+	stack_row("nor for the next container in the slot", &mapped4, FAST_PATH_OFF, renew_one,
+		  false);
 	stack_row("nor after drop-offload", &mapped4, FAST_PATH_OFF, fixture_drop_offload, false);
 	unanswered_out_row();
 	hosts_own_row();

@@ -184,8 +184,7 @@ static const struct row stack_rows[] = {
 	{ROW("fastPath turned off: has effect at the next route lookup, outwards",
 	     WITH_FAST_PATH_OFF),
 	 SENT_BY(VETH_ONE, OUT4(TCP, ACK))},
-	{ROW("[i06] a deleted container gets no packet", WITH_CONTAINER_GONE),
-	 ARRIVES(IN4(TCP, ACK))},
+	{ROW("a deleted container gets no packet", WITH_CONTAINER_GONE), ARRIVES(IN4(TCP, ACK))},
 	{ROW("and sends none", WITH_CONTAINER_GONE), SENT_BY(VETH_ONE, OUT4(TCP, ACK)),
 	 .verdict = DROPPED, .counts = {"drop_no_attachment"}},
 	{ROW("a frame for another host passes untouched", WITH_PATHS),
@@ -260,7 +259,7 @@ static const struct row decision_rows[] = {
 #define TO_ROUTED .hop_limit = ONE_HOP_LESS, .to_mac = MAC_CONTAINER_ROUTED, .from_mac = MAC_ROUTED
 
 static const struct row masquerade_rows_of_paths[] = {
-	{ROW("[i04] masqueraded traffic of a ptp container skips the stack", MASQUERADES),
+	{ROW("masqueraded traffic of a ptp container skips the stack", MASQUERADES),
 	 SENT_BY(VETH_ROUTED, UDP(v4_container_routed, 5000, v4_server, 53)),
 	 .out = UDP(v4_host, 20000, v4_server, 53, TO_ROUTER), OUT_OF_UPLINK},
 	{ROW("and back", MASQUERADES), ARRIVES(UDP(v4_server, 53, v4_host, 20000)),

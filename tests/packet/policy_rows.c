@@ -31,7 +31,7 @@ static const struct row port_rows[] = {
 	 SOCKET(UDP, "0.0.0.0", 30000),
 	 MASQUERADED_AS(v4_host, 31000, LEAVES(UDP(v4_container_one, 25000, v4_server, 53))),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
-	{.says = "[i03] masqPorts: a socket's and a published port of the option's set are not "
+	{.says = "masqPorts: a socket's and a published port of the option's set are not "
 		 "taken",
 	 .given = given_no_port_left,
 	 SOCKET(UDP, "0.0.0.0", 30000),
@@ -39,7 +39,7 @@ static const struct row port_rows[] = {
 	 DROPPED_AS("drop_no_tuple")},
 	{.says = "masqPorts: another container has the default set",
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(UDP(v4_container_two, 25000, v4_server, 53)))},
-	{.says = "[i06] masqPorts: so has the next container in the same slot",
+	{.says = "masqPorts: so has the next container in the same slot",
 	 AFTER(fixture_add_again, ONE),
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(UDP(v4_container_one, 25000, v4_server, 53)))},
 	{.says = "masqPorts: a ping keeps its identifier",
@@ -148,7 +148,7 @@ static const struct row source_rows[] = {
 	 .given = given_source_of_host,
 	 MASQUERADED_AS(v4_host_other, 25000,
 			LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)))},
-	{.then = "[i05] snatAddresses: a live flow keeps its address when the option changes",
+	{.then = "snatAddresses: a live flow keeps its address when the option changes",
 	 .given = given_other_source_and_second,
 	 AS(v4_host_other, 25000, LEAVES(TCP(v4_container_one, 25000, v4_server, 443, SYN)))},
 	{.says = "snatAddresses: a family without one gets the interface's address",
@@ -332,7 +332,7 @@ static const struct row changed_range_rows[] = {
 	{.says = "a client's flow",
 	 TO(v4_container_one, 80, ARRIVES(UDP(v4_server, 25000, v4_host, 8080))),
 	 .flows_unchecked = true},
-	{.then = "[i05] sourceRanges: goes on if the ranges change to exclude it",
+	{.then = "sourceRanges: goes on if the ranges change to exclude it",
 	 .given = given_source_ranges,
 	 TO(v4_container_one, 80, ARRIVES(UDP(v4_server, 25000, v4_host, 8080)))},
 };

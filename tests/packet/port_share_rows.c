@@ -63,13 +63,12 @@ static void shares_of_ports(void)
 	int taken;
 
 	set_ports(SET);
-	row_begin_counting(
-		"[T10] one container can have all ports towards one server port but the last "
-		"sixteenth");
+	row_begin_counting("one container can have all ports towards one server port but the last "
+			   "sixteenth");
 	take_all(v4_container_one);
 	row_end_checked();
 
-	row_begin_counting("[T10] which is reserved for other containers");
+	row_begin_counting("which is reserved for other containers");
 	taken = take(v4_container_two, 100);
 	if (taken < 85)
 		row_fail("another one gets %d of 100", taken);
@@ -78,7 +77,7 @@ static void shares_of_ports(void)
 		row_fail("the third gets %d of 50", taken);
 	row_end_checked();
 
-	row_begin_counting("[T10] towards another port of the server there are as many again");
+	row_begin_counting("towards another port of the server there are as many again");
 	row_expect_passed(ask_from(v4_container_one, 2000, 54), "another port");
 	row_end_checked();
 }
@@ -87,14 +86,14 @@ static void given_up_ports(void)
 {
 	set_ports(SET);
 	row_begin_counting(
-		"[T10] a container that has its share gets no other's port, nor its own again");
+		"a container that has its share gets no other's port, nor its own again");
 	take_all(v4_container_one);
 	fixture_wait_for_next_second();
 	row_expect_dropped(ask_from(v4_container_one, 7000, 53), "one more");
 	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
 	row_end_checked();
 
-	row_begin_counting("[T10] unanswered UDP flows to port 53 give up their port after 10 s");
+	row_begin_counting("unanswered UDP flows to port 53 give up their port after 10 s");
 	fixture_age_flows(11);
 	fixture_wait_for_next_second();
 	row_expect_passed(ask_from(v4_container_one, 7001, 53), "one more");
@@ -120,9 +119,8 @@ static void fullest_pays(void)
 	take(v4_container_two, 2 * RESERVED);
 	take(v4_container_one, SET);
 	answer_all();
-	row_begin_counting(
-		"[T10] the fullest container's answered UDP flows give way at once to one "
-		"that has fewer, never the reverse");
+	row_begin_counting("the fullest container's answered UDP flows give way at once to one "
+			   "that has fewer, never the reverse");
 	fixture_age_flows(2);
 	fixture_wait_for_next_second();
 	row_expect_number(take_from(v4_container_two, 30000, 300), 300, "more of the smaller one");
@@ -132,7 +130,7 @@ static void fullest_pays(void)
 	row_expect_number(ports_of(TWO), before, "ports of the smaller one");
 	row_end_checked();
 
-	row_begin_counting("[T10] but not those that may still be answered, for 5 s");
+	row_begin_counting("but not those that may still be answered, for 5 s");
 	set_ports(SET);
 	second = fixture_second();
 	take(v4_container_two, 2 * RESERVED);
@@ -157,7 +155,7 @@ static void fullest_leaves(void)
 	take(v4_container_two, RESERVED / 2);
 	fixture_age_flows(11);
 	take(v4_container_one, SET);
-	row_begin_counting("[T10] what another one has given up is not added to a used share");
+	row_begin_counting("what another one has given up is not added to a used share");
 	before = ports_of(ONE);
 	take_from(v4_container_one, 30000, 300);
 	row_expect_number(ports_of(ONE), before, "ports of the fullest");
@@ -178,11 +176,11 @@ static void scattered_ports(void)
 		if (i % 16)
 			fixture_put(&record);
 	}
-	row_begin_counting("[T10] no search ends while a port in thirty is free");
+	row_begin_counting("no search ends while a port in thirty is free");
 	row_expect_number(take(v4_container_two, RESERVED / 2), RESERVED / 2, "ports");
 	row_end_checked();
 
-	row_begin_counting("[T10] and no assured flow pays");
+	row_begin_counting("and no assured flow pays");
 	row_expect_number(COUNTED(flow_evicted), 0, "flow_evicted");
 	row_expect_number(ports_of(ONE), SET - RESERVED, "ports of the fullest");
 	row_end_checked();
@@ -236,18 +234,18 @@ static void none_left(void)
 {
 	int first = 0, again = 0;
 
-	row_begin("[T10] a failed search for a port is remembered to the end of the second");
+	row_begin("a failed search for a port is remembered to the end of the second");
 	for (int i = 0; i < TRIES && !refused_twice(&first, &again); i++)
 		;
 	row_expect_dropped(first, "the first");
 	row_expect_dropped(again, "in the same second");
 	row_end_checked();
 
-	row_begin_counting("[T10] only for that container");
+	row_begin_counting("only for that container");
 	row_expect_passed(ask_from(v4_container_two, 5002, 53), "another one");
 	row_end_checked();
 
-	row_begin_counting("[T10] and not in the next second");
+	row_begin_counting("and not in the next second");
 	fixture_wait_for_next_second();
 	row_expect_passed(ask_from(v4_container_one, 5001, 53), "the same again");
 	row_end_checked();
@@ -280,8 +278,8 @@ void port_share_rows(void)
 	fullest_pays();
 	fullest_leaves();
 	scattered_ports();
-	answered_ports(53, 11, "[T10] answered UDP flows to port 53 give up their port after 10 s");
-	answered_ports(5300, 31, "[T10] those to an unprivileged port after 30 s");
+	answered_ports(53, 11, "answered UDP flows to port 53 give up their port after 10 s");
+	answered_ports(5300, 31, "those to an unprivileged port after 30 s");
 	none_left();
 	stray_acks();
 	fixture_reset();

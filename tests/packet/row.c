@@ -229,7 +229,7 @@ static void check_verdict(const struct row *row, int got)
 }
 
 /* An IPv4 packet that is routed out gets its priority from its type of service. A packet to a
- * container loses its mark. Nothing else may change [i12]. */
+ * container loses its mark. Nothing else may change. */
 static void check_context(const struct row *row)
 {
 	bool out = row->by == PATH_OUT && !strchr(row->in.from, ':');

@@ -5,7 +5,7 @@
 #include "row.h"
 
 static const struct row mapped_rows[] = {
-	{.says = "[s68] a mapped SCTP port: the INIT's destination is rewritten",
+	{.says = "a mapped SCTP port: the INIT's destination is rewritten",
 	 MAPPED_TO(v4_container_one, 80,
 		   ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .payload = 20))),
 	 .counts = {"flow_mapping", "rewritten_destination"}},
@@ -20,10 +20,10 @@ static const struct row mapped_rows[] = {
 	 AFTER(fixture_let_last, ONE),
 	 TO(v4_container_one, 80, ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .payload = 40))),
 	 .flows = {THIS_MAPPED(ANSWERED, .path = {PATH_STACK, PATH_STACK})}},
-	{.then = "[s83] the same port over UDP is another flow",
+	{.then = "the same port over UDP is another flow",
 	 .flows_unchecked = true,
 	 TO(v4_container_one, 80, ARRIVES(UDP(v4_client, 40000, v4_host, 8080)))},
-	{.says = "[s68] a mapped SCTP port over IPv6, with extension headers",
+	{.says = "a mapped SCTP port over IPv6, with extension headers",
 	 MAPPED_TO(
 		 v6_container_one, 80,
 		 ARRIVES(SCTP(v6_client, 40000, v6_host, 8080, .extensions = "hd", .payload = 20))),
@@ -31,15 +31,15 @@ static const struct row mapped_rows[] = {
 	{.then = "its answer",
 	 .flows_unchecked = true,
 	 AS(v6_host, 8080, LEAVES(SCTP(v6_container_one, 80, v6_client, 40000)))},
-	{IN_BOTH_FAMILIES("[i11] a checksum of 0 is kept: an interface computes it later"),
+	{IN_BOTH_FAMILIES("a checksum of 0 is kept: an interface computes it later"),
 	 .flows_unchecked = true,
 	 TO(v4_container_one, 80,
 	    ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .without_checksum = true)))},
 	{.says = "no chunk at all",
 	 .flows_unchecked = true,
 	 TO(v4_container_one, 80, ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .empty = true)))},
-	{.says = "[i01] a port that is not mapped", ARRIVES(SCTP(v4_client, 40000, v4_host, 8081))},
-	{.says = "[i13] half an SCTP header",
+	{.says = "a port that is not mapped", ARRIVES(SCTP(v4_client, 40000, v4_host, 8081))},
+	{.says = "half an SCTP header",
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, .empty = true, .ip_length_off = -1))},
 };
 
@@ -52,7 +52,7 @@ static const struct row masqueraded_rows[] = {
 	 .flows_unchecked = true,
 	 TO(v4_container_one, 25000,
 	    ARRIVES(SCTP(v4_server, 3868, v4_host, 25000, .payload = 323)))},
-	{.then = "[i10] another container's from the same port gets another port",
+	{.then = "another container's from the same port gets another port",
 	 .flows_unchecked = true,
 	 AS(v4_host, CHOSEN, LEAVES(SCTP(v4_container_two, 25000, v4_server, 3868))),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
@@ -61,7 +61,7 @@ static const struct row masqueraded_rows[] = {
 	{.says = "a port outside the set is replaced, IPv6",
 	 MASQUERADED_AS(v6_host, CHOSEN, LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868))),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
-	{.says = "[i04] half an SCTP header is dropped",
+	{.says = "half an SCTP header is dropped",
 	 LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, .empty = true, .ip_length_off = -1)),
 	 DROPPED_AS("drop_untranslatable")},
 };
@@ -77,15 +77,15 @@ static void given_same_port(void)
 #define LAST .payload = 1800, .fragment = LATER_FRAGMENT, .piece_offset = 1000, .piece_size = 812
 
 static const struct row fragment_rows_of_sctp[] = {
-	{IN_BOTH_FAMILIES("[T17] fragments to a mapped port that keeps its number"),
+	{IN_BOTH_FAMILIES("fragments to a mapped port that keeps its number"),
 	 .given = given_same_port, .flows_unchecked = true,
 	 TO(v4_container_one, 3868, ARRIVES(SCTP(v4_client, 40000, v4_host, 3868, FIRST)))},
-	{.then = "[T17] the last one",
+	{.then = "the last one",
 	 TO(v4_container_one, 3868, ARRIVES(SCTP(v4_client, 40000, v4_host, 3868, LAST)))},
-	{.then = "[T17] the answer's first one",
+	{.then = "the answer's first one",
 	 .flows_unchecked = true,
 	 AS(v4_host, 3868, LEAVES(SCTP(v4_container_one, 3868, v4_client, 40000, FIRST)))},
-	{.then = "[T17] the answer's last one",
+	{.then = "the answer's last one",
 	 AS(v4_host, 3868, LEAVES(SCTP(v4_container_one, 3868, v4_client, 40000, LAST)))},
 	{.says = "fragments to a mapped port that changes its number are dropped",
 	 .flows_unchecked = true,
@@ -94,16 +94,16 @@ static const struct row fragment_rows_of_sctp[] = {
 	{.then = "the last one too",
 	 ARRIVES(SCTP(v4_client, 40000, v4_host, 8080, LAST)),
 	 .verdict = DROPPED},
-	{.says = "[T17] masqueraded fragments that keep their port",
+	{.says = "masqueraded fragments that keep their port",
 	 .flows_unchecked = true,
 	 AS(v4_host, 25000, LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, FIRST)))},
-	{.then = "[T17] the last of them",
+	{.then = "the last of them",
 	 AS(v4_host, 25000, LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868, LAST)))},
-	{.says = "[i04] masqueraded fragments whose port is replaced are dropped",
+	{.says = "masqueraded fragments whose port is replaced are dropped",
 	 .flows_unchecked = true,
 	 LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868, FIRST)),
 	 DROPPED_AS("flow_masquerade", "flow_moved_port", "drop_sctp_fragment")},
-	{.then = "[i04] the last of them too",
+	{.then = "the last of them too",
 	 LEAVES(SCTP(v6_container_one, 3868, v6_server, 3868, LAST)),
 	 .verdict = DROPPED},
 };
@@ -128,24 +128,23 @@ static void given_source_range_elsewhere(void)
 	.given = given_source_range_elsewhere
 
 static const struct row state_rows[] = {
-	{.says = "[i03] a published SCTP port is not used for masquerade",
+	{.says = "a published SCTP port is not used for masquerade",
 	 .given = given_published_in_set,
 	 .flows_unchecked = true,
 	 AS(v4_host, CHOSEN, LEAVES(SCTP(v4_container_one, 25000, v4_server, 3868))),
 	 .counts = {"flow_masquerade", "flow_moved_port"}},
-	{.says = "[i08] the host's own association from a published port is remembered",
+	{.says = "the host's own association from a published port is remembered",
 	 OF_THE_HOST(LEAVES(SCTP(v4_host, 8080, v4_server, 3868))),
 	 .flows = {THIS_OF_HOST(NEW)},
 	 .counts = {"flow_host"}},
-	{.then = "[i08][i02] and the host gets the answer",
-	 ARRIVES(SCTP(v4_server, 3868, v4_host, 8080))},
-	{.says = "[i09] a client that reached the container directly",
+	{.then = "and the host gets the answer", ARRIVES(SCTP(v4_server, 3868, v4_host, 8080))},
+	{.says = "a client that reached the container directly",
 	 ARRIVES(SCTP(v4_client, 40000, v4_container_one, 80)),
 	 .flows = {THIS_UNCONFIRMED}},
-	{.then = "[i09] and is let through by the stack",
+	{.then = "and is let through by the stack",
 	 DELIVERED(SCTP(v4_client, 40000, v4_container_one, 80)),
 	 .flows = {THIS_DIRECT(NEW)}},
-	{.then = "[i09] gets an answer that is not masqueraded",
+	{.then = "gets an answer that is not masqueraded",
 	 LEAVES(SCTP(v4_container_one, 80, v4_client, 40000))},
 	{.says = "an association between heartbeats lives",
 	 IDLE_FOR(299, ANSWERED),
@@ -267,7 +266,7 @@ static void random_rows(bool ipv4, const char *state)
 	uint32_t random = 4711;
 	char says[120];
 
-	snprintf(says, sizeof(says), "[i11] SCTP over IPv%d, %d flows, all lengths: the CRC32c%s",
+	snprintf(says, sizeof(says), "SCTP over IPv%d, %d flows, all lengths: the CRC32c%s",
 		 ipv4 ? 4 : 6, RANDOM_FLOWS, state);
 	row_begin(says);
 	fixture_reset();

@@ -142,7 +142,7 @@ static void hosts_in_full_table(void)
 	const struct packet ask = UDP(v4_host, 8080, v4_server, 53);
 	const struct packet answer = UDP(v4_server, 53, v4_host, 8080);
 
-	row_begin_counting("[i08] the host's own packets pass, half-open");
+	row_begin_counting("the host's own packets pass, half-open");
 	host_open_socket(&(const struct host_socket){
 		.protocol = IPPROTO_UDP, .address = v4_host, .port = 8080});
 	for (int i = 0; i < 3; i++) {
@@ -345,7 +345,7 @@ static void limit_of_one(void)
 
 	start_afresh();
 	fixture_set_policy(ONE, (struct policy){.max_flows = 3});
-	row_begin_counting("[T32] maxFlows limits both directions of a container together");
+	row_begin_counting("maxFlows limits both directions of a container together");
 	row_expect_passed(connect_to_one(1000), "the first");
 	row_expect_passed(connect_to_one(1001), "the second");
 	row_expect_passed(connect_from_one(25000), "the third, which it begins");
@@ -353,19 +353,19 @@ static void limit_of_one(void)
 	row_expect_number(TCP_OUT(ONE), 1, "begun by it");
 	row_end_checked();
 
-	row_begin_counting("[T32] another new flow is refused, mapped or masqueraded");
+	row_begin_counting("another new flow is refused, mapped or masqueraded");
 	row_expect_dropped(send_to(8080, 1003, SYN), "a mapped one");
 	row_expect_dropped(LEAVE(UDP(v4_container_one, 5000, v4_server, 53)), "a masqueraded one");
 	row_expect_number(COUNTED(drop_flow_limit), 2, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] existing flows continue");
+	row_begin_counting("existing flows continue");
 	for (int i = 0; i < 2; i++)
 		row_expect_passed(send_to(8080, 1000, ACK), "an old one");
 	row_expect_number(COUNTED(flow_mapping), 0, "flow_mapping");
 	row_end_checked();
 
-	row_begin_counting("[T32] connections to its own address are not refused");
+	row_begin_counting("connections to its own address are not refused");
 	for (int i = 0; i < 3; i++) {
 		row_expect_passed(row_send(FROM_UPLINK, UPLINK, &direct), "direct");
 		row_send(TO_CONTAINER, BRIDGE, &direct);
@@ -375,7 +375,7 @@ static void limit_of_one(void)
 	row_expect_number(COUNTED(drop_flow_limit), 0, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] other containers may begin some");
+	row_begin_counting("other containers may begin some");
 	row_expect_passed(send_to(7070, 1004, SYN), "another container's");
 	row_end_checked();
 }
@@ -397,7 +397,7 @@ static void dead_of_one(void)
 {
 	int refused;
 
-	row_begin_counting("[T32] and no longer counts once it is dead and a new flow was refused");
+	row_begin_counting("and no longer counts once it is dead and a new flow was refused");
 	fixture_age_flows(125);
 	fixture_wait_for_next_second();
 	refused = send_again(1001, SYN);
@@ -417,20 +417,20 @@ static void limit_of_half_open(void)
 {
 	limit_to_one();
 	begin_from(v4_client, 1001);
-	row_begin_counting("[T32] no half-open flow becomes assured beyond the limit");
+	row_begin_counting("no half-open flow becomes assured beyond the limit");
 	row_expect_passed(connect_to_one(1000), "the first");
 	row_expect_dropped(send_to(8080, 1001, ACK), "the second");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] a closed flow no longer counts");
+	row_begin_counting("a closed flow no longer counts");
 	close_first();
 	row_expect_number(TCP_IN(ONE), 0, "connections of one");
 	row_expect_passed(send_to(8080, 1001, ACK), "the second again");
 	row_end_checked();
 
 	limit_to_one();
-	row_begin_counting("[T32] a half-closed flow counts");
+	row_begin_counting("a half-closed flow counts");
 	fixture_put(&with_data);
 	send_to(8080, 1000, FIN | ACK);
 	row_expect_dropped(send_to(8080, 1001, SYN), "the second");
@@ -480,7 +480,7 @@ static void limit_of_renewed(void)
 static void one_takes_half(void)
 {
 	start_afresh();
-	row_begin_counting("[T32] one hog leaves half of the table to the next");
+	row_begin_counting("one hog leaves half of the table to the next");
 	put_crowd(ONE, PLACES / 2 - 2, ESTABLISHED());
 	for (int i = 0; i < 2; i++)
 		row_expect_passed(connect_to_one(1000 + i), "one of its half");
@@ -489,7 +489,7 @@ static void one_takes_half(void)
 	row_expect_number(fixture_usage().hogs, 1, "hogs");
 	row_end_checked();
 
-	row_begin_counting("[T32] flows that it begins itself are another account");
+	row_begin_counting("flows that it begins itself are another account");
 	row_expect_passed(connect_from_one(25000), "its own");
 	row_expect_number(TCP_OUT(ONE), 1, "begun by it");
 	row_end_checked();
@@ -500,14 +500,14 @@ static void others_take_their_parts(void)
 {
 	int taken = PLACES / 2 + 1, part = PLACES - PLACES / 3 - taken;
 
-	row_begin_counting("[T32] two hogs leave a third");
+	row_begin_counting("two hogs leave a third");
 	put_crowd(QUIET, part - 1, ESTABLISHED());
 	row_expect_passed(connect_to(QUIET, 1000), "the last of its part");
 	row_expect_number(fixture_usage().hogs, 2, "hogs");
 	row_expect_dropped(send_to(7070, 1001, SYN), "one more");
 	row_end_checked();
 
-	row_begin_counting("[T32] three hogs leave a quarter");
+	row_begin_counting("three hogs leave a quarter");
 	taken += part;
 	part = PLACES - PLACES / 4 - taken;
 	put_crowd(TWO, part - 1, ESTABLISHED());
@@ -516,7 +516,7 @@ static void others_take_their_parts(void)
 	row_expect_dropped(ARRIVE(TCP(v4_client, 1001, v4_host_other, 9090, SYN)), "one more");
 	row_end_checked();
 
-	row_begin_counting("[T32] a container with few flows is not refused because of them");
+	row_begin_counting("a container with few flows is not refused because of them");
 	for (int i = 0; i < 200; i++)
 		row_expect_passed(connect_to(ROUTED, 1000 + i), "a small one's");
 	row_expect_number(TCP_IN(ROUTED), 200, "flows of that container");
@@ -526,7 +526,7 @@ static void others_take_their_parts(void)
 
 static void hogs_become_none(void)
 {
-	row_begin_counting("[T32] a hog whose connections close is no longer one");
+	row_begin_counting("a hog whose connections close is no longer one");
 	for (int nth = 0; nth < PLACES / 2 - HOG; nth++)
 		put_nth(ONE, nth, ASSURED(STATE_CLOSING));
 	row_expect_number(fixture_usage().hogs, 3, "hogs");
@@ -552,17 +552,17 @@ static void share_of_client(void)
 		record.peer_port = record.outside_port = 1024 + i;
 		fixture_put(&record);
 	}
-	row_begin_counting("[T32] one client has half of what a container can have");
+	row_begin_counting("one client has half of what a container can have");
 	row_expect_passed(connect_to_one(40000), "the last of its share");
 	row_expect_dropped(send_to(8080, 40001, SYN), "one more");
 	row_expect_number(COUNTED(drop_flow_limit), 1, "drop_flow_limit");
 	row_end_checked();
 
-	row_begin_counting("[T32] and does not affect other clients");
+	row_begin_counting("and does not affect other clients");
 	row_expect_passed(connect_from(v4_client_other, 40001), "another client");
 	row_end_checked();
 
-	row_begin_counting("[T32] nor its own connections to another container");
+	row_begin_counting("nor its own connections to another container");
 	row_expect_passed(connect_to(QUIET, 40001), "another container's");
 	row_end_checked();
 }
@@ -750,7 +750,7 @@ static void share_of_network(void)
 		snprintf(client, sizeof(client), "2001:db8:99::1:%x", i);
 		fixture_put(&record);
 	}
-	row_begin_counting("[T32] over IPv6 a /64 is one client");
+	row_begin_counting("over IPv6 a /64 is one client");
 	row_expect_dropped(ask_over_ipv6(v6_client), "an address of its network");
 	row_expect_passed(ask_over_ipv6("2001:db8:9a::7"), "one of another");
 	row_end_checked();

@@ -19,34 +19,33 @@ static const struct {
 	int code;
 	const char *message; /* the whole of it */
 } rows[] = {
-	{"[s2] ADD with all it needs", "ADD", ALL_THREE, 0, NULL},
-	{"[s2] CHECK with all it needs", "CHECK", ALL_THREE, 0, NULL},
-	{"[s2] DEL with all it needs", "DEL", "c1", NULL, "eth0", 0, NULL},
-	{"[s47] DEL with CNI_NETNS empty", "DEL", "c1", "", "eth0", 0, NULL},
-	{"[s2] GC needs no attachment", "GC", NULL, NULL, NULL, 0, NULL},
-	{"[s2] STATUS needs no attachment", "STATUS", NULL, NULL, NULL, 0, NULL},
-	{"[s2] VERSION needs nothing", "VERSION", NULL, NULL, NULL, 0, NULL},
-	{"[s3] ADD does not demand CNI_PATH", "ADD", ALL_THREE, 0, NULL},
-	{"[s4] ADD with nothing names all in order", "ADD", NULL, NULL, NULL, 4,
+	{"ADD with all it needs", "ADD", ALL_THREE, 0, NULL},
+	{"CHECK with all it needs", "CHECK", ALL_THREE, 0, NULL},
+	{"DEL with all it needs", "DEL", "c1", NULL, "eth0", 0, NULL},
+	{"DEL with CNI_NETNS empty", "DEL", "c1", "", "eth0", 0, NULL},
+	{"GC needs no attachment", "GC", NULL, NULL, NULL, 0, NULL},
+	{"STATUS needs no attachment", "STATUS", NULL, NULL, NULL, 0, NULL},
+	{"VERSION needs nothing", "VERSION", NULL, NULL, NULL, 0, NULL},
+	{"ADD does not demand CNI_PATH", "ADD", ALL_THREE, 0, NULL},
+	{"ADD with nothing names all in order", "ADD", NULL, NULL, NULL, 4,
 	 "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing"},
-	{"[s2] an empty variable is missing", "ADD", "", "", "", 4,
+	{"an empty variable is missing", "ADD", "", "", "", 4,
 	 "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME] missing"},
-	{"[s2] CHECK needs CNI_NETNS", "CHECK", "c1", NULL, "eth0", 4,
+	{"CHECK needs CNI_NETNS", "CHECK", "c1", NULL, "eth0", 4,
 	 "required env variables [CNI_NETNS] missing"},
-	{"[s4] DEL names what it needs, not CNI_NETNS", "DEL", NULL, NULL, NULL, 4,
+	{"DEL names what it needs, not CNI_NETNS", "DEL", NULL, NULL, NULL, 4,
 	 "required env variables [CNI_CONTAINERID,CNI_IFNAME] missing"},
-	{"[s5] a bad ifname is reported before a missing ID", "ADD", NULL, NULL, BAD_IFNAME, 4,
+	{"a bad ifname is reported before a missing ID", "ADD", NULL, NULL, BAD_IFNAME, 4,
 	 "invalid interface name \"eth:0\": it contains a slash, a colon or white space"},
-	{"[s5] a bad ID is reported before a bad ifname", "ADD", BAD_ID, NULL, BAD_IFNAME, 4,
+	{"a bad ID is reported before a bad ifname", "ADD", BAD_ID, NULL, BAD_IFNAME, 4,
 	 "invalid characters in containerID \"/bad\": it must begin with a letter or digit, and "
 	 "letters, digits, '_', '.', '-' may follow"},
-	{"[s11] GC with bad ID and ifname passes", "GC", BAD_ID, NULL, BAD_IFNAME, 0, NULL},
-	{"[s11] STATUS with bad ID and ifname passes", "STATUS", BAD_ID, "x", BAD_IFNAME, 0, NULL},
-	{"[s11] VERSION with bad ID and ifname passes", "VERSION", BAD_ID, "x", BAD_IFNAME, 0,
-	 NULL},
-	{"[s22] VERSION with dummies", "VERSION", "dummy", "dummy", "dummy", 0, NULL},
-	{"[s6] an unknown command is left to the configuration", "add", NULL, NULL, NULL, 0, NULL},
-	{"[s4] no command needs only a command", NULL, NULL, NULL, NULL, 4,
+	{"GC with bad ID and ifname passes", "GC", BAD_ID, NULL, BAD_IFNAME, 0, NULL},
+	{"STATUS with bad ID and ifname passes", "STATUS", BAD_ID, "x", BAD_IFNAME, 0, NULL},
+	{"VERSION with bad ID and ifname passes", "VERSION", BAD_ID, "x", BAD_IFNAME, 0, NULL},
+	{"VERSION with dummies", "VERSION", "dummy", "dummy", "dummy", 0, NULL},
+	{"an unknown command is left to the configuration", "add", NULL, NULL, NULL, 0, NULL},
+	{"no command needs only a command", NULL, NULL, NULL, NULL, 4,
 	 "required env variables [CNI_COMMAND] missing"},
 };
 
@@ -82,17 +81,17 @@ static const struct {
 	const char *text;
 	enum cni_command command;
 } command_rows[] = {
-	{"[s7] CNI_COMMAND unset is no command", NULL, CNI_NO_COMMAND},
-	{"[s7] CNI_COMMAND empty is no command", "", CNI_NO_COMMAND},
+	{"CNI_COMMAND unset is no command", NULL, CNI_NO_COMMAND},
+	{"CNI_COMMAND empty is no command", "", CNI_NO_COMMAND},
 	{"command ADD", "ADD", CNI_ADD},
 	{"command DEL", "DEL", CNI_DEL},
 	{"command CHECK", "CHECK", CNI_CHECK},
 	{"command GC", "GC", CNI_GC},
 	{"command STATUS", "STATUS", CNI_STATUS},
 	{"command VERSION", "VERSION", CNI_VERSION},
-	{"[s8] add is not ADD", "add", CNI_UNKNOWN_COMMAND},
-	{"[s8] a blank after ADD", "ADD ", CNI_UNKNOWN_COMMAND},
-	{"[s8] UPDATE is unknown", "UPDATE", CNI_UNKNOWN_COMMAND},
+	{"add is not ADD", "add", CNI_UNKNOWN_COMMAND},
+	{"a blank after ADD", "ADD ", CNI_UNKNOWN_COMMAND},
+	{"UPDATE is unknown", "UPDATE", CNI_UNKNOWN_COMMAND},
 };
 
 ROWS(command_rows, reads_the_command)
@@ -110,13 +109,10 @@ static const struct {
 	const char *text;
 	bool override;
 } override_rows[] = {
-	{"[s12] CNI_NETNS_OVERRIDE unset", NULL, false},
-	{"[s12] CNI_NETNS_OVERRIDE=1", "1", true},
-	{"[s12] CNI_NETNS_OVERRIDE=true", "true", true},
-	{"[s12] CNI_NETNS_OVERRIDE=TRUE", "TRUE", true},
-	{"[s12] CNI_NETNS_OVERRIDE=0", "0", false},
-	{"[s12] CNI_NETNS_OVERRIDE=yes", "yes", false},
-	{"[s12] CNI_NETNS_OVERRIDE=11", "11", false},
+	{"CNI_NETNS_OVERRIDE unset", NULL, false}, {"CNI_NETNS_OVERRIDE=1", "1", true},
+	{"CNI_NETNS_OVERRIDE=true", "true", true}, {"CNI_NETNS_OVERRIDE=TRUE", "TRUE", true},
+	{"CNI_NETNS_OVERRIDE=0", "0", false},      {"CNI_NETNS_OVERRIDE=yes", "yes", false},
+	{"CNI_NETNS_OVERRIDE=11", "11", false},
 };
 
 ROWS(override_rows, reads_the_override)
@@ -128,7 +124,7 @@ ROWS(override_rows, reads_the_override)
 	assert_int_equal(environment.netns_override, row->override);
 }
 
-TEST(unset_variables_are_empty_strings, "[s2] unset variables are empty strings")
+TEST(unset_variables_are_empty_strings, "unset variables are empty strings")
 {
 	struct cni_environment environment;
 
@@ -151,19 +147,19 @@ struct text_row {
 };
 
 static const struct text_row identifier_rows[] = {
-	{"[s9] letters and digits", "Az09", true},
-	{"[s9] one digit", "0", true},
-	{"[s9] dot, dash, underscore inside", "a.b-c_d", true},
-	{"[s9] empty", "", false},
-	{"[s9] begins with a dot", ".a", false},
-	{"[s9] begins with a dash", "-a", false},
-	{"[s9] begins with an underscore", "_a", false},
-	{"[s9] slash", "a/b", false},
-	{"[s9] .. up a directory", "a/../b", false},
-	{"[s9] blank", "a b", false},
-	{"[s9] newline at the end", "a\n", false},
-	{"[s9] a letter beyond ASCII", "caf\xc3\xa9", false},
-	{"[s9] a byte that is not UTF-8", "a\xff", false},
+	{"letters and digits", "Az09", true},
+	{"one digit", "0", true},
+	{"dot, dash, underscore inside", "a.b-c_d", true},
+	{"empty", "", false},
+	{"begins with a dot", ".a", false},
+	{"begins with a dash", "-a", false},
+	{"begins with an underscore", "_a", false},
+	{"slash", "a/b", false},
+	{".. up a directory", "a/../b", false},
+	{"blank", "a b", false},
+	{"newline at the end", "a\n", false},
+	{"a letter beyond ASCII", "caf\xc3\xa9", false},
+	{"a byte that is not UTF-8", "a\xff", false},
 };
 
 ROWS(identifier_rows, container_id_and_network_name_follow_the_pattern)
@@ -176,7 +172,7 @@ ROWS(identifier_rows, container_id_and_network_name_follow_the_pattern)
 	assert_error(row->valid ? 0 : 7, row->text);
 }
 
-TEST(a_container_id_may_be_long, "[s9] a container ID has no length limit")
+TEST(a_container_id_may_be_long, "a container ID has no length limit")
 {
 	char text[5000];
 
@@ -186,22 +182,22 @@ TEST(a_container_id_may_be_long, "[s9] a container ID has no length limit")
 }
 
 static const struct text_row ifname_rows[] = {
-	{"[s10] eth0", "eth0", true},
-	{"[s10] 1 byte", "e", true},
-	{"[s10] 15 bytes", "abcdefghijklmno", true},
-	{"[s10] 16 bytes", "abcdefghijklmnop", false},
-	{"[s10] 8 two-byte characters are 16 bytes",
+	{"eth0", "eth0", true},
+	{"1 byte", "e", true},
+	{"15 bytes", "abcdefghijklmno", true},
+	{"16 bytes", "abcdefghijklmnop", false},
+	{"8 two-byte characters are 16 bytes",
 	 "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", false},
-	{"[s10] empty", "", false},
-	{"[s10] dot", ".", false},
-	{"[s10] two dots", "..", false},
-	{"[s10] three dots", "...", true},
-	{"[s10] slash", "a/b", false},
-	{"[s10] colon", "eth0:1", false},
-	{"[s10] blank", "eth 0", false},
-	{"[s10] tab", "eth\t0", false},
-	{"[s10] newline", "eth0\n", false},
-	{"[s10] vertical tab", "e\v", false},
+	{"empty", "", false},
+	{"dot", ".", false},
+	{"two dots", "..", false},
+	{"three dots", "...", true},
+	{"slash", "a/b", false},
+	{"colon", "eth0:1", false},
+	{"blank", "eth 0", false},
+	{"tab", "eth\t0", false},
+	{"newline", "eth0\n", false},
+	{"vertical tab", "e\v", false},
 };
 
 ROWS(ifname_rows, ifname_is_what_the_kernel_takes)
@@ -211,15 +207,15 @@ ROWS(ifname_rows, ifname_is_what_the_kernel_takes)
 }
 
 static const struct text_row args_rows[] = {
-	{"[s152] the only pair", "K8S_POD_NAME=web", true},
-	{"[s152] in the middle", "IgnoreUnknown=1;K8S_POD_NAME=web;K8S_POD_UID=7", true},
-	{"[s152] an empty value counts", "A=1;K8S_POD_NAME=", true},
-	{"[s152] no CNI_ARGS", "", false},
-	{"[s152] a longer key", "XK8S_POD_NAME=web;K8S_POD_NAMESPACE=x", false},
-	{"[s152] without an equals sign", "K8S_POD_NAME", false},
-	{"[s152] as a value", "A=K8S_POD_NAME=1", false},
-	{"[s152] garbage passes", "garbage;;=", false},
-	{"[s152] after garbage", ";;=;garbage;K8S_POD_NAME=web", true},
+	{"the only pair", "K8S_POD_NAME=web", true},
+	{"in the middle", "IgnoreUnknown=1;K8S_POD_NAME=web;K8S_POD_UID=7", true},
+	{"an empty value counts", "A=1;K8S_POD_NAME=", true},
+	{"no CNI_ARGS", "", false},
+	{"a longer key", "XK8S_POD_NAME=web;K8S_POD_NAMESPACE=x", false},
+	{"without an equals sign", "K8S_POD_NAME", false},
+	{"as a value", "A=K8S_POD_NAME=1", false},
+	{"garbage passes", "garbage;;=", false},
+	{"after garbage", ";;=;garbage;K8S_POD_NAME=web", true},
 };
 
 ROWS(args_rows, finds_a_key_of_cni_args)

@@ -75,7 +75,7 @@ TEST(release_leaves_an_empty_error, "error: release twice leaves an empty error"
 	assert_string_equal(cni_error_details(&err), "");
 }
 
-TEST(codes_are_those_of_the_specification, "error: [s17] codes are those of the specification")
+TEST(codes_are_those_of_the_specification, "error: codes are those of the specification")
 {
 	assert_int_equal(CNI_ERROR_INCOMPATIBLE_VERSION, 1);
 	assert_int_equal(CNI_ERROR_UNSUPPORTED_FIELD, 2);

@@ -21,22 +21,22 @@ static const struct {
 	{"blanks around", " \n\t {} \r\n ", 0, NULL},
 	{"a 64-bit integer", "{\"a\": 9223372036854775807}", 0, NULL},
 	{"a number in an unknown key is no matter", "{\"a\": 80.5}", 0, NULL},
-	{"[s24] empty", "", 6, "is empty"},
-	{"[s24] only blanks", " \n\t\r", 6, "is empty"},
-	{"[s24] text after the object", "{} x", 6, "line 1"},
-	{"[s24] a second object", "{}{}", 6, "line 1"},
-	{"[s24] an array", "[]", 6, "must be a JSON object, found an array"},
-	{"[s24] a byte-order mark", "\xef\xbb\xbf{}", 6, "not valid JSON"},
-	{"[s24] null", "null", 6, "found null"},
+	{"empty", "", 6, "is empty"},
+	{"only blanks", " \n\t\r", 6, "is empty"},
+	{"text after the object", "{} x", 6, "line 1"},
+	{"a second object", "{}{}", 6, "line 1"},
+	{"an array", "[]", 6, "must be a JSON object, found an array"},
+	{"a byte-order mark", "\xef\xbb\xbf{}", 6, "not valid JSON"},
+	{"null", "null", 6, "found null"},
 	{"a string", "\"x\"", 6, "found the string \"x\""},
 	{"not JSON", "hello", 6, "not valid JSON"},
 	{"an object that ends early", "{\"a\": ", 6, "not valid JSON"},
 	{"a comma at the end", "{\"a\": 1,}", 6, "not valid JSON"},
 	{"single quotes", "{'a': 1}", 6, "not valid JSON"},
 	{"a comment", "{} // x", 6, "not valid JSON"},
-	{"[s34] a 20-digit integer", "{\"a\": 12345678901234567890}", 6, "too big"},
-	{"[s34] a lone surrogate", "{\"a\": \"\\ud800\"}", 6, "not valid JSON"},
-	{"[s24] bytes that are not UTF-8", "{\"a\": \"\xff\xfe\"}", 6, "not valid JSON"},
+	{"a 20-digit integer", "{\"a\": 12345678901234567890}", 6, "too big"},
+	{"a lone surrogate", "{\"a\": \"\\ud800\"}", 6, "not valid JSON"},
+	{"bytes that are not UTF-8", "{\"a\": \"\xff\xfe\"}", 6, "not valid JSON"},
 	{"a NUL in a string", "{\"a\": \"x\\u0000y\"}", 6, "not valid JSON"},
 	{"a NUL in a key", "{\"a\\u0000b\": 1}", 6, "not valid JSON"},
 	{"a real number out of range", "{\"a\": 1e999}", 6, "not valid JSON"},
@@ -106,11 +106,11 @@ static const struct {
 	const char *object;
 	const char *expected; /* of key "hostPort"; NULL: missing */
 } get_rows[] = {
-	{"[s23] the same case", "{\"hostPort\":1}", "1"},
-	{"[s23] another case", "{\"HOSTPORT\":1}", "1"},
-	{"[s23] of two the later wins", "{\"hostPort\":1,\"HostPort\":2}", "2"},
-	{"[s23] of two the later wins, other order", "{\"HostPort\":2,\"hostPort\":1}", "1"},
-	{"[s23] the same key twice", "{\"hostPort\":1,\"hostPort\":2}", "2"},
+	{"the same case", "{\"hostPort\":1}", "1"},
+	{"another case", "{\"HOSTPORT\":1}", "1"},
+	{"of two the later wins", "{\"hostPort\":1,\"HostPort\":2}", "2"},
+	{"of two the later wins, other order", "{\"HostPort\":2,\"hostPort\":1}", "1"},
+	{"the same key twice", "{\"hostPort\":1,\"hostPort\":2}", "2"},
 	{"missing", "{\"port\":1}", NULL},
 	{"null is missing", "{\"hostPort\":null}", NULL},
 	{"a longer key is another", "{\"hostPorts\":1,\"hostPor\":2}", NULL},
@@ -169,20 +169,20 @@ static const struct {
 	 "\"k\" must be a string, found the number 6"},
 	{"an integer is an integer", INTEGER, "{\"k\":-1}", NULL},
 	{"an integer may be null", INTEGER, "{\"k\":null}", NULL},
-	{"[s65] \"80\" is no integer", INTEGER, "{\"k\":\"80\"}",
+	{"\"80\" is no integer", INTEGER, "{\"k\":\"80\"}",
 	 "\"k\" must be an integer, found the string \"80\""},
-	{"[s65] 80.0 is no integer", INTEGER, "{\"k\":80.0}",
+	{"80.0 is no integer", INTEGER, "{\"k\":80.0}",
 	 "\"k\" must be an integer, found the number 80.0"},
-	{"[s65] 80.5 is no integer", INTEGER, "{\"k\":80.5}",
+	{"80.5 is no integer", INTEGER, "{\"k\":80.5}",
 	 "\"k\" must be an integer, found the number 80.5"},
-	{"[s65] 8e3 is no integer", INTEGER, "{\"k\":8e3}",
+	{"8e3 is no integer", INTEGER, "{\"k\":8e3}",
 	 "\"k\" must be an integer, found the number 8000.0"},
 	{"1e300 is no integer", INTEGER, "{\"k\":1e300}",
 	 "\"k\" must be an integer, found the number 1e300"},
 	{"true is no integer", INTEGER, "{\"k\":true}", "\"k\" must be an integer, found true"},
 	{"true is a boolean", BOOLEAN, "{\"k\":true}", NULL},
 	{"false is a boolean", BOOLEAN, "{\"k\":false}", NULL},
-	{"[s92] \"false\" is no boolean", BOOLEAN, "{\"k\":\"false\"}",
+	{"\"false\" is no boolean", BOOLEAN, "{\"k\":\"false\"}",
 	 "\"k\" must be true or false, found the string \"false\""},
 	{"0 is no boolean", BOOLEAN, "{\"k\":0}",
 	 "\"k\" must be true or false, found the number 0"},
@@ -274,7 +274,7 @@ TEST(input_is_read_to_its_end, "input is read to its end")
 	assert_int_equal(read_text[length], '\0');
 }
 
-TEST(input_above_the_limit_is_refused, "[s6] input above the limit is 5")
+TEST(input_above_the_limit_is_refused, "input above the limit is 5")
 {
 	cleanup_close int fd = pipe_of("12345", 5);
 	size_t length;
@@ -283,7 +283,7 @@ TEST(input_above_the_limit_is_refused, "[s6] input above the limit is 5")
 	assert_error(5, "stdin is longer than 4 bytes");
 }
 
-TEST(input_that_fails_is_an_io_error, "[s6] input that fails is 5")
+TEST(input_that_fails_is_an_io_error, "input that fails is 5")
 {
 	size_t length;
 

@@ -82,7 +82,7 @@ static int reply_result(void)
 	return cni_reply_result(result, &fault);
 }
 
-TEST(result_is_one_document_with_its_order, "[s1] a result is one document and keeps its order")
+TEST(result_is_one_document_with_its_order, "a result is one document and keeps its order")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -100,7 +100,7 @@ static int reply_versions(void)
 	return cni_reply_versions(&fault);
 }
 
-TEST(versions_are_one_line, "[s22] VERSION answers one line with our newest")
+TEST(versions_are_one_line, "VERSION answers one line with our newest")
 {
 	struct output output;
 
@@ -120,7 +120,7 @@ static int reply_plain_error(void)
 }
 
 TEST(error_without_details_leaves_them_out,
-     "[s14] an error has cniVersion, code, msg, and no empty details")
+     "an error has cniVersion, code, msg, and no empty details")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -141,7 +141,7 @@ static int reply_error_with_strange_text(void)
 	return 0;
 }
 
-TEST(error_is_valid_json_whatever_it_quotes, "[s14] an error is valid JSON whatever it quotes")
+TEST(error_is_valid_json_whatever_it_quotes, "an error is valid JSON whatever it quotes")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -163,7 +163,7 @@ static int reply_result_then_error(void)
 	return reply_result();
 }
 
-TEST(nothing_follows_a_reply, "[s15] nothing follows a reply on stdout")
+TEST(nothing_follows_a_reply, "nothing follows a reply on stdout")
 {
 	cleanup_json json_t *json = NULL;
 	struct output output;
@@ -190,7 +190,7 @@ static int reply_and_report(void)
 	return code == CNI_ERROR_IO;
 }
 
-TEST(full_device_is_an_io_error, "[s17] a full device is 5")
+TEST(full_device_is_an_io_error, "a full device is 5")
 {
 	cleanup_close int full = open("/dev/full", O_WRONLY);
 	struct output output;
@@ -203,7 +203,7 @@ TEST(full_device_is_an_io_error, "[s17] a full device is 5")
 	output_release(&output);
 }
 
-TEST(reader_that_has_gone_is_an_io_error, "[s17] a reader that has gone is 5 and no signal")
+TEST(reader_that_has_gone_is_an_io_error, "a reader that has gone is 5 and no signal")
 {
 	struct output output;
 	int ends[2];

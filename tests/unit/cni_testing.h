@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * cni_testing.h - cmocka with rows: each row of a table is a test with its own name.
- *
- * [sN] in a name is the number of the protocol statement that the row proves.
- */
+/* cni_testing.h - cmocka with rows: each row of a table is a test with its own name. */
 #pragma once
 
 #include <errno.h>

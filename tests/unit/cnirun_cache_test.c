@@ -58,7 +58,7 @@ static int read_entry(struct cache_entry *entry, const char *network, const char
 	return cache_read(entry, network, &conf, &fault);
 }
 
-TEST(all_fields_written, "[s130] all fields, in libcni's order")
+TEST(all_fields_written, "all fields, in libcni's order")
 {
 	json_t *args = json_of("[[\"A\",\"1\"]]");
 	json_t *capability_args = json_of("{\"mac\":\"00:11\"}");
@@ -76,7 +76,7 @@ TEST(all_fields_written, "[s130] all fields, in libcni's order")
 	json_decref(args);
 }
 
-TEST(conflist_read_again, "[s130] the conflist is read again")
+TEST(conflist_read_again, "the conflist is read again")
 {
 	static const struct {
 		const char *config, *error;
@@ -103,7 +103,7 @@ TEST(conflist_read_again, "[s130] the conflist is read again")
 	}
 }
 
-TEST(empty_fields_left_out, "[s130] empty fields are left out")
+TEST(empty_fields_left_out, "empty fields are left out")
 {
 	json_t *empty = json_array();
 
@@ -122,7 +122,7 @@ static unsigned int mode_of(const char *name)
 	return status.st_mode & 07777;
 }
 
-TEST(modes, "[s130] directory 0700, file 0600")
+TEST(modes, "directory 0700, file 0600")
 {
 	mode_t before = umask(0);
 
@@ -148,7 +148,7 @@ static int count_files(void)
 }
 
 /* A reader that opened the old file still has all of it. */
-TEST(replaced_not_overwritten, "[s130] a file is replaced, not overwritten")
+TEST(replaced_not_overwritten, "a file is replaced, not overwritten")
 {
 	struct stat old;
 	struct stat new;
@@ -162,7 +162,7 @@ TEST(replaced_not_overwritten, "[s130] a file is replaced, not overwritten")
 	assert_int_equal(count_files(), 1);
 }
 
-TEST(no_place, "[s130] a cache that cannot be written")
+TEST(no_place, "a cache that cannot be written")
 {
 	sandbox_write("results", "a file");
 	assert_int_equal(write_entry(NULL, NULL, NULL), -1);
@@ -170,7 +170,7 @@ TEST(no_place, "[s130] a cache that cannot be written")
 }
 
 /* DEL could not read it, and would not know what was added. */
-TEST(too_large_to_read, "[s130] more than could be read again")
+TEST(too_large_to_read, "more than could be read again")
 {
 	enum { SIZE = 16 << 20 };
 	char *text = malloc(SIZE + 1);
@@ -187,7 +187,7 @@ TEST(too_large_to_read, "[s130] more than could be read again")
 	free(text);
 }
 
-TEST(libcni_file_read, "[s130] a file of libcni is read")
+TEST(libcni_file_read, "a file of libcni is read")
 {
 	struct cache_entry entry = {0};
 
@@ -203,7 +203,7 @@ TEST(libcni_file_read, "[s130] a file of libcni is read")
 	cache_release(&entry);
 }
 
-TEST(old_format_read, "[s133] a file without kind is a bare result")
+TEST(old_format_read, "a file without kind is a bare result")
 {
 	struct cache_entry entry = {0};
 
@@ -214,7 +214,7 @@ TEST(old_format_read, "[s133] a file without kind is a bare result")
 	cache_release(&entry);
 }
 
-TEST(missing_file, "[s131] no file is no error")
+TEST(missing_file, "no file is no error")
 {
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	struct cache_entry entry = {0};
@@ -232,19 +232,18 @@ static const struct {
 	const char *name;
 	const char *text;
 } broken_rows[] = {
-	{"[s133] an empty file", ""},
-	{"[s133] a file cut short", "{\"kind\":\"cniCacheV1\",\"contai"},
-	{"[s133] an array", "[]"},
-	{"[s133] another kind", "{\"kind\":\"cniCacheV2\"}"},
-	{"[s133] kind is a number", "{\"kind\":1}"},
-	{"[s133] no container ID",
-	 "{\"kind\":\"cniCacheV1\",\"ifName\":\"e\",\"networkName\":\"n\"}"},
-	{"[s133] result is a string", "{" KEYS ",\"result\":\"x\"}"},
-	{"[s133] cniArgs is an object", "{" KEYS ",\"cniArgs\":{}}"},
-	{"[s133] cniArgs holds a string", "{" KEYS ",\"cniArgs\":[\"A=1\"]}"},
-	{"[s133] cniArgs holds three", "{" KEYS ",\"cniArgs\":[[\"A\",\"1\",\"2\"]]}"},
-	{"[s133] cniArgs holds numbers", "{" KEYS ",\"cniArgs\":[[\"A\",1]]}"},
-	{"[s133] capabilityArgs is an array", "{" KEYS ",\"capabilityArgs\":[]}"},
+	{"an empty file", ""},
+	{"a file cut short", "{\"kind\":\"cniCacheV1\",\"contai"},
+	{"an array", "[]"},
+	{"another kind", "{\"kind\":\"cniCacheV2\"}"},
+	{"kind is a number", "{\"kind\":1}"},
+	{"no container ID", "{\"kind\":\"cniCacheV1\",\"ifName\":\"e\",\"networkName\":\"n\"}"},
+	{"result is a string", "{" KEYS ",\"result\":\"x\"}"},
+	{"cniArgs is an object", "{" KEYS ",\"cniArgs\":{}}"},
+	{"cniArgs holds a string", "{" KEYS ",\"cniArgs\":[\"A=1\"]}"},
+	{"cniArgs holds three", "{" KEYS ",\"cniArgs\":[[\"A\",\"1\",\"2\"]]}"},
+	{"cniArgs holds numbers", "{" KEYS ",\"cniArgs\":[[\"A\",1]]}"},
+	{"capabilityArgs is an array", "{" KEYS ",\"capabilityArgs\":[]}"},
 };
 
 ROWS(broken_rows, broken_file)
@@ -259,7 +258,7 @@ ROWS(broken_rows, broken_file)
 }
 
 /* a-b and c, a and b-c: one file name. */
-TEST(file_of_another, "[s130] names with dashes do not meet")
+TEST(file_of_another, "names with dashes do not meet")
 {
 	struct cache_entry entry = {0};
 
@@ -276,7 +275,7 @@ TEST(file_of_another, "[s130] names with dashes do not meet")
 	cache_release(&entry);
 }
 
-TEST(all_of_a_network, "[s135] entries of one network")
+TEST(all_of_a_network, "entries of one network")
 {
 	struct cache_entries entries = {0};
 
@@ -311,7 +310,7 @@ static int lock_attachment(int *lock, const char *network, const char *ifname)
 	return cache_lock_attachment(lock, network, &conf, &fault);
 }
 
-TEST(attachment_locked, "[s137] the lock of an attachment")
+TEST(attachment_locked, "the lock of an attachment")
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
@@ -325,7 +324,7 @@ TEST(attachment_locked, "[s137] the lock of an attachment")
 	assert_true(is_free("locks/n"));
 }
 
-TEST(network_locked, "[s137] the lock of a network")
+TEST(network_locked, "the lock of a network")
 {
 	const struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
@@ -339,7 +338,7 @@ TEST(network_locked, "[s137] the lock of a network")
 	assert_true(is_free("locks/n"));
 }
 
-TEST(widened_by_the_last, "[s137] the last attachment's lock becomes the network's")
+TEST(widened_by_the_last, "the last attachment's lock becomes the network's")
 {
 	int lock = CACHE_LOCK_NONE;
 	int other = CACHE_LOCK_NONE;
@@ -355,7 +354,7 @@ TEST(widened_by_the_last, "[s137] the last attachment's lock becomes the network
 	assert_true(is_free("locks/n"));
 }
 
-TEST(swept, "[s137] what killed runs have left is swept")
+TEST(swept, "what killed runs have left is swept")
 {
 	static const char *const files[] = {"results/n-c-eth0", "results/.cnirun-n,c,eth0",
 					    "results/.cnirun-n-n,c,eth0"};
@@ -392,7 +391,7 @@ static pid_t leave_plugin(void)
 	return plugin;
 }
 
-TEST(held_by_plugin_of_killed_run, "[s137] a plugin that has outlived its runtime has the lock")
+TEST(held_by_plugin_of_killed_run, "a plugin that has outlived its runtime has the lock")
 {
 	struct runtime_conf conf = conf_of("c", "eth0");
 	int lock = CACHE_LOCK_NONE;
@@ -428,7 +427,7 @@ static void count_up(void)
 	_exit(0);
 }
 
-TEST(contended, "[s137] 30 processes at one attachment")
+TEST(contended, "30 processes at one attachment")
 {
 	enum { CHILDREN = 30 };
 	pid_t children[CHILDREN];

@@ -16,44 +16,40 @@ static const struct {
 	const char *expected; /* a part of the message; NULL: accepted */
 	int code;
 } list_rows[] = {
-	{"[s118] a list", NAMED PLUGINS "}", NULL, 0},
-	{"[s118] unknown keys are ignored", NAMED "\"x\":[null]," PLUGINS "}", NULL, 0},
-	{"[s118] no name", "{" PLUGINS "}", "name", 7},
-	{"[s118] name is a number", "{\"name\":1," PLUGINS "}", "name", 7},
-	{"[s118] name is empty", "{\"name\":\"\"," PLUGINS "}", "name", 7},
-	{"[s126] name would leave the cache", "{\"name\":\"../n\"," PLUGINS "}", "name", 7},
-	{"[s117] the list's keys are exact", "{\"Name\":\"n\"," PLUGINS "}", "name", 7},
-	{"[s117] a plugin's are not", NAMED "\"plugins\":[{\"TYPE\":\"bridge\"}]}", NULL, 0},
-	{"[s118] plugins empty", NAMED "\"plugins\":[]}", "empty", 7},
-	{"[s118] plugins an object", NAMED "\"plugins\":{\"type\":\"a\"}}", "array", 7},
-	{"[s118] plugins null", NAMED "\"plugins\":null}", "array", 7},
-	{"[s118] a plugin is a string", NAMED "\"plugins\":[\"bridge\"]}", "object", 7},
-	{"[s118] a plugin is null", NAMED "\"plugins\":[null]}", "object", 7},
-	{"[s118] a plugin without type", NAMED "\"plugins\":[{}]}", "type", 7},
-	{"[s118] a plugin's type is empty", NAMED "\"plugins\":[{\"type\":\"\"}]}", "type", 7},
-	{"[s118] a plugin's type is a number", NAMED "\"plugins\":[{\"type\":1}]}", "type", 7},
-	{"[s118] capabilities an array",
-	 NAMED "\"plugins\":[{\"type\":\"a\",\"capabilities\":[]}]}", "capabilities", 7},
-	{"[s118] a capability is a string",
+	{"a list", NAMED PLUGINS "}", NULL, 0},
+	{"unknown keys are ignored", NAMED "\"x\":[null]," PLUGINS "}", NULL, 0},
+	{"no name", "{" PLUGINS "}", "name", 7},
+	{"name is a number", "{\"name\":1," PLUGINS "}", "name", 7},
+	{"name is empty", "{\"name\":\"\"," PLUGINS "}", "name", 7},
+	{"name would leave the cache", "{\"name\":\"../n\"," PLUGINS "}", "name", 7},
+	{"the list's keys are exact", "{\"Name\":\"n\"," PLUGINS "}", "name", 7},
+	{"a plugin's are not", NAMED "\"plugins\":[{\"TYPE\":\"bridge\"}]}", NULL, 0},
+	{"plugins empty", NAMED "\"plugins\":[]}", "empty", 7},
+	{"plugins an object", NAMED "\"plugins\":{\"type\":\"a\"}}", "array", 7},
+	{"plugins null", NAMED "\"plugins\":null}", "array", 7},
+	{"a plugin is a string", NAMED "\"plugins\":[\"bridge\"]}", "object", 7},
+	{"a plugin is null", NAMED "\"plugins\":[null]}", "object", 7},
+	{"a plugin without type", NAMED "\"plugins\":[{}]}", "type", 7},
+	{"a plugin's type is empty", NAMED "\"plugins\":[{\"type\":\"\"}]}", "type", 7},
+	{"a plugin's type is a number", NAMED "\"plugins\":[{\"type\":1}]}", "type", 7},
+	{"capabilities an array", NAMED "\"plugins\":[{\"type\":\"a\",\"capabilities\":[]}]}",
+	 "capabilities", 7},
+	{"a capability is a string",
 	 NAMED "\"plugins\":[{\"type\":\"a\",\"capabilities\":{\"b\":\"true\"}}]}", "true or false",
 	 7},
-	{"[s120] no plugins anywhere", "{\"name\":\"n\"}", "no plugins", 7},
-	{"[s120] loadOnlyInlinedPlugins without plugins", NAMED "\"loadOnlyInlinedPlugins\":true}",
+	{"no plugins anywhere", "{\"name\":\"n\"}", "no plugins", 7},
+	{"loadOnlyInlinedPlugins without plugins", NAMED "\"loadOnlyInlinedPlugins\":true}",
 	 "loadOnlyInlinedPlugins", 7},
-	{"[s119] disableCheck is a number", NAMED "\"disableCheck\":1," PLUGINS "}", "disableCheck",
+	{"disableCheck is a number", NAMED "\"disableCheck\":1," PLUGINS "}", "disableCheck", 7},
+	{"disableGC is another string", NAMED "\"disableGC\":\"yes\"," PLUGINS "}", "disableGC", 7},
+	{"loadOnlyInlinedPlugins is null", NAMED "\"loadOnlyInlinedPlugins\":null," PLUGINS "}",
+	 "loadOnlyInlinedPlugins", 7},
+	{"cniVersion is a number", NAMED "\"cniVersion\":1," PLUGINS "}", "cniVersion", 7},
+	{"cniVersion is no version", NAMED "\"cniVersion\":\"abc\"," PLUGINS "}", "abc", 6},
+	{"cniVersions is a string", NAMED "\"cniVersions\":\"1.0.0\"," PLUGINS "}", "cniVersions",
 	 7},
-	{"[s119] disableGC is another string", NAMED "\"disableGC\":\"yes\"," PLUGINS "}",
-	 "disableGC", 7},
-	{"[s119] loadOnlyInlinedPlugins is null",
-	 NAMED "\"loadOnlyInlinedPlugins\":null," PLUGINS "}", "loadOnlyInlinedPlugins", 7},
-	{"[s121] cniVersion is a number", NAMED "\"cniVersion\":1," PLUGINS "}", "cniVersion", 7},
-	{"[s121] cniVersion is no version", NAMED "\"cniVersion\":\"abc\"," PLUGINS "}", "abc", 6},
-	{"[s121] cniVersions is a string", NAMED "\"cniVersions\":\"1.0.0\"," PLUGINS "}",
-	 "cniVersions", 7},
-	{"[s121] cniVersions holds a number", NAMED "\"cniVersions\":[1]," PLUGINS "}",
-	 "cniVersions", 7},
-	{"[s121] cniVersions holds no version", NAMED "\"cniVersions\":[\"x\"]," PLUGINS "}", "x",
-	 6},
+	{"cniVersions holds a number", NAMED "\"cniVersions\":[1]," PLUGINS "}", "cniVersions", 7},
+	{"cniVersions holds no version", NAMED "\"cniVersions\":[\"x\"]," PLUGINS "}", "x", 6},
 	{"no JSON", "plugins", "the list", 6},
 	{"an array", "[]", "the list", 6},
 	{"text after the list", NAMED PLUGINS "}x", "the list", 6},
@@ -96,22 +92,19 @@ static const struct {
 	const char *keys;
 	const char *version;
 } version_rows[] = {
-	{"[s121] no version", "", ""},
-	{"[s121] a lone cniVersion", "\"cniVersion\":\"0.4.0\",", "0.4.0"},
-	{"[s121] a lone cniVersion that is too new is sent", "\"cniVersion\":\"2.0.0\",", "2.0.0"},
-	{"[s121] the highest of cniVersions", "\"cniVersions\":[\"0.4.0\",\"1.0.0\",\"0.3.1\"],",
-	 "1.0.0"},
-	{"[s121] too new ones are left out", "\"cniVersions\":[\"1.1.0\",\"1.2.0\",\"2.0.0\"],",
-	 "1.1.0"},
-	{"[s121] cniVersion counts with the others",
+	{"no version", "", ""},
+	{"a lone cniVersion", "\"cniVersion\":\"0.4.0\",", "0.4.0"},
+	{"a lone cniVersion that is too new is sent", "\"cniVersion\":\"2.0.0\",", "2.0.0"},
+	{"the highest of cniVersions", "\"cniVersions\":[\"0.4.0\",\"1.0.0\",\"0.3.1\"],", "1.0.0"},
+	{"too new ones are left out", "\"cniVersions\":[\"1.1.0\",\"1.2.0\",\"2.0.0\"],", "1.1.0"},
+	{"cniVersion counts with the others",
 	 "\"cniVersion\":\"1.0.0\",\"cniVersions\":[\"0.4.0\"],", "1.0.0"},
-	{"[s121] cniVersions may beat cniVersion",
-	 "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"1.1.0\"],", "1.1.0"},
-	{"[s121] all of cniVersions too new",
-	 "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"3.0.0\"],", "0.4.0"},
-	{"[s121] everything too new", "\"cniVersion\":\"2.0.0\",\"cniVersions\":[\"3.0.0\"],",
-	 "2.0.0"},
-	{"[s121] 10 is more than 9", "\"cniVersions\":[\"0.10.0\",\"0.9.0\"],", "0.10.0"},
+	{"cniVersions may beat cniVersion", "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"1.1.0\"],",
+	 "1.1.0"},
+	{"all of cniVersions too new", "\"cniVersion\":\"0.4.0\",\"cniVersions\":[\"3.0.0\"],",
+	 "0.4.0"},
+	{"everything too new", "\"cniVersion\":\"2.0.0\",\"cniVersions\":[\"3.0.0\"],", "2.0.0"},
+	{"10 is more than 9", "\"cniVersions\":[\"0.10.0\",\"0.9.0\"],", "0.10.0"},
 };
 
 ROWS(version_rows, version_chosen)
@@ -130,11 +123,11 @@ static const struct {
 	const char *value;
 	bool expected;
 } switch_rows[] = {
-	{"[s119] true", "true", true},
-	{"[s119] false", "false", false},
-	{"[s119] \"true\"", "\"true\"", true},
-	{"[s119] \"TRUE\"", "\"TRUE\"", true},
-	{"[s119] \"False\"", "\"False\"", false},
+	{"true", "true", true},
+	{"false", "false", false},
+	{"\"true\"", "\"true\"", true},
+	{"\"TRUE\"", "\"TRUE\"", true},
+	{"\"False\"", "\"False\"", false},
 };
 
 ROWS(switch_rows, switch_read)
@@ -207,7 +200,7 @@ static void assert_not_found(const char *name, int code, const char *message)
 
 FIXTURE(sandbox_setup, sandbox_teardown)
 
-TEST(first_by_name, "[s115] the first of the name, by file name")
+TEST(first_by_name, "the first of the name, by file name")
 {
 	write_list("20.conflist", "n", "second");
 	write_list("10.conflist", "n", "first");
@@ -215,21 +208,21 @@ TEST(first_by_name, "[s115] the first of the name, by file name")
 	assert_found("n", "first");
 }
 
-TEST(lists_before_singles, "[s115] *.conflist before *.conf")
+TEST(lists_before_singles, "*.conflist before *.conf")
 {
 	write_single("00.conf", "n", "single");
 	write_list("99.conflist", "n", "list");
 	assert_found("n", "list");
 }
 
-TEST(singles_together, "[s115] 15.json beats 20.conf")
+TEST(singles_together, "15.json beats 20.conf")
 {
 	write_single("20.conf", "n", "conf");
 	write_single("15.json", "n", "json");
 	assert_found("n", "json");
 }
 
-TEST(single_is_wrapped, "[s115] a single plugin is wrapped")
+TEST(single_is_wrapped, "a single plugin is wrapped")
 {
 	struct conflist list = {0};
 
@@ -243,7 +236,7 @@ TEST(single_is_wrapped, "[s115] a single plugin is wrapped")
 	conflist_release(&list);
 }
 
-TEST(other_files_ignored, "[s115] other files are ignored")
+TEST(other_files_ignored, "other files are ignored")
 {
 	write_list("1.conflist.bak", "n", "backup");
 	write_list("1.txt", "n", "text");
@@ -252,13 +245,13 @@ TEST(other_files_ignored, "[s115] other files are ignored")
 	assert_found("n", "right");
 }
 
-TEST(not_found, "[s115] no such network")
+TEST(not_found, "no such network")
 {
 	write_list("1.conflist", "other", "a");
 	assert_not_found("n", 7, "no network named \"n\"");
 }
 
-TEST(no_directory, "[s115] no such directory")
+TEST(no_directory, "no such directory")
 {
 	struct conflist list = {0};
 
@@ -266,27 +259,27 @@ TEST(no_directory, "[s115] no such directory")
 	assert_error(7, "no network named");
 }
 
-TEST(broken_before, "[s116] a broken file before the match")
+TEST(broken_before, "a broken file before the match")
 {
 	sandbox_write("1.conflist", "{");
 	write_list("2.conflist", "n", "a");
 	assert_not_found("n", 6, "1.conflist");
 }
 
-TEST(broken_after, "[s116] a broken file after the match")
+TEST(broken_after, "a broken file after the match")
 {
 	sandbox_write("2.conflist", "{");
 	write_list("1.conflist", "n", "a");
 	assert_found("n", "a");
 }
 
-TEST(broken_single_before, "[s116] a list named .json before the match")
+TEST(broken_single_before, "a list named .json before the match")
 {
 	write_list("1.json", "n", "a");
 	assert_not_found("n", 7, ".conflist");
 }
 
-TEST(folder_appended, "[s120] the network's folder is appended")
+TEST(folder_appended, "the network's folder is appended")
 {
 	write_list("1.conflist", "n", "inlined");
 	sandbox_make_directory("n");
@@ -296,7 +289,7 @@ TEST(folder_appended, "[s120] the network's folder is appended")
 	assert_found("n", "inlined sooner later");
 }
 
-TEST(folder_alone, "[s120] the network's folder alone")
+TEST(folder_alone, "the network's folder alone")
 {
 	sandbox_write("1.conflist", "{\"name\":\"n\"}");
 	sandbox_make_directory("n");
@@ -304,7 +297,7 @@ TEST(folder_alone, "[s120] the network's folder alone")
 	assert_found("n", "only");
 }
 
-TEST(folder_unwanted, "[s120] loadOnlyInlinedPlugins")
+TEST(folder_unwanted, "loadOnlyInlinedPlugins")
 {
 	sandbox_write("1.conflist",
 		      "{\"name\":\"n\",\"loadOnlyInlinedPlugins\":\"true\"," PLUGINS "}");
@@ -313,7 +306,7 @@ TEST(folder_unwanted, "[s120] loadOnlyInlinedPlugins")
 	assert_found("n", "bridge");
 }
 
-TEST(folder_broken, "[s120] a broken file in the folder")
+TEST(folder_broken, "a broken file in the folder")
 {
 	write_list("1.conflist", "n", "a");
 	sandbox_make_directory("n");

@@ -15,32 +15,30 @@ static const struct {
 	const char *capability_args; /* NULL: none */
 	const char *expected;
 } rows[] = {
-	{"[s123] name and version are set", "{'type':'a'}", NULL, NULL,
-	 "{\"type\":\"a\"," ENDS "}"},
-	{"[s123] name and version are overwritten, in every spelling",
+	{"name and version are set", "{'type':'a'}", NULL, NULL, "{\"type\":\"a\"," ENDS "}"},
+	{"name and version are overwritten, in every spelling",
 	 "{'Name':'x','cniversion':'9','type':'a'}", NULL, NULL, "{\"type\":\"a\"," ENDS "}"},
-	{"[s123] prevResult", "{'type':'a'}", "{'ips':[]}", NULL,
+	{"prevResult", "{'type':'a'}", "{'ips':[]}", NULL,
 	 "{\"type\":\"a\"," ENDS ",\"prevResult\":{\"ips\":[]}}"},
-	{"[s123] declared arguments only", "{'type':'a','capabilities':{'mac':true,'ips':false}}",
-	 NULL, "{'mac':'00:11','ips':[1],'portMappings':[]}",
+	{"declared arguments only", "{'type':'a','capabilities':{'mac':true,'ips':false}}", NULL,
+	 "{'mac':'00:11','ips':[1],'portMappings':[]}",
 	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true,\"ips\":false}," ENDS
 	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
-	{"[s123] capabilities in another spelling", "{'type':'a','Capabilities':{'mac':true}}",
-	 NULL, "{'mac':'00:11'}",
+	{"capabilities in another spelling", "{'type':'a','Capabilities':{'mac':true}}", NULL,
+	 "{'mac':'00:11'}",
 	 "{\"type\":\"a\",\"Capabilities\":{\"mac\":true}," ENDS
 	 ",\"runtimeConfig\":{\"mac\":\"00:11\"}}"},
-	{"[s123] a declared capability without arguments",
-	 "{'type':'a','capabilities':{'mac':true}}", NULL, "{'ips':[]}",
-	 "{\"type\":\"a\",\"capabilities\":{\"mac\":true}," ENDS "}"},
-	{"[s123] without arguments runtimeConfig is left as it was",
+	{"a declared capability without arguments", "{'type':'a','capabilities':{'mac':true}}",
+	 NULL, "{'ips':[]}", "{\"type\":\"a\",\"capabilities\":{\"mac\":true}," ENDS "}"},
+	{"without arguments runtimeConfig is left as it was",
 	 "{'type':'a','runtimeConfig':{'x':1}}", NULL, "{'mac':'00:11'}",
 	 "{\"type\":\"a\",\"runtimeConfig\":{\"x\":1}," ENDS "}"},
-	{"[s123] with arguments it is replaced",
+	{"with arguments it is replaced",
 	 "{'runtimeConfig':{'x':1},'type':'a','capabilities':{'mac':true}}", NULL,
 	 "{'mac':'00:11'}",
 	 "{\"runtimeConfig\":{\"mac\":\"00:11\"},\"type\":\"a\",\"capabilities\":{\"mac\":true}"
 	 "," ENDS "}"},
-	{"[s124] 64-bit integers and the order of keys are kept",
+	{"64-bit integers and the order of keys are kept",
 	 "{'z':9007199254740993,'type':'a','b':-9223372036854775808}", NULL, NULL,
 	 "{\"z\":9007199254740993,\"type\":\"a\",\"b\":-9223372036854775808," ENDS "}"},
 };
@@ -67,7 +65,7 @@ ROWS(rows, request_composed)
 	json_decref(plugin);
 }
 
-TEST(version_missing, "[s19] a list without version sends an empty one")
+TEST(version_missing, "a list without version sends an empty one")
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)""};
 	json_t *plugin = json_of("{'type':'a'}");
@@ -80,7 +78,7 @@ TEST(version_missing, "[s19] a list without version sends an empty one")
 	json_decref(plugin);
 }
 
-TEST(gc_has_both_keys, "[s135] GC has both keys")
+TEST(gc_has_both_keys, "GC has both keys")
 {
 	const struct conflist list = {.name = (char *)"n", .version = (char *)"1.1.0"};
 	json_t *plugin = json_of("{'type':'a'}");

@@ -6,7 +6,7 @@
 # shellcheck source=tests/unit/cnirun.sh
 . "$(dirname "$0")/cnirun.sh"
 
-# [s127] ADD in order, each result the next one's prevResult
+# ADD in order, each result the next one's prevResult
 test_add_in_order() {
 	add
 	succeeds
@@ -18,7 +18,7 @@ test_add_in_order() {
 	has "$cache"
 }
 
-# [s132] DEL in reverse order, with the cached result
+# DEL in reverse order, with the cached result
 test_del_in_reverse() {
 	add
 	calls ADD a b c
@@ -34,7 +34,7 @@ test_del_in_reverse() {
 	stdin_of c.DEL prevResult ''
 }
 
-# [s132] DEL below 0.4.0 has no prevResult
+# DEL below 0.4.0 has no prevResult
 test_del_before_040() {
 	list_write 0.3.1 '{"type":"a"}'
 	instruct a.ADD "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0"
@@ -51,7 +51,7 @@ environment_is() {
 		"$(cat "env.$1")" "the environment of $1"
 }
 
-# [s125] the CNI_ variables of ADD
+# the CNI_ variables of ADD
 test_environment_of_add() {
 	CNI_CONTAINERID=stale add --ifname net7 --args 'A=1;B=2'
 	succeeds
@@ -59,7 +59,7 @@ test_environment_of_add() {
 		"CNI_NETNS=$netns"
 }
 
-# [s125] the CNI_ variables of STATUS
+# the CNI_ variables of STATUS
 test_environment_of_status() {
 	CNI_IFNAME=stale of_list status
 	succeeds
@@ -71,15 +71,15 @@ bad_name() {
 	fails 'cnirun: '
 	calls
 }
-row bad_name "[s126] container ID with a slash" --id ../c
-row bad_name "[s126] container ID empty" --id ''
-row bad_name "[s126] container ID that begins with a dot" --id .c
-row bad_name "[s126] ifname of 16 bytes" --ifname abcdefghijklmnop
-row bad_name "[s126] ifname with a slash" --ifname a/b
-row bad_name "[s126] ifname empty" --ifname ''
-row bad_name "[s126] ifname .." --ifname ..
+row bad_name "container ID with a slash" --id ../c
+row bad_name "container ID empty" --id ''
+row bad_name "container ID that begins with a dot" --id .c
+row bad_name "ifname of 16 bytes" --ifname abcdefghijklmnop
+row bad_name "ifname with a slash" --ifname a/b
+row bad_name "ifname empty" --ifname ''
+row bad_name "ifname .." --ifname ..
 
-# [s140] after a failed ADD the whole list gets a DEL
+# after a failed ADD the whole list gets a DEL
 test_failed_add_is_undone() {
 	instruct b.ADD "echo '{\"code\":101,\"msg\":\"port 80 is taken\",\"details\":\"by x\"}'" 'exit 1'
 	add
@@ -92,7 +92,7 @@ test_failed_add_is_undone() {
 # fails_with CODE WORDS: what a plugin is instructed to do
 fails_with() { echo "echo '{\"code\":$1,\"msg\":\"$2\"}'; exit 1"; }
 
-# [s140] which goes on after an error
+# which goes on after an error
 test_undoing_goes_on() {
 	instruct c.ADD "$(fails_with 7 first)"
 	instruct b.DEL "$(fails_with 7 second)"
@@ -102,7 +102,7 @@ when cleaning up: plugin type="b" name="n" failed (delete): second'
 	calls ADD a b c DEL c b a
 }
 
-# [s131] a failed ADD leaves an older one as it was
+# a failed ADD leaves an older one as it was
 test_failed_add_keeps_older() {
 	add
 	cp "$cache" before
@@ -114,7 +114,7 @@ test_failed_add_keeps_older() {
 	cmp before "$cache"
 }
 
-# [s131] also where the cache of that one is broken
+# also where the cache of that one is broken
 test_failed_add_keeps_unreadable() {
 	add
 	calls ADD a b c
@@ -147,7 +147,7 @@ test_unprinted_add_is_undone() {
 	has_no "$cache"
 }
 
-# [s131] a failed DEL keeps the cache
+# a failed DEL keeps the cache
 test_failed_del_keeps_cache() {
 	add
 	calls ADD a b c
@@ -158,7 +158,7 @@ test_failed_del_keeps_cache() {
 	has "$cache"
 }
 
-# [s122] a plugin that is missing fails ADD before anything ran
+# a plugin that is missing fails ADD before anything ran
 test_missing_plugin() {
 	rm bin/c
 	add
@@ -166,7 +166,7 @@ test_missing_plugin() {
 	calls
 }
 
-# [s132] a plugin that is missing stops DEL
+# a plugin that is missing stops DEL
 test_missing_plugin_of_del() {
 	add
 	calls ADD a b c
@@ -176,7 +176,7 @@ test_missing_plugin_of_del() {
 	calls DEL c
 }
 
-# [s122] the first regular file along CNI_PATH
+# the first regular file along CNI_PATH
 test_first_file_wins() {
 	list_write 1.1.0 '{"type":"a"}'
 	mkdir -p 1/a 2
@@ -187,7 +187,7 @@ test_first_file_wins() {
 	fails '2/a: Permission denied'
 }
 
-# [s122] a slash in the type
+# a slash in the type
 test_slash_in_type() {
 	list_write 1.1.0 '{"type":"../bin/a"}'
 	add
@@ -211,33 +211,33 @@ bad_answer() {
 	fails "$2"
 	calls ADD a DEL a
 }
-row answer "[s128] a result without version takes the list's" "echo '{\"x\":1}'; exit 0" \
+row answer "a result without version takes the list's" "echo '{\"x\":1}'; exit 0" \
 	'{"x":1,"cniVersion":"1.1.0"}'
-row answer "[s128] a result with an empty version, too" "echo '{\"cniVersion\":\"\"}'; exit 0" \
+row answer "a result with an empty version, too" "echo '{\"cniVersion\":\"\"}'; exit 0" \
 	'{"cniVersion":"1.1.0"}'
-row answer "[s128] null is an empty result" 'echo null; exit 0' '{"cniVersion":"1.1.0"}'
-row answer "[s128] another supported version is taken" "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0" \
+row answer "null is an empty result" 'echo null; exit 0' '{"cniVersion":"1.1.0"}'
+row answer "another supported version is taken" "echo '{\"cniVersion\":\"0.3.1\"}'; exit 0" \
 	'{"cniVersion":"0.3.1"}'
-row answer "[s124] a result's keys, order and integers stay" \
+row answer "a result's keys, order and integers stay" \
 	"echo '{\"z\":9007199254740993,\"cniVersion\":\"1.1.0\",\"a\":[]}'; exit 0" \
 	'{"z":9007199254740993,"cniVersion":"1.1.0","a":[]}'
-row bad_answer "[s121] a result of an unknown version" "echo '{\"cniVersion\":\"2.0.0\"}'; exit 0" \
+row bad_answer "a result of an unknown version" "echo '{\"cniVersion\":\"2.0.0\"}'; exit 0" \
 	'failed (add): its result is of version "2.0.0"'
-row bad_answer "[s128] an address that is none" \
+row bad_answer "an address that is none" \
 	"echo '{\"ips\":[{\"address\":\"10.0.0.300/24\"}]}'; exit 0" \
 	'cnirun: plugin type="a" name="n" failed (add): its result on stdout: ips[0]: "address" is "10.0.0.300/24"'
-row bad_answer "[s128] addresses that are no array" "echo '{\"ips\":{}}'; exit 0" \
+row bad_answer "addresses that are no array" "echo '{\"ips\":{}}'; exit 0" \
 	'failed (add): its result on stdout: "ips" must be an array, found an object'
-row bad_answer "[s128] empty stdout" 'exit 0' 'failed (add): succeeded, but with no result'
-row bad_answer "[s128] stdout that is no JSON" 'echo hello; exit 0' 'failed (add): '
-row bad_answer "[s128] stdout that is an array" "echo '[]'; exit 0" 'is not an object'
-row bad_answer "[s128] two results" "echo '{}{}'; exit 0" 'failed (add): '
-row bad_answer "[s129] failure without a word" 'exit 3' 'failed (add): exit status 3 with no error'
-row bad_answer "[s129] failure without JSON" 'echo oops; exit 1' 'no CNI error: "oops'
-row bad_answer "[s129] failure with an empty message" "$(fails_with 7 '')" 'no CNI error: "{"code":7,'
-row bad_answer "[s129] failure with other JSON" "echo '{\"msg\":1}'; exit 1" 'no CNI error: '
-row bad_answer "[s129] killed by a signal" 'kill -9 $$' 'failed (add): killed by signal 9'
-row bad_answer "[s16] stderr is passed through" 'echo why >&2; exit 1' 'why
+row bad_answer "empty stdout" 'exit 0' 'failed (add): succeeded, but with no result'
+row bad_answer "stdout that is no JSON" 'echo hello; exit 0' 'failed (add): '
+row bad_answer "stdout that is an array" "echo '[]'; exit 0" 'is not an object'
+row bad_answer "two results" "echo '{}{}'; exit 0" 'failed (add): '
+row bad_answer "failure without a word" 'exit 3' 'failed (add): exit status 3 with no error'
+row bad_answer "failure without JSON" 'echo oops; exit 1' 'no CNI error: "oops'
+row bad_answer "failure with an empty message" "$(fails_with 7 '')" 'no CNI error: "{"code":7,'
+row bad_answer "failure with other JSON" "echo '{\"msg\":1}'; exit 1" 'no CNI error: '
+row bad_answer "killed by a signal" 'kill -9 $$' 'failed (add): killed by signal 9'
+row bad_answer "stderr is passed through" 'echo why >&2; exit 1' 'why
 cnirun: plugin'
 row bad_answer "a plugin that writes without end" 'exec cat /dev/zero' 'wrote more than'
 
@@ -358,7 +358,7 @@ line; ??2J'
 	prints '"name": "\u009B2J"'
 }
 
-# [s129] a busy file is tried again
+# a busy file is tried again
 test_busy_file() {
 	# A file that is being written cannot be executed; here it stays so for 1.5 seconds.
 	list_write 1.1.0 '{"type":"a"}'
@@ -370,7 +370,7 @@ test_busy_file() {
 	calls ADD a
 }
 
-# [s129] a file that stays busy is an error
+# a file that stays busy is an error
 test_still_busy_file() {
 	list_write 1.1.0 '{"type":"a"}'
 	exec 9>>bin/a

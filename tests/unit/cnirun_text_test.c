@@ -14,7 +14,7 @@ struct pair_row {
 	const char *other; /* NULL: refused */
 };
 
-TEST(id_as_cnitool, "[s138] container ID as cnitool makes it")
+TEST(id_as_cnitool, "container ID as cnitool makes it")
 {
 	char *id = netns_default_container_id("/run/netns/c1");
 
@@ -25,7 +25,7 @@ TEST(id_as_cnitool, "[s138] container ID as cnitool makes it")
 static const struct pair_row netns_rows[] = {
 	{"a name of ip netns", "c1", "/run/netns/c1"},
 	{"an absolute path", "/proc/1/ns/net", "/proc/1/ns/net"},
-	{"[s138] a relative path becomes absolute", "ns/a", "/tmp/ns/a"},
+	{"a relative path becomes absolute", "ns/a", "/tmp/ns/a"},
 	{"no netns stays none", "", ""},
 	{"netns .. is refused", "..", NULL},
 	{"netns . is refused", ".", NULL},
@@ -46,18 +46,18 @@ ROWS(netns_rows, netns_resolved)
 }
 
 static const struct pair_row args_rows[] = {
-	{"[s125] CNI_ARGS empty", "", "[]"},
-	{"[s125] CNI_ARGS of one pair", "A=1", "[[\"A\",\"1\"]]"},
-	{"[s125] CNI_ARGS of two, order kept", "B=1;A=2", "[[\"B\",\"1\"],[\"A\",\"2\"]]"},
-	{"[s139] CNI_ARGS pair without =", "A", NULL},
-	{"[s139] CNI_ARGS pair with two =", "A=b=c", NULL},
-	{"[s139] CNI_ARGS pair that ends in =", "B=1;A=b=", NULL},
-	{"[s139] CNI_ARGS pair without key", "=1", NULL},
-	{"[s139] CNI_ARGS pair without value", "A=", NULL},
-	{"[s139] CNI_ARGS with an empty pair", "A=1;;B=2", NULL},
-	{"[s139] CNI_ARGS with an empty last pair", "A=1;", NULL},
-	{"[s139] CNI_ARGS that is only ;", ";", NULL},
-	{"[s139] CNI_ARGS that is no UTF-8", "A=\xff", NULL},
+	{"CNI_ARGS empty", "", "[]"},
+	{"CNI_ARGS of one pair", "A=1", "[[\"A\",\"1\"]]"},
+	{"CNI_ARGS of two, order kept", "B=1;A=2", "[[\"B\",\"1\"],[\"A\",\"2\"]]"},
+	{"CNI_ARGS pair without =", "A", NULL},
+	{"CNI_ARGS pair with two =", "A=b=c", NULL},
+	{"CNI_ARGS pair that ends in =", "B=1;A=b=", NULL},
+	{"CNI_ARGS pair without key", "=1", NULL},
+	{"CNI_ARGS pair without value", "A=", NULL},
+	{"CNI_ARGS with an empty pair", "A=1;;B=2", NULL},
+	{"CNI_ARGS with an empty last pair", "A=1;", NULL},
+	{"CNI_ARGS that is only ;", ";", NULL},
+	{"CNI_ARGS that is no UTF-8", "A=\xff", NULL},
 };
 
 ROWS(args_rows, args_parsed)

@@ -9,7 +9,7 @@
 
 portmappings='{"type":"a","capabilities":{"portMappings":true}}'
 
-# [s123] -p goes to who declares it
+# -p goes to who declares it
 test_capabilities_given() {
 	list_write 1.1.0 '{"type":"a"},{"type":"b","capabilities":{"portMappings":true}}'
 	add -p 8080:80 -p '[::1]:53:53/udp'
@@ -25,7 +25,7 @@ test_capability_undeclared() {
 	calls
 }
 
-# [s138] cnitool's variables
+# cnitool's variables
 test_capabilities_of_cnitool() {
 	list_write 1.1.0 '{"type":"a","capabilities":{"mac":true,"ips":true}}'
 	CAP_ARGS='{"mac":"00:11","ips":[1],"undeclared":1}' CNI_ARGS=K=V CNI_IFNAME=net0 \
@@ -36,7 +36,7 @@ test_capabilities_of_cnitool() {
 	told a.ADD CNI_IFNAME=net0
 }
 
-# [s132] arguments from the cache when not given
+# arguments from the cache when not given
 test_from_cache_when_not_given() {
 	list_write 1.1.0 "$portmappings"
 	add -p 8080:80 --args A=1
@@ -50,7 +50,7 @@ test_from_cache_when_not_given() {
 	told a.DEL CNI_ARGS=A=1
 }
 
-# [s132] given arguments beat the cache
+# given arguments beat the cache
 test_given_beats_cache() {
 	list_write 1.1.0 "$portmappings"
 	add -p 8080:80 --args A=1
@@ -60,7 +60,7 @@ test_given_beats_cache() {
 	told a.DEL CNI_ARGS=B=2
 }
 
-# [s140] DEL without netns
+# DEL without netns
 test_del_without_netns() {
 	add
 	of_list del '' --id c1
@@ -70,7 +70,7 @@ test_del_without_netns() {
 	fails --id
 }
 
-# [s140] ADD without netns
+# ADD without netns
 test_add_without_netns() {
 	of_list add no-such-netns
 	fails 'no network namespace /run/netns/no-such-netns'
@@ -79,7 +79,7 @@ test_add_without_netns() {
 	calls
 }
 
-# [s133] a corrupt cache: DEL goes on, CHECK fails
+# a corrupt cache: DEL goes on, CHECK fails
 test_corrupt_cache() {
 	add
 	echo '{"kind":"cniCacheV1"' >"$cache"
@@ -91,7 +91,7 @@ test_corrupt_cache() {
 	has_no "$cache"
 }
 
-# [s133] a cache of the old format
+# a cache of the old format
 test_old_cache() {
 	add
 	echo '{"cniVersion":"1.1.0","old":true}' >"$cache"
@@ -100,7 +100,7 @@ test_old_cache() {
 	stdin_of a.DEL prevResult '{"cniVersion":"1.1.0","old":true}'
 }
 
-# [s133] a result that is none: DEL goes on, CHECK fails
+# a result that is none: DEL goes on, CHECK fails
 test_invalid_cached_result() {
 	# libcni reads it into its types, and goes on without what does not fit.
 	add
@@ -170,7 +170,7 @@ test_cache_of_another_attachment() {
 
 gone() { echo "echo '{\"code\":7,\"msg\":\"$1\"}'; exit 1"; }
 
-# [s134] CHECK in ADD's order with the final result
+# CHECK in ADD's order with the final result
 test_check_in_order() {
 	add
 	calls ADD a b c
@@ -185,14 +185,14 @@ test_check_in_order() {
 	calls CHECK a b
 }
 
-# [s134] CHECK below 0.4.0
+# CHECK below 0.4.0
 test_check_too_old() {
 	list_write 0.3.1 "$three"
 	check
 	fails 'does not support the CHECK command'
 }
 
-# [s134] disableCheck
+# disableCheck
 test_check_disabled() {
 	list_write 1.1.0 "$three" '"disableCheck":true,'
 	check
@@ -200,7 +200,7 @@ test_check_disabled() {
 	calls
 }
 
-# [s134] CHECK of what was never added
+# CHECK of what was never added
 test_check_never_added() {
 	instruct b.CHECK "$(gone 'no prevResult')"
 	check
@@ -220,7 +220,7 @@ added() {
 	: >calls
 }
 
-# [s135] GC: stale ones get a DEL, then plugins a GC
+# GC: stale ones get a DEL, then plugins a GC
 test_gc_deletes_stale() {
 	added live stale
 	rm stale
@@ -253,7 +253,7 @@ test_gc_of_plain_file() {
 	has cni/results/n-live-eth0
 }
 
-# [s135] GC below 1.1.0: only DEL
+# GC below 1.1.0: only DEL
 test_gc_before_110() {
 	list_write 1.0.0 '{"type":"a"}'
 	added stale
@@ -263,7 +263,7 @@ test_gc_before_110() {
 	calls DEL a
 }
 
-# [s135] disableGC
+# disableGC
 test_gc_disabled() {
 	list_write 1.1.0 "$three" '"disableGC":true,'
 	of_list gc
@@ -271,7 +271,7 @@ test_gc_disabled() {
 	calls
 }
 
-# [s135] GC goes on and reports all
+# GC goes on and reports all
 test_gc_goes_on() {
 	instruct c.DEL "$(gone first)"
 	instruct a.GC "$(gone second)"
@@ -284,7 +284,7 @@ test_gc_goes_on() {
 	calls DEL c GC a b c
 }
 
-# [s135] GC beside files that cannot be read
+# GC beside files that cannot be read
 test_gc_beside_unreadable() {
 	# Of whom such files are is not known: the plugins are told to keep all that they may be of.
 	added live stale
@@ -303,7 +303,7 @@ test_gc_beside_unreadable() {
 	says 'n-pipe-eth0 is no regular file'
 }
 
-# [s135] GC of a netns whose path is relative
+# GC of a netns whose path is relative
 test_gc_of_relative_netns() {
 	# Such a path is gone or not by where cnirun was called.
 	added live
@@ -314,7 +314,7 @@ test_gc_of_relative_netns() {
 	stdin_of a.GC cni.dev/attachments '[{"containerID":"live","ifname":"eth0"}]'
 }
 
-# [s135] GC beside a file that tells of another container
+# GC beside a file that tells of another container
 test_gc_of_wrong_name() {
 	# One that tells of another container than its name would have that one deleted.
 	added live
@@ -376,7 +376,7 @@ test_pipe_among_lists() {
 	fails 'a.conflist is no regular file'
 }
 
-# [s136] STATUS stops at the first error
+# STATUS stops at the first error
 test_status_asks_all() {
 	of_list status
 	succeeds
@@ -387,7 +387,7 @@ test_status_asks_all() {
 	calls STATUS a b
 }
 
-# [s136] STATUS below 1.1.0 asks nobody
+# STATUS below 1.1.0 asks nobody
 test_status_before_110() {
 	list_write 1.0.0 "$three"
 	of_list status
@@ -401,7 +401,7 @@ test_status_before_110() {
 	says 'conflist "n" has no cniVersion: '
 }
 
-# [s22] VERSION of each plugin
+# VERSION of each plugin
 test_version_table() {
 	list_write 0.4.0 '{"type":"a"},{"type":"b"}'
 	instruct b.VERSION "echo '{\"supportedVersions\":[\"0.1.0\"]}'; exit 0"
@@ -414,7 +414,7 @@ b                    no      0.1.0' "$(cat stdout)"
 	stdin_of a.VERSION cniVersion '"1.1.0"'
 }
 
-# [s22] VERSION goes on after a bad answer
+# VERSION goes on after a bad answer
 test_version_goes_on() {
 	instruct a.VERSION 'echo hello; exit 0'
 	instruct b.VERSION "echo '{\"supportedVersions\":\"1.0.0\"}'; exit 0"
@@ -449,8 +449,8 @@ refused() {
 	fails "$words"
 	calls
 }
-row refused "[s139] an unknown verb" 'unknown verb "ad"' ad
-row refused "[s139] a verb in capitals" 'unknown verb "ADD"' ADD LIST $netns
+row refused "an unknown verb" 'unknown verb "ad"' ad
+row refused "a verb in capitals" 'unknown verb "ADD"' ADD LIST $netns
 row refused "no list" 'missing operand: CONFLIST' add
 row refused "no netns" 'missing operand: NETNS' add LIST
 row refused "too many operands" 'one operand too many' gc LIST $netns
@@ -463,7 +463,7 @@ row refused "another verb's long option" 'unknown option --publish;' gc LIST --p
 row refused "an option without value" 'no value after --id' add LIST $netns --id
 row refused "a letter without value" 'no value after -p;' add LIST $netns -p
 row refused "a bad -p" 'invalid -p "0:80"' add LIST $netns -p 0:80
-row refused "[s139] a bad --args" 'CNI_ARGS pair "A"' add LIST $netns --args A
+row refused "a bad --args" 'CNI_ARGS pair "A"' add LIST $netns --args A
 row refused "a --capability without value" NAME=JSON add LIST $netns --capability x
 row refused "a --capability that is no JSON" 'invalid --capability' add LIST $netns --capability 'x={'
 row refused "a --timeout that is no number" 'invalid --timeout "1s"' add LIST $netns --timeout 1s

@@ -46,11 +46,6 @@ static const struct row rows[] = {
 	{"a name with a colon", "['eth0:1']", 7, "has a colon"},
 	{"a dot", "['.']", 7, "is a directory"},
 	{"two dots", "['..']", 7, "is a directory"},
-	{"a string in place of the list", "\"eth0\"", 6,
-	 " must be an array, found the string \"eth0\""},
-	{"a number in the list", "['eth0',7]", 6, "[1] must be a string, found the number 7"},
-	{"null in the list", "[null]", 6, "[0] must be a string, found null"},
-	{"a list in the list", "[['eth0']]", 6, "[0] must be a string, found an array"},
 };
 
 static void assert_names(const char *names, const char *expected)
@@ -82,7 +77,7 @@ static void read_key(const struct row *row, const char *key)
 	}
 	/* The message names the key too. */
 	snprintf(message, sizeof(message), "\"%s\"%s", key,
-		 row->expected[0] == '[' || row->expected[0] == ' ' ? row->expected : "");
+		 row->expected[0] == '[' ? row->expected : "");
 	if (row->code)
 		assert_non_null(strstr(cni_error_message(&fault), message));
 	assert_error(row->code, row->expected);

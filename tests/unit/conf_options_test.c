@@ -19,16 +19,42 @@ static void begins_with_its_name(const struct option *option, const char *text)
 	assert_int_equal(text[length + 1], '"');
 }
 
-/* An object is the value of no option. */
-static void refuses_a_wrong_type(const struct option *option)
-{
-	cleanup_json json_t *config = json_pack("{s:{}}", option->name);
-	struct conf conf = {0};
+#define OF(type) (1 << OPTION_##type)
+#define LISTS (OF(RANGES) | OF(ADDRESSES) | OF(INTERFACES))
 
-	assert_int_equal(conf_parse_options(&conf, config, &fault), -1);
-	begins_with_its_name(option, cni_error_message(&fault));
-	assert_error(6, "found an object");
-	conf_release(&conf);
+/* Values of which JSON type an option of these types does not take. */
+static const struct {
+	int types;
+	const char *value, *message;
+} wrong_types[] = {
+	{~0, "{}", "found an object"},
+	{OF(BOOLEAN), "'false'", "\" must be true or false, found the string \"false\""},
+	{OF(NUMBER), "'1000'", "\" must be an integer, found the string \"1000\""},
+	{OF(NUMBER), "1.5", "\" must be an integer"},
+	{OF(PORTS), "true", "\" must be a string, an integer or an array of those, found true"},
+	{OF(PORTS), "5000.5", "found the number 5000.5"},
+	{OF(PORTS), "[[1]]", "found an array"},
+	{OF(PORTS), "[null]", "found null"},
+	{LISTS, "'10.0.0.1'", "\" must be an array, found the string \"10.0.0.1\""},
+	{LISTS, "[10]", "\"[0] must be a string, found the number 10"},
+	{LISTS, "[null]", "\"[0] must be a string, found null"},
+	{LISTS, "[['10.0.0.1']]", "\"[0] must be a string, found an array"},
+};
+
+static void refuses_wrong_types(const struct option *option)
+{
+	for (size_t i = 0; i < COUNT(wrong_types); i++) {
+		cleanup_json json_t *config =
+			json_pack("{s:o}", option->name, json_of(wrong_types[i].value));
+		struct conf conf = {0};
+
+		if (!(wrong_types[i].types & 1 << option->type))
+			continue;
+		assert_int_equal(conf_parse_options(&conf, config, &fault), -1);
+		begins_with_its_name(option, cni_error_message(&fault));
+		assert_error(6, wrong_types[i].message);
+		conf_release(&conf);
+	}
 }
 
 static void warns_of_it_misspelt(const struct option *option)
@@ -59,7 +85,7 @@ static void is_explained(const struct option *option)
 
 static void keeps_the_rules(void **state)
 {
-	refuses_a_wrong_type(*state);
+	refuses_wrong_types(*state);
 	warns_of_it_misspelt(*state);
 	is_explained(*state);
 }

@@ -32,7 +32,7 @@ static const struct row rows[] = {
 	 "excludeCIDRs':[]}",
 	 0, ""},
 	{"options that say the default", "{'snat':true,'masqAll':false}", 0, ""},
-	{"[s23] keys in another case", "{'MAXFLOWS':7,'masqports':'5000'}", 0,
+	{"keys in another case", "{'MAXFLOWS':7,'masqports':'5000'}", 0,
 	 "maxFlows=7 masqPorts=5000-5000 "},
 	{"all of them",
 	 "{'masqPorts':'1024-32767','snatAddresses':['203.0.113.7','2001:db8::7'],'"
@@ -44,20 +44,17 @@ static const struct row rows[] = {
 	 "unmasqueraded=!10.1.0.0/16 unmasqueraded=10.0.0.0/8 from=192.0.2.0/24 "
 	 "excluded=198.51.100.0/24 "},
 
-	{"[s86] snat false", "{'snat':false}", 0, "keep_hairpin_source "},
-	{"[s23] snat in another case", "{'SNAT':false}", 0, "keep_hairpin_source "},
-	{"[s87] masqAll", "{'masqAll':true}", 0, "masqAll "},
-	{"[s87] masqAll is nothing without snat, as with portmap", "{'masqAll':true,'snat':false}",
-	 0, "keep_hairpin_source ! \"masqAll\" has no effect where \"snat\" is false"},
+	{"snat false", "{'snat':false}", 0, "keep_hairpin_source "},
+	{"snat in another case", "{'SNAT':false}", 0, "keep_hairpin_source "},
+	{"masqAll", "{'masqAll':true}", 0, "masqAll "},
+	{"masqAll is nothing without snat, as with portmap", "{'masqAll':true,'snat':false}", 0,
+	 "keep_hairpin_source ! \"masqAll\" has no effect where \"snat\" is false"},
 
 	{"maxFlows the least", "{'maxFlows':1}", 0, "maxFlows=1 "},
 	{"maxFlows the most", "{'maxFlows':4294967295}", 0, "maxFlows=4294967295 "},
 	{"maxFlows 0", "{'maxFlows':0}", 7, "\"maxFlows\" is 0, must be 1 to 4294967295"},
 	{"maxFlows negative", "{'maxFlows':-1}", 7, "\"maxFlows\" is -1, must be"},
 	{"maxFlows beyond 32 bits", "{'maxFlows':4294967296}", 7, "\"maxFlows\" is 4294967296"},
-	{"[s92] maxFlows a string", "{'maxFlows':'1000'}", 6,
-	 "\"maxFlows\" must be an integer, found the string \"1000\""},
-	{"[s92] maxFlows a fraction", "{'maxFlows':1.5}", 6, "\"maxFlows\" must be an integer"},
 
 	{"masqPorts of one range", "{'masqPorts':'1024-32767'}", 0, "masqPorts=1024-32767 "},
 	{"masqPorts of one port", "{'masqPorts':'5000'}", 0, "masqPorts=5000-5000 "},
@@ -109,12 +106,6 @@ static const struct row rows[] = {
 	{"masqPorts a word", "{'masqPorts':'all'}", 7, "\"all\""},
 	{"masqPorts empty", "{'masqPorts':''}", 7, "the string \"\" is not"},
 	{"masqPorts bad in an array", "{'masqPorts':[1,'2-1']}", 7, "\"2-1\""},
-	{"masqPorts true", "{'masqPorts':true}", 6,
-	 "\"masqPorts\" must be a string, an integer or an array of those, found true"},
-	{"masqPorts a fraction", "{'masqPorts':5000.5}", 6, "found the number 5000.5"},
-	{"masqPorts an object", "{'masqPorts':{'first':1}}", 6, "found an object"},
-	{"masqPorts an array in an array", "{'masqPorts':[[1]]}", 6, "found an array"},
-	{"masqPorts null in an array", "{'masqPorts':[null]}", 6, "found null"},
 
 	{"snatAddresses keep their order",
 	 "{'snatAddresses':['203.0.113.9','2001:db8::9','203.0.113.7','2001:db8::7']}", 0,
@@ -164,11 +155,6 @@ static const struct row rows[] = {
 	{"snatAddresses broadcast", "{'snatAddresses':['255.255.255.255']}", 7, "of a group"},
 	{"snatAddresses link-local", "{'snatAddresses':['169.254.1.1']}", 7, "is link-local"},
 	{"snatAddresses IPv6 link-local", "{'snatAddresses':['febf::1']}", 7, "is link-local"},
-	{"snatAddresses a string", "{'snatAddresses':'203.0.113.7'}", 6,
-	 "\"snatAddresses\" must be an array, found the string \"203.0.113.7\""},
-	{"snatAddresses of a number", "{'snatAddresses':[1]}", 6,
-	 "\"snatAddresses\"[0] must be a string, found the number 1"},
-	{"snatAddresses of null", "{'snatAddresses':[null]}", 6, "[0] must be a string"},
 
 	{"sourceRanges with exceptions alone", "{'sourceRanges':['!10.0.0.0/8']}", 7,
 	 "\"sourceRanges\" has nothing but exceptions: add what they are exceptions of"},
@@ -359,12 +345,6 @@ static const struct row range_rows[] = {
 	{"part of IPv6 and all of IPv4", "['::ffff:0:0/95']", 7, "\"::ffff:0:0/95\""},
 	{"a range from to", "['10.0.0.0-10.0.0.9']", 7, "\"10.0.0.0-10.0.0.9\""},
 	{"the second is bad", "['10.0.0.0/8','x']", 7, "\"KEY\"[1] is \"x\""},
-	{"a string", "\"10.0.0.0/8\"", 6, "\"KEY\" must be an array, found the string"},
-	{"an object", "{}", 6, "\"KEY\" must be an array, found an object"},
-	{"true", "true", 6, "\"KEY\" must be an array"},
-	{"a number in the list", "[10]", 6, "\"KEY\"[0] must be a string, found the number 10"},
-	{"null in the list", "[null]", 6, "\"KEY\"[0] must be a string, found null"},
-	{"a list in the list", "[['10.0.0.0/8']]", 6, "\"KEY\"[0] must be a string"},
 };
 
 /* KEY becomes the key, in a copy. */

@@ -16,9 +16,9 @@ static const struct {
 	const char *message; /* a part of the error, or of the one warning; NULL: no warning */
 } option_rows[] = {
 	{"nothing at all", "{}", 0, NULL},
-	{"[s36] unknown keys are ignored, with a warning", "{'type':'x','args':5,'mtu':1500}", 0,
+	{"unknown keys are ignored, with a warning", "{'type':'x','args':5,'mtu':1500}", 0,
 	 "unknown key \"mtu\" is ignored"},
-	{"[s35] a portMappings outside runtimeConfig is ignored", "{'portMappings':7}", 0,
+	{"a portMappings outside runtimeConfig is ignored", "{'portMappings':7}", 0,
 	 "unknown key \"portMappings\" is ignored"},
 	{"a misspelt option", "{'sourceRange':['192.0.2.0/24']}", 0,
 	 "unknown key \"sourceRange\" is ignored"},
@@ -28,18 +28,15 @@ static const struct {
 	 "attachments':[],'capabilities':{},'conditionsV4':[],'args':{},'runtimeConfig':{}}",
 	 0, NULL},
 	{"a key of nothing", "{'':1}", 0, "unknown key \"\" is ignored"},
-	{"[s92] ipMasq of the wrong type", "{'ipMasq':'false'}", 6,
-	 "\"ipMasq\" must be true or false, found the string \"false\""},
-	{"[s88] markMasqBit is accepted with a warning", "{'markMasqBit':13}", 0, "markMasqBit"},
-	{"[s89] externalSetMarkChain is accepted with a warning",
+	{"markMasqBit is accepted with a warning", "{'markMasqBit':13}", 0, "markMasqBit"},
+	{"externalSetMarkChain is accepted with a warning",
 	 "{'externalSetMarkChain':'KUBE-MARK-MASQ'}", 0, "externalSetMarkChain"},
-	{"[s91] backend iptables is accepted with a warning", "{'backend':'iptables'}", 0,
-	 "backend"},
-	{"[s91] any backend is accepted with a warning", "{'backend':'x'}", 0, "backend"},
-	{"[s88] markMasqBit null", "{'markMasqBit':null}", 0, NULL},
-	{"[s90] conditionsV4 null", "{'conditionsV4':null}", 0, NULL},
-	{"[s90] conditionsV4 and V6 empty", "{'conditionsV4':[],'conditionsV6':[]}", 0, NULL},
-	{"[s90] conditionsV4", "{'conditionsV4':['-s','10.0.0.0/8']}", 2,
+	{"backend iptables is accepted with a warning", "{'backend':'iptables'}", 0, "backend"},
+	{"any backend is accepted with a warning", "{'backend':'x'}", 0, "backend"},
+	{"markMasqBit null", "{'markMasqBit':null}", 0, NULL},
+	{"conditionsV4 null", "{'conditionsV4':null}", 0, NULL},
+	{"conditionsV4 and V6 empty", "{'conditionsV4':[],'conditionsV6':[]}", 0, NULL},
+	{"conditionsV4", "{'conditionsV4':['-s','10.0.0.0/8']}", 2,
 	 "unsupported field \"conditionsV4\": [\"-s\",\"10.0.0.0/8\"]"},
 	{"conditions whose destination is excluded, as real lists have them",
 	 "{'conditionsV4':['!','-d','192.0.2.1/32']}", 2,
@@ -75,7 +72,7 @@ static const struct {
 	{"a mask, which our ranges do not have", "{'conditionsV4':['-s','10.0.0.0/255.0.0.0']}", 2,
 	 "remove the key"},
 	{"a host's name", "{'conditionsV4':['-s','example.org']}", 2, "remove the key"},
-	{"[s90] conditionsV6 with an empty text", "{'conditionsV6':['']}", 2,
+	{"conditionsV6 with an empty text", "{'conditionsV6':['']}", 2,
 	 "unsupported field \"conditionsV6\": [\"\"]"},
 	{"fastPath of an unknown value", "{'fastPath':'on'}", 7,
 	 "\"fastPath\" is \"on\", must be \"off\", \"established\" or \"always\""},
@@ -93,15 +90,14 @@ static const struct {
 	{"flowEntries beyond 32 bits", "{'flowEntries':4294983680}", 7, "\"flowEntries\""},
 	{"flowEntries 0", "{'flowEntries':0}", 7, "\"flowEntries\" is 0"},
 	{"flowEntries negative", "{'flowEntries':-1}", 7, "\"flowEntries\" is -1"},
-	{"[s92] flowEntries a fraction", "{'flowEntries':262144.5}", 6, "\"flowEntries\""},
-	{"[s92] capabilities of the wrong type", "{'capabilities':[]}", 6, "\"capabilities\""},
-	{"[s92] capabilities.bandwidth of the wrong type", "{'capabilities':{'bandwidth':1}}", 6,
+	{"capabilities of the wrong type", "{'capabilities':[]}", 6, "\"capabilities\""},
+	{"capabilities.bandwidth of the wrong type", "{'capabilities':{'bandwidth':1}}", 6,
 	 "capabilities: \"bandwidth\""},
-	{"[s92] runtimeConfig of the wrong type", "{'runtimeConfig':[]}", 6, "\"runtimeConfig\""},
-	{"[s35] runtimeConfig null", "{'runtimeConfig':null}", 0, NULL},
-	{"[s92] runtimeConfig.bandwidth of the wrong type", "{'runtimeConfig':{'bandwidth':5}}", 6,
+	{"runtimeConfig of the wrong type", "{'runtimeConfig':[]}", 6, "\"runtimeConfig\""},
+	{"runtimeConfig null", "{'runtimeConfig':null}", 0, NULL},
+	{"runtimeConfig.bandwidth of the wrong type", "{'runtimeConfig':{'bandwidth':5}}", 6,
 	 "runtimeConfig: \"bandwidth\""},
-	{"[s92] a rate of the wrong type", "{'runtimeConfig':{'bandwidth':{'egressRate':'1M'}}}", 6,
+	{"a rate of the wrong type", "{'runtimeConfig':{'bandwidth':{'egressRate':'1M'}}}", 6,
 	 "runtimeConfig.bandwidth: \"egressRate\" must be an integer, found the string \"1M\""},
 };
 
@@ -128,15 +124,15 @@ static const struct {
 	const char *json;
 	const char *expected;
 } value_rows[] = {
-	{"[s93] no ipMasq, no option", "{}", ""},
-	{"[s93] ipMasq is for both families", "{'ipMasq':true}", "4 6 "},
+	{"no ipMasq, no option", "{}", ""},
+	{"ipMasq is for both families", "{'ipMasq':true}", "4 6 "},
 	{"ipMasq6 off", "{'ipMasq':true,'ipMasq6':false}", "4 "},
 	{"ipMasq4 off", "{'ipMasq4':false,'ipMasq':true}", "6 "},
 	{"only ipMasq4", "{'ipMasq4':true}", "4 "},
 	{"only ipMasq6", "{'ipMasq6':true}", "6 "},
 	{"ipMasq4 null is as ipMasq", "{'ipMasq':true,'ipMasq4':null}", "4 6 "},
 	{"ipMasq null is off", "{'ipMasq':null}", ""},
-	{"[s23] IPMASQ in another case", "{'IPMASQ':true}", "4 6 "},
+	{"IPMASQ in another case", "{'IPMASQ':true}", "4 6 "},
 	{"flowEntries the least", "{'flowEntries':16384}", "flows=16384 "},
 	{"flowEntries rounded up", "{'flowEntries':16385}", "flows=32768 "},
 	{"flowEntries 262144", "{'flowEntries':262144}", "flows=262144 "},
@@ -180,27 +176,26 @@ static const struct {
 	bool may_limit;
 	bool egress_limited;
 } bandwidth_rows[] = {
-	{"[s105] no bandwidth", "{}", "", false, false},
-	{"[s105] the capability is declared", "{'capabilities':{'bandwidth':true}}", "", false,
+	{"no bandwidth", "{}", "", false, false},
+	{"the capability is declared", "{'capabilities':{'bandwidth':true}}", "", false, false},
+	{"the capability is declared false", "{'capabilities':{'bandwidth':false}}", "", false,
 	 false},
-	{"[s105] the capability is declared false", "{'capabilities':{'bandwidth':false}}", "",
-	 false, false},
-	{"[s105] egress limits",
-	 "{'runtimeConfig':{'bandwidth':{'egressRate':1000,'egressBurst':1000}}}", "", true, true},
-	{"[s105] ingress limits",
+	{"egress limits", "{'runtimeConfig':{'bandwidth':{'egressRate':1000,'egressBurst':1000}}}",
+	 "", true, true},
+	{"ingress limits",
 	 "{'runtimeConfig':{'bandwidth':{'ingressRate':1000,'ingressBurst':1000}}}", "", true,
 	 false},
-	{"[s105] limits of 0 are none",
+	{"limits of 0 are none",
 	 "{'runtimeConfig':{'bandwidth':{'ingressRate':0,'ingressBurst':0,'egressRate':0,'"
 	 "egressBurst':0}}}",
 	 "", false, false},
-	{"[s152] a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", true, false},
-	{"[s152] a Kubernetes pod whose limits we would be told",
-	 "{'capabilities':{'bandwidth':true}}", "IgnoreUnknown=1;K8S_POD_NAME=web", false, false},
-	{"[s152] a Kubernetes pod whose limits we are told",
+	{"a Kubernetes pod", "{}", "IgnoreUnknown=1;K8S_POD_NAME=web", true, false},
+	{"a Kubernetes pod whose limits we would be told", "{'capabilities':{'bandwidth':true}}",
+	 "IgnoreUnknown=1;K8S_POD_NAME=web", false, false},
+	{"a Kubernetes pod whose limits we are told",
 	 "{'capabilities':{'bandwidth':true},'runtimeConfig':{'bandwidth':{'egressRate':1}}}",
 	 "IgnoreUnknown=1;K8S_POD_NAME=web", true, true},
-	{"[s152] CNI_ARGS that are garbage", "{}", "garbage;;=", false, false},
+	{"CNI_ARGS that are garbage", "{}", "garbage;;=", false, false},
 };
 
 ROWS(bandwidth_rows, knows_of_bandwidth)
@@ -214,7 +209,7 @@ ROWS(bandwidth_rows, knows_of_bandwidth)
 	conf_release(&conf);
 }
 
-TEST(status_does_not_look_at_runtime_config, "[s59] STATUS does not look at runtimeConfig")
+TEST(status_does_not_look_at_runtime_config, "STATUS does not look at runtimeConfig")
 {
 	cleanup_json json_t *json = json_of("{'runtimeConfig':7,'ipMasq':true}");
 	struct conf conf = {0};

@@ -18,7 +18,7 @@ static const struct {
 	const char *namespace, *workload_name;
 } rows[] = {
 	{"nobody says", "", WORKLOAD_NONE, "", ""},
-	{"[s152] CNI_ARGS that are garbage", "garbage;;=;K8S_POD_NAME", WORKLOAD_NONE, "", ""},
+	{"CNI_ARGS that are garbage", "garbage;;=;K8S_POD_NAME", WORKLOAD_NONE, "", ""},
 	{"a pod as containerd has it",
 	 "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;"
 	 "K8S_POD_INFRA_CONTAINER_ID=106d;K8S_POD_UID=4711",
