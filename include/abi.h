@@ -183,7 +183,10 @@ struct portmap {
 	__u8 localhost;        /* 1: host processes reach it, at loopback addresses too */
 	__u8 reserved_on_host; /* reserveHostPorts: processes of the host cannot bind to it */
 	__u8 names_address;    /* 1: of one address, which is meant also where it is excluded */
-	__u8 reserved[3];
+	/* 1: the container has the port at any address, and is in this entry as the one that is
+	 * replaced at this address alone. It does not count among its ports. */
+	__u8 of_any_address;
+	__u8 reserved[2];
 	__u64 flows; /* begun through this mapping */
 };
 

@@ -362,6 +362,25 @@ test_installer_watch() {
 	has_binary && is_ours 10-flannel.conflist || fail "it did not leave all in place"
 }
 
+folder_is_watched() {
+	grep -qs "^inotify .*ino:$(printf %x "$(stat -c %i "$conf/net1")") " /proc/"$watcher"/fdinfo/*
+}
+
+# --watch: the folder with more plugins of the network (CNI 1.3) is watched like the others, so that a
+# file there is ours again as soon
+test_installer_watch_folder() {
+	node_make
+	mkdir "$conf/net1"
+	echo '{"cniVersion": "1.1.0", "name": "net1", "plugins": [{"type": "bridge"}]}' >"$conf/10-a.conflist"
+	echo '{"type": "portmap"}' >"$conf/net1/50-ports.conf"
+	watch_start
+	wait_until 20 is_ours net1/50-ports.conf || fail "$(cat /run/watch)"
+	wait_until 5 folder_is_watched || fail "nobody watches $conf/net1"
+	echo '{"type": "portmap", "snat": false}' >"$conf/net1/50-ports.conf"
+	wait_until 20 is_ours net1/50-ports.conf || fail "not after it was written again"
+	watch_stop
+}
+
 # --watch: where the machine has no inotify instance left, as on nodes of kind, that is said, and it
 # looks every few seconds
 test_installer_watch_blind() {

@@ -75,6 +75,35 @@ test_replace_old_stops() {
 	expect_all new
 }
 
+# a new allocation that maps the port at one address, where the old one has it at any: there, too, new
+# connections go to the old one until the new one serves the port; elsewhere the old one keeps it; the
+# DEL of either takes nothing of the other's
+test_replace_other_address() {
+	local ports="-p $host4:8080:80/tcp -p $host4:8080:80/udp"
+	alloc_start old
+	conversations_open old
+	container_add new bridge $ports --args "$nomad"
+	expect_all old
+	conversations_go_on old
+	container_check old bridge
+	runtime check bridge new || fail "CHECK of the new one"
+	container_remove new bridge
+	expect_all old
+	expect_equal 4 "$(map_count portmaps)" "ports"
+	container_add new bridge $ports --args "$nomad"
+	serve_in new 80
+	expect_answers client "$host4" 8080 new
+	expect_answers client "$host6" 8080 old
+	expect_answers host 127.0.0.1 8080 old
+	conversations_go_on old
+	container_remove old bridge
+	expect_answers client "$host4" 8080 new
+	expect_no_answers client "$host6" 8080
+	runtime check bridge new || fail "CHECK after the old one's DEL"
+	container_remove new bridge
+	expect_equal 0 "$(map_count portmaps)" "ports"
+}
+
 # a new allocation that fails gives the port back: its DEL, its death without DEL
 test_replace_new_fails() {
 	alloc_start old

@@ -159,8 +159,9 @@ static int verify_attachment(const struct objects *objects, const struct attachm
 			return -1;
 	while (map_next(&walk, err)) {
 		struct portmap_succession entry = *(const struct portmap_succession *)walk.value;
+		const struct portmap *own = succession_find(&entry, record->owner);
 
-		count += succession_find(&entry, record->owner) != NULL;
+		count += own && !own->of_any_address;
 	}
 	if (walk.failed)
 		return -1;

@@ -144,12 +144,36 @@ static int take_over_port(struct adding *adding, const struct portmap_key *key,
 	return 0;
 }
 
-static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
+/* Makes the entry of a port that nobody has at this address. Where a container of the same workload
+ * has it at any address, that one goes on here until the new one serves the port. */
+static struct portmap_succession begin_entry(const struct adding *adding,
+					     const struct port_claim *claim)
 {
 	const struct objects *objects = adding->release.objects;
 	struct portmap_succession entry = {.now = claim->portmap};
+	struct portmap_key any = claim->key;
+	struct slot other;
 
 	entry.now.owner = adding->record.owner;
+	memcpy(any.host_address,
+	       cni_address_is_ipv4(any.host_address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
+	       CNI_ADDRESS_SIZE);
+	if (memcmp(&any, &claim->key, sizeof(any)) != 0 &&
+	    portmap_read(objects, &any, &entry.before) &&
+	    owner_is_live_with_veth(objects, entry.before.owner, &other) &&
+	    other.container != adding->slot.container &&
+	    workload_has_slot(objects, &adding->record.workload, entry.before.owner.slot, &other))
+		entry.before.of_any_address = 1;
+	else
+		entry.before = (struct portmap){0};
+	return entry;
+}
+
+static int claim_port(struct adding *adding, const struct port_claim *claim, struct cni_error *err)
+{
+	const struct objects *objects = adding->release.objects;
+	struct portmap_succession entry = begin_entry(adding, claim);
+
 	if (bpf_map_update_elem(map_fd(objects, MAP_PORTMAPS), &claim->key, &entry, BPF_NOEXIST)) {
 		if (errno == EEXIST)
 			return take_over_port(adding, &claim->key, &entry.now, err);
@@ -188,8 +212,7 @@ static int write_batch(struct adding *adding, const struct port_claim *claims, u
 
 	for (uint32_t i = 0; i < count; i++) {
 		keys[i] = claims[i].key;
-		entries[i] = (struct portmap_succession){.now = claims[i].portmap};
-		entries[i].now.owner = adding->record.owner;
+		entries[i] = begin_entry(adding, &claims[i]);
 	}
 	if (bpf_map_update_batch(map_fd(objects, MAP_PORTMAPS), keys, entries, &count, NULL))
 		return map_refuse_write(objects, MAP_PORTMAPS, err);

@@ -50,10 +50,11 @@ static int release_port(struct search *search, const void *key, const void *valu
 			struct cni_error *err)
 {
 	struct portmap_succession entry = *(const struct portmap_succession *)value;
+	const struct portmap *own = succession_find(&entry, search->owner);
 
-	if (!succession_find(&entry, search->owner))
+	if (!own)
 		return 0;
-	search->left--;
+	search->left -= !own->of_any_address;
 	if (!owner_is(entry.now.owner, search->owner)) {
 		succession_remove(&entry, search->owner);
 		return map_write(search->release->objects, MAP_PORTMAPS, key, &entry, err);

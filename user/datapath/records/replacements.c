@@ -91,7 +91,8 @@ int replacements_give_back(const struct objects *objects, struct owner leaving,
 		if (key->waiter || !owner_is(entry.now.owner, leaving))
 			continue;
 		forget_dead(objects, &entry);
-		if (!entry.before.owner.slot)
+		/* Who has the port at any address has it here, too, without this entry. */
+		if (!entry.before.owner.slot || entry.before.of_any_address)
 			continue;
 		succession_remove(&entry, leaving);
 		if (map_write(objects, MAP_PORTMAPS, key, &entry, err))

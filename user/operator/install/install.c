@@ -48,12 +48,20 @@ enum load {
 	LOAD_DONE,
 };
 
+/* What is watched. */
+enum watched {
+	BINARIES,
+	LISTS,
+	FOLDER, /* of the network's plugins, where the list has one (CNI 1.3) */
+	DIRECTORIES,
+};
+
 /* All times are milliseconds of CLOCK_MONOTONIC. */
 struct watch {
 	struct installer *installer;
 	int inotify; /* -1: there is none to be had */
 	int signals;
-	int watched[2]; /* what inotify calls the two directories; -1: none */
+	int watched[DIRECTORIES]; /* what inotify calls each; -1: none */
 	int64_t look_at, not_before;
 	int64_t changed_at;
 	bool fights;          /* somebody has undone the last change */
@@ -137,15 +145,17 @@ static void reap(struct watch *watch)
 
 /* --- what agents undo -------------------------------------------------------------------- */
 
-static void follow_directory(struct watch *watch, int which, const char *path)
+static void follow_directory(struct watch *watch, enum watched which, const char *path)
 {
-	int watched = inotify_add_watch(watch->inotify, path, EVENTS);
+	int before = watch->watched[which];
+	bool is_watched = before < 0;
 
+	watch->watched[which] = inotify_add_watch(watch->inotify, path, EVENTS);
 	/* Of the same directory it is the same as before. */
-	if (watch->watched[which] >= 0 && watch->watched[which] != watched &&
-	    watch->watched[which] != watch->watched[!which])
-		inotify_rm_watch(watch->inotify, watch->watched[which]);
-	watch->watched[which] = watched;
+	for (size_t i = 0; i < DIRECTORIES; i++)
+		is_watched |= watch->watched[i] == before;
+	if (!is_watched)
+		inotify_rm_watch(watch->inotify, before);
 }
 
 static void say_once(struct watch *watch, const struct cni_error *err)
@@ -206,14 +216,16 @@ static void look(struct watch *watch, int64_t now)
 	size_t changes = installer->changes;
 
 	/* Before they are looked at, so that nothing is missed. */
-	follow_directory(watch, 0, installer->bin_path);
-	follow_directory(watch, 1, installer->conf_path);
+	follow_directory(watch, BINARIES, installer->bin_path);
+	follow_directory(watch, LISTS, installer->conf_path);
 	watch->look_at = now + LOOK_EVERY;
 	watch->not_before = now + SETTLE;
 	if (installer_look(installer, &err) || installer_run(installer, &err))
 		after_failure(watch, &err, now);
 	else
 		after_success(watch);
+	/* The list has told which one that is. */
+	follow_directory(watch, FOLDER, installer->folder.path);
 	if (installer->changes != changes)
 		after_change(watch, now);
 }
@@ -279,7 +291,7 @@ static int run_watch(struct installer *installer, uint32_t every, struct cni_err
 {
 	struct watch watch = {
 		.installer = installer,
-		.watched = {-1, -1},
+		.watched = {-1, -1, -1},
 		.warnings = -1,
 		.chores_every = (int64_t)every * 1000,
 	};
