@@ -53,19 +53,19 @@ BPF_CFLAGS += -DFALLBACKS
 override CPPFLAGS += -DFALLBACKS
 endif
 
-# A static libc warns of functions that libraries have, and nothing here calls. Where it cannot be
-# linked it is tried again aloud.
-link = $(call say,LINK,$@){ $(1) -o $@ -Wl,--no-warnings $(2) 2>/dev/null || $(1) -o $@ $(2); }
+# A static libc warns of functions that libraries have, and nothing here calls: what the linker says is
+# shown where it fails. With its --no-warnings it would not fail where a function is missing.
+link = $(call say,LINK,$@){ $(1) -o $@ $(2) 2>$@.said || { cat $@.said >&2; exit 1; }; }; rm $@.said
 
 LIBRARIES := libbpf jansson nettle libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
 STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)),-lzstd)
 ifdef DYNAMIC
-LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz
+LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -lresolv
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)
 else
 STATIC := -static
-LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnettle -lnl-3 -lpthread -lm
+LDLIBS_PLUGIN = -lbpf -lelf -lz $(STATIC_ZSTD) -ljansson -lnettle -lnl-3 -lresolv -lpthread -lm
 LDLIBS_RUNTIME = -ljansson -lnettle
 endif
 
@@ -222,7 +222,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/load_log.c $(addprefix user/operator/,options.c view/flow_select.c \
-	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c conflists.c doctor/dns.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_chains.c nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c) \
+	print/flow_words.c print/format.c print/items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_chains.c nat_rule.c nft_rule.c nft_set.c legacy_table.c xt_rule.c) \
 	$(addprefix user/net/,port_ranges.c netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
@@ -236,7 +236,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 
 # The programs as a whole under the sanitizers, for tests that feed them bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -lresolv -o $@
 
 $(BUILD)/sanitized/cnirun: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(RUNTIME_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(LDLIBS_RUNTIME) -o $@
@@ -425,7 +425,7 @@ bench-tools: $(BENCH_TOOLS)
 bench:
 	$(Q)tests/deps $(PACKAGES_BUILD) $(PACKAGES_BENCH)
 	$(Q)$(MAKE) --no-print-directory all bench-tools $(BUILD)/tests/tcx $(BUILD)/tests/peer \
-		$(BUILD)/tests/callers $(BUILD)/tests/world
+		$(BUILD)/tests/callers $(BUILD)/tests/world $(BUILD)/tests/fill
 	$(Q)tests/bench/newest $(BUILD)/bench/newest
 	$(Q)tests/bench/run
 

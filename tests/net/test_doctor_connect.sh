@@ -25,6 +25,8 @@ test_doctor_connect_container() {
 	nft 'table inet f { chain c { type filter hook forward priority 0; iifname "cni0" oifname "cni0" drop; }; }'
 	expect_no_answer asker tcp "$host4" 8080
 	by_hand 0 doctor 8080/tcp --from "$client4"
+	# Once to each of the port's families, from whichever of its own addresses.
+	expect_equal 2 "$("$build/bpf-portmap" doctor 8080/tcp --from asker --json | jq .summary.probed)"
 	by_hand_says 2 'nft inet f, chain c, iifname "cni0" oifname "cni0" drop' doctor 8080/tcp --from asker
 	nft flush ruleset
 	in_namespace asker nft 'table inet o { chain c { type filter hook output priority 0; tcp dport 8080 drop; }; }'

@@ -106,6 +106,10 @@ test_doctor_faults_host() {
 	expect_contains "$(cat /run/out)" "ip address add $bridge4/16 dev cni0"
 	ip route del 10.88.0.0/16 dev cni0
 	ip address add "$bridge4/16" dev cni0
+	bridge link set dev "$veth" state 0
+	ip neighbour flush dev cni0
+	dead "nobody at cni0 answers for $web4: its port $veth does not forward"
+	bridge link set dev "$veth" state 3
 	ip link set "$veth" nomaster
 	dead "$veth is no port of cni0 any more"
 	ip link set "$veth" master cni0

@@ -11,6 +11,11 @@ test_doctor_settings() {
 	breaks conntrack '95 entries of 100' 1 fill_conntrack
 	breaks mtu 'MTU of 1500, eth0 of 1400' 1 ip link set eth0 mtu 1400
 	breaks mtu 'where it is locked' 1 ip route replace default via "$client4" mtu lock 1300
+	# IPv6 would be off there.
+	ip route replace default via "$client4" mtu lock 1200
+	finds mtu 'where it is locked' 1
+	expect_equal null "$(jq -r .remedy /run/doctor)"
+	ip route replace default via "$client4"
 	"$build/tests/locker" --name holder /sys/bus/platform/drivers_probe >/run/held &
 	holder=$!
 	wait_until 10 grep -q ready /run/held || fail "the holder did not start"

@@ -408,7 +408,7 @@ static bool has_family(const struct doctor *doctor, const struct subject *subjec
 	if (*options->to_name)
 		return true;
 	return options->to.is_set ? cni_address_is_ipv4(options->to.address) == subject->ipv4
-				  : !found || subject->ipv4;
+				  : !found;
 }
 
 /* Connects from each address of the containers that are meant. */

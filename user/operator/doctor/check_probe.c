@@ -19,7 +19,7 @@
 
 #define PROBES_AT_LEAST 32
 #define COUNT_DEFAULT 6    /* half of them small */
-#define ALL_MS 1000        /* until ports of containers that were probed already are left out */
+#define ALL_MS 400         /* until ports of containers that were probed already are left out */
 #define CONTAINERS_MS 4000 /* ... and containers that were not */
 
 struct probing {

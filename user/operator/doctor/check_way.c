@@ -16,6 +16,7 @@
 
 #define DROPS_LEAST 5 /* fewer packets are not told */
 #define DROPS_PART 10 /* of all packets */
+#define MTU_LEAST 1280 /* below it the kernel switches IPv6 off */
 
 /* The client that is asked about, or somebody far away. */
 static const uint8_t *client_of(const struct doctor *doctor, bool ipv4)
@@ -151,17 +152,23 @@ void check_mtu(struct doctor *doctor, const struct subject *subject)
 	uint32_t most = uplink && *doctor->default_uplink[subject->ipv4] ? uplink->link.mtu : 0;
 	const struct link *link = &doctor_inside(doctor, subject)->link;
 
+	char *remedy;
+
 	if (route.exists && route.locked_mtu && route.locked_mtu < most)
 		most = route.locked_mtu;
 	if (!check_veth_mtu(doctor, subject) || !namespace || !link->ifindex || veth->mtu <= most ||
 	    !most)
 		return;
+	remedy = most < MTU_LEAST
+			 ? NULL
+			 : cni_format("ip link set dev %s mtu %u\n"
+				      "nsenter --net=%s ip link set dev %s mtu %u\n"
+				      "# and for the next containers: \"mtu\": %u for the main plugin",
+				      remedy_word(veth->name).text, most,
+				      remedy_word(namespace->path).text,
+				      remedy_word(link->name).text, most, most);
 	doctor_found(
-		doctor, VERDICT_WARN,
-		cni_format("ip link set dev %s mtu %u\nnsenter --net=%s ip link set dev %s mtu %u\n"
-			   "# and for the next containers: \"mtu\": %u for the main plugin",
-			   remedy_word(veth->name).text, most, remedy_word(namespace->path).text,
-			   remedy_word(link->name).text, most, most),
+		doctor, VERDICT_WARN, remedy,
 		"%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
 		" and no flow skips the IP stack",
 		subject->port, veth->name, veth->mtu, uplink->link.name,

@@ -2,6 +2,7 @@
 /* probe_cause.c - what a probe's fate means. */
 #include "operator/doctor/probe_remedy.h"
 
+#include <linux/if_bridge.h>
 #include <linux/neighbour.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/netlink.h"
+#include "net/text_file.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/way.h"
 #include "operator/print/format.h"
@@ -94,6 +96,8 @@ static const char *meaning_of(const struct cause *cause)
 		{"ip_forward", "routing does not forward it: its TTL has run out, or it is larger"
 			       " than the MTU"},
 		{"ip_error", "no route leads on, or one that refuses (ip rule, ip route)"},
+		{"NEIGH", "nobody answers for the next hop (ARP, or ND of IPv6)"},
+		{"neigh_", "nobody answers for the next hop (ARP, or ND of IPv6)"},
 	};
 
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
@@ -214,6 +218,17 @@ static bool next_hop_is_missing(const struct cause *cause, const uint8_t *addres
 	return true;
 }
 
+/* The bridge's port to the container takes no frames: a loop was seen, or somebody switched it off. */
+static bool port_forwards(const struct cause *cause)
+{
+	const struct subject *subject = cause->subject;
+	char path[sizeof("/sys/class/net//brport/state") + IF_NAMESIZE], state[8];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/brport/state", subject->veth->link.name);
+	text_file_read(path, state, sizeof(state));
+	return !*state || atoi(state) == BR_STATE_FORWARDING;
+}
+
 /* Nobody takes the packet where the container should. */
 static char *absence_cause(const struct cause *cause)
 {
@@ -228,6 +243,11 @@ static char *absence_cause(const struct cause *cause)
 		return cni_format("nobody at %s answers for %s: %s does not have that address",
 				  cause->subject->gateway->link.name, address,
 				  cause->subject->container->text);
+	if (!port_forwards(cause))
+		return cni_format("nobody at %s answers for %s: its port %s does not forward"
+				  " (bridge link show dev %s)",
+				  cause->subject->gateway->link.name, address,
+				  cause->subject->veth->link.name, cause->subject->veth->link.name);
 	return cni_format("nobody at %s answers for %s%s%s%s", cause->subject->gateway->link.name,
 			  address, table ? "; rules that see ARP are in nft's table " : "",
 			  table ? table : "", table ? ", and no trace tells what they drop" : "");

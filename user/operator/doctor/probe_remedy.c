@@ -251,6 +251,13 @@ static bool drops(const char *line)
 			    : strstr(line, " -j DROP") || strstr(line, " -j REJECT");
 }
 
+/* Without its counters, which tell another probe's line apart. Takes the text apart. */
+static const char *without_counters(char *line)
+{
+	line[strcspn(line, *line == ':' ? "[" : "")] = '\0';
+	return *line == '[' ? line + strcspn(line, "-") : line;
+}
+
 /* Whose counters have moved. Takes both texts apart. */
 static char *list_moved(char *before, char *after)
 {
@@ -269,7 +276,7 @@ static char *list_moved(char *before, char *after)
 			continue;
 		count++;
 		others = listed;
-		listed = cni_format("%s\n# -t %s %s", others, table, line);
+		listed = cni_format("%s\n# -t %s %s", others, table, without_counters(line));
 	}
 	if (count)
 		return listed;

@@ -2,11 +2,12 @@
 /* resolve.c - what address a container finds for a name. */
 #include "operator/doctor/resolve.h"
 
+#include <arpa/nameser.h>
 #include <poll.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -15,7 +16,6 @@
 #include "lib/socket_address.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/doctor/dns.h"
 #include "operator/kernel/container_file.h"
 
 #define NAMES_PORT 53
@@ -32,7 +32,7 @@ struct asking {
 	int64_t end;
 	uint8_t servers[SERVERS_MOST][CNI_ADDRESS_SIZE];
 	size_t server_count;
-	char domains[DOMAINS_MOST][DNS_NAME_MOST + 1];
+	char domains[DOMAINS_MOST][NS_MAXDNAME];
 	size_t domain_count;
 	unsigned int dots; /* a name with fewer is looked for in the domains first */
 	struct resolved *resolved;
@@ -116,45 +116,85 @@ static void take_hosts(void *context, size_t number, const char *text)
 
 /* --- its servers ---------------------------------------------------------------------------- */
 
+enum reply {
+	REPLY_NONE,
+	REPLY_ADDRESS,    /* an address of the name */
+	REPLY_NO_ADDRESS, /* there is no such name, or it has none of this family */
+	REPLY_REFUSED,    /* the server could not say */
+};
+
+/* Returns the question's length; it has a number of its own. 0: it is no name. */
+static size_t make_question(uint8_t message[NS_PACKETSZ], const char *name, bool ipv4)
+{
+	/* The container's configuration was read already; the C library would read this host's. */
+	struct __res_state state = {.options = RES_INIT | RES_RECURSE};
+	int length = res_nmkquery(&state, ns_o_query, name, ns_c_in, ipv4 ? ns_t_a : ns_t_aaaa,
+				  NULL, 0, NULL, message, NS_PACKETSZ);
+
+	return length < 0 ? 0 : (size_t)length;
+}
+
+/* Reads a message that may hold anything; of several addresses the first. */
+static enum reply read_reply(const uint8_t *message, size_t length, uint16_t id,
+			     const struct asking *asking)
+{
+	unsigned int size = asking->ipv4 ? NS_INADDRSZ : NS_IN6ADDRSZ;
+	ns_msg reply;
+	ns_rr record;
+
+	if (ns_initparse(message, (int)length, &reply) || ns_msg_id(reply) != id ||
+	    !ns_msg_getflag(reply, ns_f_qr))
+		return REPLY_NONE;
+	if (ns_msg_getflag(reply, ns_f_rcode) != ns_r_noerror)
+		return ns_msg_getflag(reply, ns_f_rcode) == ns_r_nxdomain ? REPLY_NO_ADDRESS
+									  : REPLY_REFUSED;
+	for (int i = 0; i < ns_msg_count(reply, ns_s_an); i++) {
+		if (ns_parserr(&reply, ns_s_an, i, &record))
+			break;
+		if (ns_rr_type(record) == (asking->ipv4 ? ns_t_a : ns_t_aaaa) &&
+		    ns_rr_class(record) == ns_c_in && ns_rr_rdlen(record) == size) {
+			cni_address_make(asking->resolved->address, ns_rr_rdata(record), size);
+			return REPLY_ADDRESS;
+		}
+	}
+	return REPLY_NO_ADDRESS;
+}
+
 /* What comes to the connected socket is from this server. */
-static enum dns_reply wait_for_reply(int fd, uint16_t id, const struct asking *asking)
+static enum reply wait_for_reply(int fd, uint16_t id, const struct asking *asking)
 {
 	int64_t end = clock_ms() + SERVER_MS;
 	struct pollfd waiting = {.fd = fd, .events = POLLIN};
-	enum dns_reply reply = DNS_NOTHING;
-	uint8_t message[DNS_SIZE];
+	enum reply reply = REPLY_NONE;
+	uint8_t message[NS_PACKETSZ];
 	ssize_t length;
 
-	while (reply == DNS_NOTHING && clock_ms() < end) {
+	while (reply == REPLY_NONE && clock_ms() < end) {
 		if (poll(&waiting, 1, (int)(end - clock_ms())) != 1)
 			break;
 		length = recv(fd, message, sizeof(message), 0);
 		if (length < 0)
 			break;
-		reply = dns_read(message, (size_t)length, id, asking->ipv4,
-				 asking->resolved->address);
+		reply = read_reply(message, (size_t)length, id, asking);
 	}
 	return reply;
 }
 
-static enum dns_reply ask_server(const struct asking *asking, const uint8_t *server,
+static enum reply ask_server(const struct asking *asking, const uint8_t *server,
 				 const char *name)
 {
-	uint8_t message[DNS_SIZE];
+	uint8_t message[NS_PACKETSZ];
 	struct sockaddr_storage to;
 	socklen_t size = socket_address_make(&to, server, NAMES_PORT);
 	cleanup_close int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	uint16_t id = 0;
-	size_t length;
+	size_t length = make_question(message, name, asking->ipv4);
 
-	getrandom(&id, sizeof(id), GRND_NONBLOCK);
-	length = dns_write(message, id, name, asking->ipv4);
 	if (!length)
-		return DNS_NO_ADDRESS;
+		return REPLY_NO_ADDRESS;
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, size) ||
 	    send(fd, message, length, 0) != (ssize_t)length)
-		return DNS_NOTHING;
-	return wait_for_reply(fd, id, asking);
+		return REPLY_NONE;
+	return wait_for_reply(fd, (uint16_t)ns_get16(message), asking);
 }
 
 /* False: another server, or another domain, may know it. */
@@ -162,22 +202,22 @@ static bool ask_servers(const struct asking *asking, const char *name)
 {
 	struct resolved *resolved = asking->resolved;
 	char server[CNI_ADDRESS_TEXT_SIZE];
-	enum dns_reply reply = DNS_NOTHING;
+	enum reply reply = REPLY_NONE;
 
 	for (size_t i = 0; i < asking->server_count && clock_ms() < asking->end; i++) {
 		reply = ask_server(asking, asking->servers[i], name);
 		cni_address_format(asking->servers[i], server);
-		resolved->is_found = reply == DNS_ADDRESS;
+		resolved->is_found = reply == REPLY_ADDRESS;
 		snprintf(resolved->said, sizeof(resolved->said),
-			 reply == DNS_ADDRESS      ? "%s"
-			 : reply == DNS_NO_ADDRESS ? "%s knows no IPv%c address of that name"
-			 : reply == DNS_REFUSED    ? "%s could not say"
+			 reply == REPLY_ADDRESS      ? "%s"
+			 : reply == REPLY_NO_ADDRESS ? "%s knows no IPv%c address of that name"
+			 : reply == REPLY_REFUSED    ? "%s could not say"
 						   : "no answer from %s",
 			 server, asking->ipv4 ? '4' : '6');
-		if (reply == DNS_ADDRESS || reply == DNS_NO_ADDRESS)
+		if (reply == REPLY_ADDRESS || reply == REPLY_NO_ADDRESS)
 			break;
 	}
-	return reply == DNS_ADDRESS;
+	return reply == REPLY_ADDRESS;
 }
 
 /* The name in the order of the domains, as the C library looks for it. */
