@@ -73,7 +73,7 @@ ARRAY_OF(shares, BPF_MAP_TYPE_ARRAY, struct share, MAX_SLOTS);
 ARRAY_OF(usage, BPF_MAP_TYPE_ARRAY, struct usage, 1);
 ARRAY_OF(client_shares, BPF_MAP_TYPE_ARRAY, __u32, SHARES);
 ARRAY_OF(port_shares, BPF_MAP_TYPE_ARRAY, struct port_share, SHARES);
-LRU_OF(socket_flows, struct socket_flow_key, struct socket_flow, MAX_SOCKET_FLOWS);
+MAP_OF(socket_flows, BPF_MAP_TYPE_SK_STORAGE, BPF_F_NO_PREALLOC, __u32, struct socket_flows, 0);
 LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 

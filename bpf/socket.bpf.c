@@ -14,7 +14,6 @@
  *   sendmsg4, 6      sendto(2), sendmsg(2) of unconnected UDP       asked -> container
  *   recvmsg4, 6      recvfrom(2), recvmsg(2) of UDP                 container -> asked
  *   getpeername4, 6  getpeername(2)                                 container -> asked
- *   sock_release     the last close(2)                              forgets what was asked
  *   bind4, 6         bind(2), if ports are reserved                 refuses
  *
  * A connected UDP socket keeps the peer that it has asked for: it may outlive any container, and no
@@ -92,57 +91,96 @@ INLINE struct socket_peer socket_container(const struct portmap *portmap, enum p
 	return container;
 }
 
-INLINE void socket_key(void *ctx, const struct socket_peer *peer, struct socket_flow_key *key)
+/* The barrier keeps the compiler from adding the member's offset ahead of the load: the verifier
+ * allows no load through such a pointer. */
+INLINE struct bpf_sock *socket_of(struct bpf_sock_addr *ctx)
 {
-	__builtin_memset(key, 0, sizeof(*key));
-	key->cookie = bpf_get_socket_cookie(ctx);
-	address_copy(key->container_address, peer->address.bytes);
-	key->container_port = peer->port;
-	key->protocol = peer->protocol;
+	barrier_var(ctx);
+	return ctx->sk;
 }
 
-/* The peer that the process asked for instead of this one. NULL: this one. */
-INLINE const struct socket_flow *socket_flow_of(void *ctx, const struct socket_peer *peer)
+INLINE struct socket_flows *socket_flows_of(struct bpf_sock_addr *ctx, __u64 flags)
 {
-	struct socket_flow_key key;
+	struct bpf_sock *sk = socket_of(ctx);
 
-	if (!noticed_has(local_container_ports, peer->port))
-		return NULL;
-	socket_key(ctx, peer, &key);
-	return bpf_map_lookup_elem(&socket_flows, &key);
+	return sk ? bpf_sk_storage_get(&socket_flows, sk, NULL, flags) : NULL;
+}
+
+/* Under the lock. Returns SOCKET_PLACES if the container's address and port have no place. */
+INLINE __u32 socket_place_of(const struct socket_flows *flows, const struct socket_peer *container)
+{
+	for (__u32 i = 0; i < SOCKET_PLACES; i++)
+		if (flows->places[i].container_port == container->port &&
+		    address_equal(flows->places[i].container_address, container->address.bytes))
+			return i;
+	return SOCKET_PLACES;
+}
+
+/* Finds the peer that the process asked for instead of this one. False: this one. */
+INLINE bool socket_asked(struct bpf_sock_addr *ctx, const struct socket_peer *peer,
+			 struct socket_peer *asked)
+{
+	struct socket_flows *flows;
+	__u32 place;
+
+	if (!peer->port || !noticed_has(local_container_ports, peer->port))
+		return false;
+	flows = socket_flows_of(ctx, 0);
+	if (!flows)
+		return false;
+	bpf_spin_lock(&flows->lock);
+	place = socket_place_of(flows, peer);
+	if (place < SOCKET_PLACES) {
+		address_copy(asked->address.bytes, flows->places[place].asked_address);
+		asked->port = flows->places[place].asked_port;
+	}
+	bpf_spin_unlock(&flows->lock);
+	return place < SOCKET_PLACES;
 }
 
 /* Whether the socket reached the container by this address and port. */
-INLINE bool socket_knows(void *ctx, const struct socket_peer *container,
+INLINE bool socket_knows(struct bpf_sock_addr *ctx, const struct socket_peer *container,
 			 const struct socket_peer *name)
 {
-	const struct socket_flow *known = socket_flow_of(ctx, container);
+	struct socket_peer known;
 
-	return known && known->port == name->port &&
-	       address_equal(known->address, name->address.bytes);
+	return socket_asked(ctx, container, &known) && known.port == name->port &&
+	       address_equal(known.address.bytes, name->address.bytes);
 }
 
-INLINE void socket_remember(void *ctx, const struct socket_peer *peer,
-			    const struct socket_peer *name, __u64 flags)
+/* Takes the place that the container has, else the ring's next one. */
+INLINE void socket_remember(struct bpf_sock_addr *ctx, const struct socket_peer *container,
+			    const struct socket_peer *name, enum socket_ring ring)
 {
-	struct socket_flow flow = {.port = name->port};
-	struct socket_flow_key key;
+	struct socket_flows *flows = socket_flows_of(ctx, BPF_SK_STORAGE_GET_F_CREATE);
+	__u32 place;
 
-	socket_key(ctx, peer, &key);
-	address_copy(flow.address, name->address.bytes);
-	noticed_mark(local_container_ports, peer->port);
-	bpf_map_update_elem(&socket_flows, &key, &flow, flags);
-}
-
-/* The socket is closed, or its process now connects to the container itself. */
-INLINE void socket_forget(void *ctx, const struct socket_peer *container)
-{
-	struct socket_flow_key key;
-
-	if (!socket_flow_of(ctx, container))
+	if (!flows || !container->port)
 		return;
-	socket_key(ctx, container, &key);
-	bpf_map_delete_elem(&socket_flows, &key);
+	noticed_mark(local_container_ports, container->port);
+	bpf_spin_lock(&flows->lock);
+	place = socket_place_of(flows, container);
+	if (place == SOCKET_PLACES)
+		place = ring == RING_ASKED
+				? flows->next[ring]++ % RING_ASKED_PLACES
+				: RING_ASKED_PLACES +
+					  flows->next[ring]++ % (SOCKET_PLACES - RING_ASKED_PLACES);
+	if (place < SOCKET_PLACES) {
+		address_copy(flows->places[place].container_address, container->address.bytes);
+		address_copy(flows->places[place].asked_address, name->address.bytes);
+		flows->places[place].container_port = container->port;
+		flows->places[place].asked_port = name->port;
+	}
+	bpf_spin_unlock(&flows->lock);
+}
+
+/* The socket's process now connects to the container itself. */
+INLINE void socket_forget(struct bpf_sock_addr *ctx, const struct socket_peer *container)
+{
+	struct socket_peer asked;
+
+	if (socket_asked(ctx, container, &asked))
+		socket_remember(ctx, container, container, RING_ASKED);
 }
 
 /* A host process whose own port is a mapped one has sent to this socket, and must get the replies,
@@ -156,7 +194,7 @@ INLINE void socket_note_sender(struct bpf_sock_addr *ctx, const struct socket_pe
 		return;
 	container = socket_container(portmap, sender->protocol);
 	if (!socket_knows(ctx, &container, sender))
-		socket_remember(ctx, sender, sender, BPF_NOEXIST);
+		socket_remember(ctx, sender, sender, RING_SENDERS);
 }
 
 /* Replaces a mapped port by the container's address and port. False: unchanged. The kernel does not
@@ -165,36 +203,23 @@ INLINE bool socket_choose(struct bpf_sock_addr *ctx, struct socket_peer *asked,
 			  bool bound_to_loopback)
 {
 	struct portmap *portmap = socket_find_mapping(asked);
-	struct socket_peer container;
+	struct socket_peer container, sender;
 
 	if (!portmap) {
 		socket_forget(ctx, asked);
 		return false;
 	}
-	if (bound_to_loopback || socket_flow_of(ctx, asked))
+	if (bound_to_loopback || socket_asked(ctx, asked, &sender))
 		return false; /* the latter: a reply to a sender */
 	if (portmap_before(portmap)->localhost &&
 	    portmap_waits(ctx, portmap, portmap_before(portmap), asked->protocol))
 		portmap = portmap_before(portmap);
 	container = socket_container(portmap, asked->protocol);
-	/* Updating an LRU map costs more than a lookup, and most sends repeat the port. */
 	if (!socket_knows(ctx, &container, asked)) {
-		socket_remember(ctx, &container, asked, BPF_ANY);
+		socket_remember(ctx, &container, asked, RING_ASKED);
 		__sync_fetch_and_add(&portmap->flows, 1);
 	}
 	*asked = container;
-	return true;
-}
-
-/* Replaces the container by the peer that the process asked for. False: unchanged. */
-INLINE bool socket_recall(struct bpf_sock_addr *ctx, struct socket_peer *peer)
-{
-	const struct socket_flow *flow = socket_flow_of(ctx, peer);
-
-	if (!flow)
-		return false;
-	address_copy(peer->address.bytes, flow->address);
-	peer->port = flow->port;
 	return true;
 }
 
@@ -302,7 +327,7 @@ INLINE void write_peer(struct bpf_sock_addr *ctx, bool ipv4, const struct socket
 /* Also to a v4-mapped one. (src_ip4 of an IPv6 socket is always 127.0.0.6.) */
 INLINE bool is_bound_to_loopback(struct bpf_sock_addr *ctx, bool ipv4)
 {
-	struct bpf_sock *sk = ctx->sk;
+	struct bpf_sock *sk = socket_of(ctx);
 	struct address source;
 
 	if (!sk)
@@ -329,7 +354,7 @@ INLINE int on_connect(struct bpf_sock_addr *ctx, bool ipv4)
  * peer, which runs sendmsg4: only that one can answer it. */
 INLINE bool is_connected(struct bpf_sock_addr *ctx)
 {
-	struct bpf_sock *sk = ctx->sk;
+	struct bpf_sock *sk = socket_of(ctx);
 
 	return sk && sk->state == BPF_TCP_ESTABLISHED;
 }
@@ -352,12 +377,12 @@ INLINE int on_sendmsg(struct bpf_sock_addr *ctx, bool ipv4)
 
 INLINE int on_recvmsg(struct bpf_sock_addr *ctx, bool ipv4)
 {
-	struct socket_peer sender;
+	struct socket_peer sender, asked;
 
 	if (is_connected(ctx) || !read_peer(ctx, ipv4, &sender))
 		return ALLOW;
-	if (socket_recall(ctx, &sender))
-		write_peer(ctx, ipv4, &sender);
+	if (socket_asked(ctx, &sender, &asked))
+		write_peer(ctx, ipv4, &asked);
 	else
 		socket_note_sender(ctx, &sender);
 	return ALLOW;
@@ -365,10 +390,10 @@ INLINE int on_recvmsg(struct bpf_sock_addr *ctx, bool ipv4)
 
 INLINE int on_getpeername(struct bpf_sock_addr *ctx, bool ipv4)
 {
-	struct socket_peer peer;
+	struct socket_peer peer, asked;
 
-	if (read_peer(ctx, ipv4, &peer) && socket_recall(ctx, &peer))
-		write_peer(ctx, ipv4, &peer);
+	if (read_peer(ctx, ipv4, &peer) && socket_asked(ctx, &peer, &asked))
+		write_peer(ctx, ipv4, &asked);
 	return ALLOW;
 }
 
@@ -380,13 +405,14 @@ struct sock_common___ipv6 {
 INLINE bool is_ipv6_only(struct bpf_sock_addr *ctx)
 {
 	const struct sock_common___ipv6 *sk;
+	struct bpf_sock *own = socket_of(ctx);
 
-	if (!ctx->sk)
+	if (!own)
 		return false;
 	if (ctx->protocol == PROTOCOL_TCP)
-		sk = (const void *)bpf_skc_to_tcp6_sock(ctx->sk);
+		sk = (const void *)bpf_skc_to_tcp6_sock(own);
 	else
-		sk = (const void *)bpf_skc_to_udp6_sock(ctx->sk);
+		sk = (const void *)bpf_skc_to_udp6_sock(own);
 	return sk && BPF_CORE_READ_BITFIELD(sk, skc_ipv6only);
 }
 
@@ -418,18 +444,5 @@ PROGRAMS(sendmsg)
 PROGRAMS(recvmsg)
 PROGRAMS(getpeername)
 PROGRAMS(bind)
-
-/* Only connected sockets: entries of others are evicted by the LRU map in time. */
-SEC("cgroup/sock_release")
-int sock_release(struct bpf_sock *sk)
-{
-	struct socket_peer peer = {.port = bpf_ntohs(sk->dst_port), .protocol = sk->protocol};
-
-	if (!peer.port || !socket_has_ports(sk->protocol) || !socket_is_of_host(sk))
-		return ALLOW;
-	READ_ADDRESS(peer.address, sk->family == AF_INET, sk, dst_ip);
-	socket_forget(sk, &peer);
-	return ALLOW;
-}
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

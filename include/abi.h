@@ -13,6 +13,10 @@
  */
 #pragma once
 
+#ifndef __VMLINUX_H__
+#include <linux/bpf.h> /* struct bpf_spin_lock */
+#endif
+
 #include "counters.h"
 
 #define LAYOUT 1
@@ -36,8 +40,7 @@
 #define MAX_ASSURED 262144
 #define MIN_HALF_OPEN 32768
 #define MAX_FRAGMENTED 8192
-#define MAX_HELD 512 /* a power of two */
-#define MAX_SOCKET_FLOWS 32768
+#define MAX_HELD 512            /* a power of two */
 #define PORT_WORDS (65536 / 64) /* a bit for each port */
 #define SHARES 65536            /* a power of two: hashed counters */
 #define EXTERNAL_ADDRESS_WORDS 64
@@ -595,22 +598,34 @@ struct held_fragment {
 	__u8 bytes[HELD_SIZE];
 } __attribute__((aligned(8)));
 
-/* socket_flows: LRU_HASH. A host socket that connects or sends to a mapped port reaches the
- * container directly; the value is the address and port that its program used, and still sees as
- * its peer. */
-struct socket_flow_key {
-	__u64 cookie; /* SO_COOKIE of the socket */
+/* A host socket that connects or sends to a mapped port reaches the container directly; its program
+ * goes on to see the address and port that it has used as its peer. */
+struct socket_flow {
 	__u8 container_address[16];
-	__u16 container_port;
-	enum protocol protocol;
-	__u8 reserved[5];
+	__u8 asked_address[16];
+	__u16 container_port; /* 0: unused */
+	__u16 asked_port;
+	__u8 reserved[4];
 } __attribute__((aligned(8)));
 
-struct socket_flow {
-	__u8 address[16];
-	__u16 port;
-	__u8 reserved[6];
-} __attribute__((aligned(8)));
+/* A ring for whom the socket has asked, and one for who has sent to it from a mapped port: so the
+ * latter take nothing from the former. */
+enum socket_ring {
+	RING_ASKED,
+	RING_SENDERS,
+	SOCKET_RINGS,
+};
+#define RING_ASKED_PLACES 16
+#define SOCKET_PLACES (RING_ASKED_PLACES + 4)
+
+/* socket_flows: SK_STORAGE. Each socket has its own, which the kernel counts among its memory
+ * (net.core.optmem_max) and frees with it. So no process takes from another one. */
+struct socket_flows {
+	struct bpf_spin_lock lock; /* threads may share a socket */
+	__u32 next[SOCKET_RINGS];  /* counted from 0 and on past the ring's last place */
+	__u32 reserved;
+	struct socket_flow places[SOCKET_PLACES];
+};
 
 /* attachments: HASH by "network/containerID/ifname", zero-filled. */
 struct attachment_key {
@@ -723,8 +738,8 @@ ASSERT_SIZE(struct policy,
 ASSERT_SIZE(struct interface, 72);
 ASSERT_SIZE(struct host_address_key, 16);
 ASSERT_SIZE(struct host_address, 16);
-ASSERT_SIZE(struct socket_flow_key, 32);
-ASSERT_SIZE(struct socket_flow, 24);
+ASSERT_SIZE(struct socket_flow, 40);
+ASSERT_SIZE(struct socket_flows, 16 + 40 * SOCKET_PLACES);
 ASSERT_SIZE(struct network, 16 + 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 144);

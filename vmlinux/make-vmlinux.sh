@@ -9,12 +9,12 @@ set -eu
 types='
 __u8 __u16 __u32 __u64 __s8 __s16 __s32 __s64 __be16 __be32 __be64 __sum16 __wsum
 u8 u16 u32 u64 bool
-bpf_map_type bpf_sock bpf_sock_addr bpf_sock_tuple bpf_fib_lookup bpf_redir_neigh __sk_buff
+bpf_map_type bpf_spin_lock bpf_sock bpf_sock_addr bpf_sock_tuple bpf_fib_lookup bpf_redir_neigh __sk_buff
 ethhdr in_addr iphdr in6_addr ipv6hdr ipv6_opt_hdr tcphdr udphdr
 '
 # An enum without a name is found by one of its members.
 members='BPF_ANY BPF_F_NO_PREALLOC BPF_F_RECOMPUTE_CSUM BPF_F_PSEUDO_HDR BPF_F_CURRENT_NETNS
-BPF_FIB_LOOKUP_DIRECT BPF_FIB_LKUP_RET_SUCCESS BPF_TCP_ESTABLISHED true'
+BPF_FIB_LOOKUP_DIRECT BPF_FIB_LKUP_RET_SUCCESS BPF_TCP_ESTABLISHED BPF_SK_STORAGE_GET_F_CREATE true'
 
 btf=${1:-/sys/kernel/btf/vmlinux}
 out=$(dirname "$0")/vmlinux.h

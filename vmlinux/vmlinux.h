@@ -119,6 +119,10 @@ enum {
 	BPF_F_NO_USER_CONV = 262144,
 };
 
+struct bpf_spin_lock {
+	__u32 val;
+};
+
 struct bpf_sock {
 	__u32 bound_dev_if;
 	__u32 family;
@@ -175,6 +179,11 @@ struct __sk_buff {
 	__u32 gso_size;
 	__u8 tstamp_type;
 	__u64 hwtstamp;
+};
+
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_SK_STORAGE_GET_F_CREATE = 1,
 };
 
 struct bpf_sock_addr {

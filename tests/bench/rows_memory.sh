@@ -41,6 +41,7 @@ maps_of() {
 		}
 		{
 			all += $2
+			if (!$3) next # sockets have its entries
 			memory[$1] = $2 / $3
 			key[$1] = $6 ~ /array/ ? 0 : $4
 			value[$1] = $5

@@ -30,11 +30,12 @@ const char tool_usage[] =
 
 /* All maps but meta. */
 static const char *const damaged[] = {
-	"portmaps",  "containers", "published_ports",    "slots",       "veths",
-	"endpoints", "networks",   "endpoint_addresses", "interfaces",  "host_addresses",
-	"policies",  "aliases",    "connections",        "half_open",   "assured",
-	"shares",    "usage",      "client_shares",      "port_shares", "socket_flows",
-	"fragments", "held",       "attachments",        "noticed",     "counters"};
+	"portmaps",    "containers",     "published_ports", "slots",
+	"veths",       "endpoints",      "networks",        "endpoint_addresses",
+	"interfaces",  "host_addresses", "policies",        "aliases",
+	"connections", "half_open",      "assured",         "shares",
+	"usage",       "client_shares",  "port_shares",     "fragments",
+	"held",        "attachments",    "noticed",         "counters"};
 
 static int open_map(const char *directory, const char *name)
 {

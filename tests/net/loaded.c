@@ -223,8 +223,9 @@ static void empty(int map, const struct map_ids *emptied)
 		return;
 	if (strcmp(info.name, TRACE_SETTINGS) == 0)
 		end_trace(map);
-	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY)
-		return; /* what the loader sets */
+	else if (strstr(info.name, "data") || info.type == BPF_MAP_TYPE_PERF_EVENT_ARRAY ||
+		 info.type == BPF_MAP_TYPE_SK_STORAGE)
+		return; /* what the loader sets, and what has ended with its sockets */
 	else if (info.map_flags & BPF_F_MMAPABLE)
 		empty_mapped(map, &info);
 	else if (info.type == BPF_MAP_TYPE_PERCPU_ARRAY)

@@ -30,6 +30,8 @@ const char tool_usage[] =
 	"  sendmsg-from SOURCE ADDRESS PORT   with this source address, by a control message\n"
 	"  receive, recvfrom, recvmsg, recvmmsg   the answer; from=... as the call returns it\n"
 	"  ask                    a request to the connected peer, and recvfrom\n"
+	"  others COUNT ADDRESS PORT   COUNT other sockets send there, each closed before the "
+	"next\n"
 	"  wait                   for a line on standard input\n";
 
 static int family;
@@ -204,6 +206,25 @@ static int step_sendmsg_from(int fd, char **arguments)
 	return report(arguments[0], sendmsg(fd, &message, 0) < 0);
 }
 
+static int step_others(int fd, char **arguments)
+{
+	long count = parse_number(arguments[1], 1, 1000000);
+	bool failed = false;
+
+	(void)fd;
+	for (long i = 0; i < count && !failed; i++) {
+		union socket_address address;
+		socklen_t size = address_set(&address, arguments[2], arguments[3]);
+		int other = socket(family, type | SOCK_CLOEXEC, 0);
+
+		if (other < 0)
+			return report(arguments[0], true);
+		failed = sendto(other, request, REQUEST_SIZE, 0, &address.any, size) < 0;
+		close(other);
+	}
+	return report(arguments[0], failed);
+}
+
 static ssize_t receive(int fd, const char *how, char *line, union socket_address *from)
 {
 	socklen_t size = sizeof(*from);
@@ -280,6 +301,7 @@ static const struct step {
 	{"recvmsg", step_receive, 0},
 	{"recvmmsg", step_receive, 0},
 	{"ask", step_ask, 0},
+	{"others", step_others, 3},
 	{"wait", step_wait, 0},
 };
 

@@ -22,7 +22,7 @@ test_lent_is_empty() {
 	"$build/tests/loaded" keep "$pins" /sys/fs/bpf/kept
 	"$build/tests/loaded" lend /sys/fs/bpf/kept "$again"
 	for map in portmaps endpoints interfaces host_addresses policies networks \
-		attachments veths connections aliases socket_flows; do
+		attachments veths connections aliases; do
 		expect_equal 0 "$(map_count "$map")" "entries of $map"
 	done
 	for map in published_ports endpoint_addresses usage noticed counters; do

@@ -414,7 +414,7 @@ zone_set() {
 # state_show: what is left of containers, ours and of other plugins: interfaces, qdiscs, programs,
 # map entries, pins. The first ADD's permanent part (maps, programs, hooks of uplinks and bridges)
 # is in it too; not the programs at sockets, which come with the first ports.
-socket_programs='((bind|connect|sendmsg|recvmsg|getpeername)[46]|sock_release)'
+socket_programs='(bind|connect|sendmsg|recvmsg|getpeername)[46]'
 state_show() {
 	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
 	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true

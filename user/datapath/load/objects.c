@@ -43,8 +43,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_USAGE] = SHAPE("usage", ARRAY, __u32, struct usage),
 	[MAP_CLIENT_SHARES] = SHAPE("client_shares", ARRAY, __u32, __u32),
 	[MAP_PORT_SHARES] = SHAPE("port_shares", ARRAY, __u32, struct port_share),
-	[MAP_SOCKET_FLOWS] =
-		SHAPE("socket_flows", LRU_HASH, struct socket_flow_key, struct socket_flow),
+	[MAP_SOCKET_FLOWS] = SHAPE("socket_flows", SK_STORAGE, __u32, struct socket_flows),
 	[MAP_FRAGMENTS] = SHAPE("fragments", LRU_HASH, struct fragment_key, struct fragment),
 	[MAP_HELD] = SHAPE("held", ARRAY, __u32, struct held_fragment),
 	[MAP_ATTACHMENTS] = SHAPE("attachments", HASH, struct attachment_key, struct attachment),
@@ -301,7 +300,6 @@ static const struct {
 	[SOCKET_RECVMSG6] = {"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
 	[SOCKET_GETPEERNAME4] = {"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
 	[SOCKET_GETPEERNAME6] = {"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
-	[SOCKET_RELEASE] = {"sock_release", BPF_CGROUP_INET_SOCK_RELEASE},
 	[SOCKET_BIND4] = {"bind4", BPF_CGROUP_INET4_BIND},
 	[SOCKET_BIND6] = {"bind6", BPF_CGROUP_INET6_BIND},
 };
