@@ -191,6 +191,22 @@ GLOBAL_FUNCTION bool device_host_routes_by_source(struct __sk_buff *skb, bool ip
 	       (__u32)device_read(net, device_layout.ipv6_source_routes);
 }
 
+/* Returns a number that is another one after any change to the host's routes, rules or addresses.
+ * 0: it cannot be read, or ports are among what decides about a route. */
+GLOBAL_FUNCTION __u64 device_host_routes(struct __sk_buff *skb, bool ipv4)
+{
+	__u64 net, entries;
+
+	if (device_host_routes_by_ports(skb, ipv4))
+		return 0;
+	net = device_namespace(skb, ipv4);
+	if (ipv4)
+		return 1ULL << 32 | (__u32)device_read(net, device_layout.ipv4_changes);
+	entries = device_read(net, device_layout.ipv6_statistics);
+	entries = device_read(entries, device_layout.ipv6_routes);
+	return 1ULL << 63 | entries << 32 | (__u32)device_read(net, device_layout.ipv6_changes);
+}
+
 /* Returns whether the packet's sender is an IPv6 address that the host has at this device.
  * bpf_fib_lookup() does not answer for link-local addresses. */
 GLOBAL_FUNCTION bool device_has_sender(struct __sk_buff *skb, const struct packet *packet,

@@ -7,14 +7,23 @@
  * is in a CPU cache. So what is done to packets is stored once for all connections that are treated
  * alike (struct treatment), and a connection's memo is small: the peer, the ports, the treatment.
  *
- * A memo is valid for the second in which it was made, so one packet a second goes the long way.
- * What must take effect at once is checked each time: the owner, the interface, and drop-offload.
- * Packets that go through the IP stack have memos, too: the firewall decides about each one. One
- * that was made behind the stack spares from_container the lookup, too. TCP has none, because
- * every packet's sequence numbers are tracked.
+ * A treatment is valid in a second in which a packet has confirmed it, by going the long way: its
+ * record was read, its path renewed, and the result was the same. So it would be for all
+ * connections that have the treatment: they have its owner, addresses and next hop, whose MAC was
+ * seen, and no route of the host has changed since their own were asked for. So their memos last
+ * until each one's turn in the IP stack. Where one connection cannot speak for others (ports decide
+ * about routes, the packet's path was not renewed for it), the treatment ends with the second. What
+ * must take effect at once is checked each time: the owner, the interface, and drop-offload.
+ *
+ * A record whose packets use a memo is last_seen up to six seconds ago, which are few beside the
+ * five minutes that it lives.
+ *
+ * Packets that go through the IP stack have memos for a second, too: the firewall decides about
+ * each one. One that was made behind the stack spares from_container the lookup, too. TCP has none,
+ * because every packet's sequence numbers are tracked.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
- * by its hash, and keeps it until the second ends: if all are taken, a connection goes without.
+ * by its hash, and keeps it until it ends: if all are taken, a connection goes without.
  */
 #pragma once
 
@@ -22,31 +31,34 @@
 #include "flow_context.h"
 #include "route.h"
 
-/* What is done to the packets between one of our addresses and any peer. */
-struct treatment {
-	__u32 second;     /* CLOCK_MONOTONIC: in which it is valid, and not changed */
-	__u32 ifindex;    /* skb->ifindex at the hook that carries it out */
-	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
-	struct owner owner;
-	__u16 mtu;    /* of a path */
-	bool counted; /* the packets are added to the record */
-	__u8 reserved[5];
-	struct translation translation; /* without ports */
-} __attribute__((aligned(8)));
+struct treatment_place {
+	__u32 second; /* CLOCK_MONOTONIC: when it was confirmed; in that second it is valid */
+	__u32 id;     /* its number, and above that the second in which it was made */
+	struct treatment treatment;
+};
 
-/* A power of two, which memo_stamp() has bits for */
-#define TREATMENTS 1024 /* those outwards have odd numbers */
+#define TREATMENTS 1024 /* a power of two; those outwards have odd numbers */
+/* For so long an id is that of one treatment; */
+#define TREATMENT_ID_SECONDS (1 << 22)
+/* but it gets another one before a memo's `until` can be in the future again. */
+#define TREATMENT_SECONDS (1 << 14)
 
-#define MEMO_PACKETS 0xffff /* then the record counts them; their bytes fit 32 bits, too */
+/* A packet of UDP goes through the stack again in each such period, ... */
+#define STACK_SECONDS 6
+/* ... but not so soon after another one. */
+#define STACK_REST_SECONDS 3
+
+#define MEMO_PACKETS 0xff /* then the record counts them; their bytes fit 24 bits, too */
 
 struct memo {
 	__u8 peer[16];
 	__u16 peer_port;
-	__u16 port;     /* ours, as it is in the packet */
-	__u16 new_port; /* after translation */
-	__u16 packets;  /* that used it since it was made */
-	__u32 bytes;
-	__u32 stamp; /* the second and the treatment's number */
+	__u16 port;        /* ours, as it is in the packet */
+	__u16 new_port;    /* after translation */
+	__u16 until;       /* CLOCK_MONOTONIC, seconds: when it has ended */
+	__u32 packets : 8; /* that used it since it was made */
+	__u32 bytes : 24;
+	__u32 treatment; /* its id */
 } __attribute__((aligned(8)));
 
 #define MEMO_PLACES 4
@@ -59,13 +71,13 @@ _Static_assert(sizeof(struct memo_set) == 128, "a set is two cache lines");
 
 /* Mappable memory is page-aligned, so that the first set begins with a cache line. */
 MAP_OF(memos, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct memo_set, 4096);
-ARRAY_OF(treatments, BPF_MAP_TYPE_PERCPU_ARRAY, struct treatment, TREATMENTS);
+ARRAY_OF(treatments, BPF_MAP_TYPE_PERCPU_ARRAY, struct treatment_place, TREATMENTS);
 
 /* A power of two. The loader sets it and the size of the map. */
 volatile __u32 memo_sets_a_cpu SEC(".data") = 1024;
-/* By enum way: the second in which the last memo was made; in any other second none is valid, and
- * their cache lines are not touched. */
-volatile __u32 memos_made[2] SEC(".data") = {};
+/* By enum way: the second in which the last memo ends: from then on none is valid, and their cache
+ * lines are not touched. */
+volatile __u32 memos_until[2] SEC(".data") = {};
 
 /* A packet's tuple, seen from us. */
 struct sides {
@@ -96,17 +108,27 @@ INLINE struct memo_set *memo_set_of(const struct sides *sides)
 	return bpf_map_lookup_elem(&memos, &place);
 }
 
-/* The second is stored without its upper bits, which do not change for 48 days. */
-INLINE __u32 memo_stamp(__u32 second, __u32 treatment)
+INLINE bool memo_has_ended(const struct memo *memo, __u32 now)
 {
-	return second * TREATMENTS + treatment;
+	return (__u16)(memo->until - now - 1) >= STACK_SECONDS;
+}
+
+/* Returns the second of a UDP connection's next turn in the stack: one in each of its periods. They
+ * begin at a second of its own, so that connections that began together do not all take their turn
+ * in the same second. */
+INLINE __u32 memo_turn(const struct connection *connection, const struct leave *leave)
+{
+	__u32 phase = (connection->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
+	__u32 wait = STACK_SECONDS - (leave->left_stack + phase) % STACK_SECONDS;
+
+	return leave->left_stack + (wait < STACK_REST_SECONDS ? STACK_REST_SECONDS : wait);
 }
 
 /* Our own address is in the hash, and the treatment has it. */
 INLINE bool memo_is_for(const struct memo *memo, const struct sides *sides)
 {
 	return memo->peer_port == sides->peer_port && memo->port == sides->port &&
-	       address_equal(memo->peer, sides->peer) && (memo->stamp & 1) == sides->out;
+	       address_equal(memo->peer, sides->peer) && (memo->treatment & 1) == sides->out;
 }
 
 INLINE bool memo_suits(const struct packet *packet)
@@ -140,7 +162,7 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	bool here = treatment_is_done_here(skb, treatment);
 	const struct slot *slot;
 
-	if (treatment->second <= SINGLE(meta)->offload_dropped)
+	if (treatment->offload_dropped != SINGLE(meta)->offload_dropped)
 		return false;
 	slot = owner_slot(&treatment->owner);
 	if (!slot)
@@ -162,27 +184,32 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
 			      struct translation *translation)
 {
+	const struct treatment_place *place;
 	const struct treatment *treatment;
 	__u32 now = clock_second(), number;
 	struct memo *memo = NULL;
 	struct memo_set *set;
 	struct sides sides;
+	enum way way;
 
-	if (!packet || !translation ||
-	    memos_made[packet->tuple.direction == DIRECTION_IN ? INWARDS : OUTWARDS] != now ||
-	    !memo_suits(packet))
+	if (!packet || !translation)
+		return false;
+	way = packet->tuple.direction == DIRECTION_IN ? INWARDS : OUTWARDS;
+	if ((__s32)(memos_until[way] - now) <= 0 || !memo_suits(packet))
 		return false;
 	sides = sides_of(&packet->tuple);
 	set = memo_set_of(&sides);
 	for (int i = 0; set && i < MEMO_PLACES && !memo; i++)
 		if (memo_is_for(&set->memos[i], &sides))
 			memo = &set->memos[i];
-	if (!memo)
+	if (!memo || memo_has_ended(memo, now))
 		return false;
-	number = memo->stamp % TREATMENTS;
-	treatment = bpf_map_lookup_elem(&treatments, &number);
-	if (!treatment || treatment->second != now || memo->stamp != memo_stamp(now, number) ||
-	    !address_equal(treatment->address, sides.ours) || memo->packets == MEMO_PACKETS ||
+	number = memo->treatment % TREATMENTS;
+	place = bpf_map_lookup_elem(&treatments, &number);
+	if (!place || place->second != now || place->id != memo->treatment)
+		return false;
+	treatment = &place->treatment;
+	if (!address_equal(treatment->address, sides.ours) || memo->packets == MEMO_PACKETS ||
 	    !treatment_stands(skb, packet, treatment))
 		return false;
 	__builtin_memcpy(translation, &treatment->translation, sizeof(*translation));
@@ -195,29 +222,41 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 	return true;
 }
 
-/* Returns the number of the treatment, stored for this second, or TREATMENTS: its places have
- * others. */
-INLINE __u32 treatment_number(const struct treatment *wanted, bool out)
+/* Returns whether the place may get another treatment. One that has been confirmed in the second
+ * before keeps it, for the memos that it has. */
+INLINE bool treatment_gives_way(const struct treatment_place *place, __u32 now)
 {
-	/* By the second, too: those that have no room do not meet again in the next one. */
+	return idle_seconds(now, place->second) >= (place->treatment.only_in ? 1 : 2) ||
+	       (now - place->id / TREATMENTS) % TREATMENT_ID_SECONDS > TREATMENT_SECONDS;
+}
+
+/* Returns the treatment's place, where it is confirmed in this second, or NULL: others have its
+ * places. */
+INLINE struct treatment_place *treatment_confirm(const struct treatment *wanted, bool out,
+						 __u32 now)
+{
 	__u64 hash = hash_words(wanted, sizeof(*wanted));
-	struct treatment *known;
+	struct treatment_place *place;
 	__u32 number;
 
 	for (int i = 0; i < 2; i++) {
 		number = ((hash + i) * 2 + out) % TREATMENTS;
-		known = bpf_map_lookup_elem(&treatments, &number);
-		if (!known)
+		place = bpf_map_lookup_elem(&treatments, &number);
+		if (!place)
 			break;
-		if (known->second != wanted->second)
-			__builtin_memcpy(known, wanted, sizeof(*known));
-		if (words_equal(known, wanted, sizeof(*known)))
-			return number;
+		if (treatment_gives_way(place, now)) {
+			__builtin_memcpy(&place->treatment, wanted, sizeof(*wanted));
+			place->id = now * TREATMENTS + number;
+		}
+		if (words_equal(&place->treatment, wanted, sizeof(*wanted))) {
+			place->second = now;
+			return place;
+		}
 	}
-	return TREATMENTS;
+	return NULL;
 }
 
-/* Returns the place of these sides' memo, or one that no memo of this second has, or NULL. */
+/* Returns the place of these sides' memo, or one whose memo has ended, or NULL. */
 INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, __u32 second)
 {
 	struct memo *memo, *unused = NULL;
@@ -226,23 +265,81 @@ INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, 
 		memo = &set->memos[i];
 		if (memo_is_for(memo, sides))
 			return memo;
-		if (!unused && memo->stamp / TREATMENTS != memo_stamp(second, 0) / TREATMENTS)
+		if (!unused && memo_has_ended(memo, second))
 			unused = memo;
 	}
 	return unused;
 }
 
-/* Stores what is done to this packet for the next ones in this second. The next hop's MAC is the
- * connection's: this packet may be sent without it (offload_use_path()). */
+/* No path has a smaller MTU: of IPv4 by the kernel's default (ip_rt_min_pmtu), IPv6 RFC 8200 5. */
+#define LEAST_MTU(ipv4) ((ipv4) ? 552 : 1280)
+
+/* Returns whether all connections with this treatment may go on with it once one confirms it. */
+INLINE bool treatment_may_last(const struct packet *packet, enum way way,
+			       const struct treatment *treatment)
+{
+	/* Outwards the MTU may be of the way to this peer, which no change of routes shows. */
+	return packet->renewed && treatment->translation.path && treatment->counted &&
+	       scratch_get()->next_hop.routes &&
+	       (way == INWARDS || packet->end - packet->l3_offset <= LEAST_MTU(packet->ipv4));
+}
+
+/* Describes what is done to this packet. The next hop's MAC is the connection's: the packet may be
+ * sent without it (offload_use_path()). */
+INLINE void treatment_describe(const struct packet *packet, const struct connection *connection,
+			       enum way way, const struct translation *translation,
+			       struct treatment *treatment)
+{
+	const struct leave *leave = &connection->leave[way];
+
+	__builtin_memcpy(&treatment->translation, translation, sizeof(*translation));
+	treatment->translation.port = 0;
+	treatment->translation.peer_port = 0;
+	treatment->translation.report = 0;
+	if (translation->path)
+		__builtin_memcpy(treatment->translation.frame_destination, leave->destination,
+				 ETH_ALEN);
+	treatment->owner = connection->owner;
+	treatment->offload_dropped = SINGLE(meta)->offload_dropped;
+	treatment->mtu = leave->mtu;
+	treatment->counted = connection->state & STATE_ASSURED;
+	if (!treatment_may_last(packet, way, treatment)) {
+		treatment->only_in = connection->last_seen;
+		return;
+	}
+	__builtin_memcpy(&treatment->next_hop, &scratch_get()->next_hop,
+			 sizeof(treatment->next_hop));
+	if (way == OUTWARDS && treatment->mtu > LEAST_MTU(packet->ipv4))
+		treatment->mtu = LEAST_MTU(packet->ipv4);
+}
+
+/* Returns when a memo ends: with this second, or at the connection's turn in the stack. */
+INLINE __u32 memo_end(const struct connection *connection, enum way way,
+		      const struct treatment *treatment)
+{
+	const struct slot *slot = owner_slot(&connection->owner);
+	const struct leave *leave = &connection->leave[way];
+	bool always = slot && slot->fast_path == FAST_PATH_ALWAYS;
+
+	if (treatment->translation.path && !always &&
+	    leave->left_stack <= treatment->offload_dropped)
+		return connection->last_seen; /* drop-offload ran since the path was used */
+	if (treatment->only_in)
+		return connection->last_seen + 1;
+	return always ? connection->last_seen + STACK_SECONDS : memo_turn(connection, leave);
+}
+
+/* Stores what is done to this packet for the next ones. */
 GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet,
 			      struct connection *connection, enum way way,
 			      const struct translation *translation)
 {
-	struct treatment wanted = {};
+	struct treatment *wanted = &scratch_get()->treatment;
+	struct treatment_place *place;
 	struct memo_set *set;
 	struct memo *memo;
 	struct sides sides;
-	__u32 number;
+	__u32 end;
 
 	if (!packet || !connection || !translation || !memo_suits(packet))
 		return 0;
@@ -250,40 +347,33 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	sides = sides_of(&packet->tuple);
 	if (translation->peer_port != sides.peer_port)
 		return 0;
-	__builtin_memcpy(&wanted.translation, translation, sizeof(*translation));
-	wanted.translation.port = 0;
-	wanted.translation.peer_port = 0;
-	wanted.translation.report = 0;
-	if (translation->path)
-		__builtin_memcpy(wanted.translation.frame_destination,
-				 connection->leave[way].destination, ETH_ALEN);
-	if (translation->path && !translation_has_frame(&wanted.translation))
+	__builtin_memset(wanted, 0, sizeof(*wanted));
+	wanted->ifindex = skb->ifindex;
+	address_copy(wanted->address, sides.ours);
+	treatment_describe(packet, connection, way, translation, wanted);
+	if (translation->path && !translation_has_frame(&wanted->translation))
 		return 0;
-	wanted.second = connection->last_seen;
-	wanted.ifindex = skb->ifindex;
-	address_copy(wanted.address, sides.ours);
-	wanted.owner = connection->owner;
-	wanted.mtu = connection->leave[way].mtu;
-	wanted.counted = connection->state & STATE_ASSURED;
 	set = memo_set_of(&sides);
-	memo = set ? memo_place(set, &sides, wanted.second) : NULL;
+	memo = set ? memo_place(set, &sides, connection->last_seen) : NULL;
 	if (!memo)
 		return 0;
-	number = treatment_number(&wanted, sides.out);
-	if (number == TREATMENTS)
+	place = treatment_confirm(wanted, sides.out, connection->last_seen);
+	if (!place)
 		return 0;
 	if (memo_is_for(memo, &sides)) {
 		connection->packets[way] += memo->packets;
 		connection->bytes[way] += memo->bytes;
 	}
+	end = memo_end(connection, way, wanted);
 	address_copy(memo->peer, sides.peer);
 	memo->peer_port = sides.peer_port;
 	memo->port = sides.port;
 	memo->new_port = translation->port;
 	memo->packets = 0;
 	memo->bytes = 0;
-	memo->stamp = memo_stamp(wanted.second, number);
-	if (memos_made[way] != wanted.second)
-		memos_made[way] = wanted.second;
+	memo->until = end;
+	memo->treatment = place->id;
+	if ((__s32)(end - memos_until[way]) > 0)
+		memos_until[way] = end;
 	return 0;
 }

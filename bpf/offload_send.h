@@ -9,11 +9,6 @@
 #include "rewrite.h"
 #include "tc_index.h"
 
-/* A packet of UDP goes through the stack again in each such period, ... */
-#define STACK_SECONDS 6
-/* ... but not so soon after another one. */
-#define STACK_REST_SECONDS 3
-
 /* Returns the length to compare with the MTU: of a GSO packet, one segment's. */
 INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, __u32 mtu)
 {
@@ -28,18 +23,6 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 	return packet->l4_offset - packet->l3_offset + sizeof(struct udphdr) + skb->gso_size;
 }
 
-/* Returns whether a UDP connection's turn in the stack has come: once in each of its periods. They
- * begin at a second of its own, so that connections that began together do not all take their turn
- * in the same second. */
-INLINE bool offload_has_turn(const struct connection *connection, __u32 left_stack)
-{
-	__u32 phase = (connection->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
-	__u32 now = clock_second();
-
-	return idle_seconds(now, left_stack) >= STACK_REST_SECONDS &&
-	       (now + phase) / STACK_SECONDS != (left_stack + phase) / STACK_SECONDS;
-}
-
 /* Returns whether the stack must see the packet: UDP at its turn, or any after drop-offload. */
 INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct connection *connection,
 				   enum way way)
@@ -48,7 +31,7 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct con
 
 	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
 	    (packet->tuple.protocol == PROTOCOL_TCP ||
-	     !offload_has_turn(connection, leave->left_stack)))
+	     (__s32)(memo_turn(connection, leave) - clock_second()) > 0))
 		return false;
 	return offload_mode(&connection->owner) != FAST_PATH_ALWAYS;
 }
@@ -74,10 +57,23 @@ GLOBAL_FUNCTION bool offload_may_use_path(struct __sk_buff *skb, const struct pa
 				enters ? leave->ifindex : 0);
 }
 
+/* Notes whether the answer of routing that is asked now holds for others, too. Inwards they ask the
+ * same, in each second. */
+INLINE void offload_note_routes(struct __sk_buff *skb, bool ipv4, enum way way)
+{
+	struct next_hop *next_hop = &scratch_get()->next_hop;
+
+	__builtin_memset(next_hop, 0, sizeof(*next_hop));
+	next_hop->routes = device_host_routes(skb, ipv4);
+	if (way == INWARDS && next_hop->routes)
+		next_hop->routes = !device_host_routes_by_source(skb, ipv4);
+}
+
 /* Asks for a path again. If there is no route now, the packets go through the stack. */
 GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct connection_key *key,
 				       struct connection *connection, enum way way, __u32 ifindex)
 {
+	struct scratch *scratch = scratch_get();
 	__u32 id;
 	int path;
 
@@ -86,7 +82,10 @@ GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct conne
 	way &= 1;
 	id = connection->id;
 	connection->leave[way].looked_up = clock_second();
+	offload_note_routes(skb, address_is_ipv4(key->inside), way); /* before routing is asked */
 	path = offload_find_one(skb, key, connection, way, ifindex);
+	if (way == OUTWARDS)
+		address_copy(scratch->next_hop.address, (__u8 *)scratch->query.ipv6_dst);
 	if (connection->id != id)
 		return 0;
 	if (path < PATH_CONTAINER || !offload_may_pass(skb->ifindex))
@@ -200,8 +199,7 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. The
- * first packet on a path in a second makes none: many connections send no other one in it. In the
+/* Makes a memo of what was decided about a packet that has been applied to its connection. In the
  * stack, a masqueraded connection has one only if it is assured: another may lose its external port
  * before the second ends (snat_gives_up()). Behind the stack, only one has it whose packets the
  * owner may send: at the owner's veth a memo stands for the sender's check. */
@@ -216,8 +214,7 @@ INLINE void offload_remember(const struct flow_context *flow)
 		in_stack = connection_is_of_owner(found->connection);
 	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)
 		in_stack = in_stack && (found->connection->state & STATE_ASSURED);
-	if (!flow->packet->renewed && offload_needs_no_record(found) &&
-	    offload_concerns(PROTOCOL_UDP, found->connection) &&
+	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
 	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,
 			  flow->translation);

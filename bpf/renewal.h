@@ -4,6 +4,9 @@
  * would ask the same in this second: all to one container, and those from it to one address (a
  * resolver, a proxy). Where the host's routing looks at ports or, inwards, at the source, each asks
  * for itself.
+ *
+ * A memo (memo.h) goes further: while neither the host's routes nor the next hop's MAC have
+ * changed, an answer is right for all connections that go by that next hop.
  */
 #pragma once
 
@@ -24,6 +27,7 @@ struct renewal_question {
 struct renewal {
 	struct renewal_question question;
 	struct leave leave;
+	struct next_hop next_hop;
 	enum flow_path path;
 	__u8 reserved[7];
 } __attribute__((aligned(8)));
@@ -74,6 +78,7 @@ GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_
 	__builtin_memcpy(leave->destination, renewal->leave.destination, ETH_ALEN);
 	__builtin_memcpy(leave->source, renewal->leave.source, ETH_ALEN);
 	connection->path[way] = renewal->path;
+	__builtin_memcpy(&scratch_get()->next_hop, &renewal->next_hop, sizeof(renewal->next_hop));
 	return true;
 }
 
@@ -82,16 +87,14 @@ GLOBAL_FUNCTION int renewal_share(struct __sk_buff *skb, const struct connection
 				  const struct connection *connection, enum way way, __u32 ifindex)
 {
 	struct renewal_question question = {.ifindex = ifindex, .device = skb->ifindex};
+	struct scratch *scratch = scratch_get();
 	struct renewal *renewal;
-	bool ipv4;
 
 	if (!key || !connection)
 		return 0;
 	way &= 1;
-	ipv4 = address_is_ipv4(key->inside);
-	if (!connection->leave[way].ifindex || !mac_is_known(scratch_get()->query.dmac) ||
-	    device_host_routes_by_ports(skb, ipv4) ||
-	    (way == INWARDS && device_host_routes_by_source(skb, ipv4)))
+	if (!connection->leave[way].ifindex || !mac_is_known(scratch->query.dmac) ||
+	    !scratch->next_hop.routes)
 		return 0;
 	renewal_ask(key, connection, way, &question);
 	renewal = renewal_place(&question);
@@ -99,6 +102,7 @@ GLOBAL_FUNCTION int renewal_share(struct __sk_buff *skb, const struct connection
 		return 0;
 	__builtin_memcpy(&renewal->question, &question, sizeof(question));
 	__builtin_memcpy(&renewal->leave, &connection->leave[way], sizeof(renewal->leave));
+	__builtin_memcpy(&renewal->next_hop, &scratch->next_hop, sizeof(renewal->next_hop));
 	renewal->path = connection->path[way];
 	return 0;
 }

@@ -55,6 +55,28 @@ struct tracked {
 	__u32 status;
 };
 
+/* What routing says of a path, beside where it leads: whoever gets the same answer may share it. */
+struct next_hop {
+	__u8 address[16]; /* outwards, as bpf_fib_lookup() gives it; inwards unset */
+	/* What device_host_routes() said before routing was asked; inwards 1. 0: others must ask
+	 * for themselves. */
+	__u64 routes;
+};
+
+/* What is done to the packets between one of our addresses and any peer. */
+struct treatment {
+	__u32 only_in;    /* the only second in which it is valid; 0: it may be confirmed again */
+	__u32 ifindex;    /* skb->ifindex at the hook that carries it out */
+	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
+	struct next_hop next_hop;
+	struct owner owner;
+	__u32 offload_dropped; /* of struct meta */
+	__u16 mtu;             /* of a path */
+	bool counted;          /* the packets are added to the record */
+	__u8 reserved;
+	struct translation translation; /* without ports */
+} __attribute__((aligned(8)));
+
 struct scratch {
 	struct draft draft;
 	struct connection_key found; /* of the packet's connection */
@@ -67,6 +89,8 @@ struct scratch {
 	struct bpf_fib_lookup query;
 	struct bpf_fib_lookup asked; /* route_ask() only */
 	struct leave noted;          /* the way of the stack, while a path is looked for */
+	struct treatment treatment;  /* of the packet: memo.h */
+	struct next_hop next_hop;    /* of the packet's path, if it was renewed for it */
 	struct packet packet;        /* at hand */
 	struct arrival arrival;
 	struct translation translation; /* of that packet */

@@ -85,8 +85,8 @@ GLOBAL_FUNCTION bool snat_gives_up(const struct connection_key *key,
 	    connection->kind != FLOW_MASQUERADE)
 		return false;
 	state = connection->state;
-	/* One with a path keeps its port: until this second ends, its memo (memo.h) would
-	 * take the host's answers. */
+	/* One with a path keeps its port: as long as its memo (memo.h) lasts, that would take the
+	 * host's answers. */
 	if (take == TAKE_FOR_HOST &&
 	    ((!(state & STATE_ASSURED) && connection->path[INWARDS] < PATH_CONTAINER) ||
 	     packet_protocol_is_portless(key->protocol)))

@@ -440,8 +440,10 @@ struct connection {
 	enum flow_kind kind;
 	__u8 begun_inside;      /* 1: the inside sent the first packet */
 	enum flow_path path[2]; /* by enum way */
-	__u32 last_seen;        /* CLOCK_MONOTONIC, seconds; written at most once a second */
-	__u32 place;            /* index in half_open or, with STATE_ASSURED, assured */
+	/* CLOCK_MONOTONIC, seconds; written at most once a second, and not by packets that use a
+	 * memo (memo.h), which lasts six */
+	__u32 last_seen;
+	__u32 place; /* index in half_open or, with STATE_ASSURED, assured */
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
 	 * of this host: LOOPBACK_IFINDEX. */
 	__u32 in_ifindex;

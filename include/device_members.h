@@ -75,13 +75,18 @@
 	X(address_bytes, inet6_ifaddr, addr)
 
 /* What says that a route may depend on a packet's ports or protocol: a rule with one, or a policy
- * by which next hops are chosen */
+ * by which next hops are chosen; and what changes with any route, rule or address: the kernel's own
+ * caches of routes go by it, but for IPv6 routes that were removed, which are counted. */
 #define DEVICE_MEMBERS_ROUTES(X) \
 	X(net_ipv4, net, ipv4) \
 	X(net_ipv6, net, ipv6) \
 	X(ipv4_port_rules, netns_ipv4, fib_rules_require_fldissect) \
 	X(ipv6_port_rules, netns_ipv6, fib6_rules_require_fldissect) \
 	X(ipv4_hash_policy, netns_ipv4, sysctl_fib_multipath_hash_policy) \
+	X(ipv4_changes, netns_ipv4, rt_genid) \
+	X(ipv6_changes, netns_ipv6, fib6_sernum) \
+	X(ipv6_statistics, netns_ipv6, rt6_stats) \
+	X(ipv6_routes, rt6_statistics, fib_rt_entries) \
 	X(ipv6_sysctl, netns_ipv6, sysctl) \
 	X(ipv6_hash_policy, netns_sysctl_ipv6, multipath_hash_policy)
 

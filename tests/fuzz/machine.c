@@ -348,8 +348,8 @@ int machine_run(enum hook hook, uint32_t device, uint32_t came_in_by, bool verif
 			    .ctx_size_in = sizeof(context), .repeat = 1);
 
 	/* No memo is used: by one a packet does not reach the record that is compared. */
-	machine->skeleton->data->memos_made[OUTWARDS] = 0;
-	machine->skeleton->data->memos_made[INWARDS] = 0;
+	machine->skeleton->data->memos_until[OUTWARDS] = 0;
+	machine->skeleton->data->memos_until[INWARDS] = 0;
 	if (bpf_prog_test_run_opts(program, &options))
 		return MACHINE_REFUSED;
 	frame->length = options.data_size_out;

@@ -663,8 +663,9 @@ void fixture_clear_flows(void)
 
 void fixture_reset(void)
 {
-	skeleton->data->memos_made[OUTWARDS] = 0;
-	skeleton->data->memos_made[INWARDS] = 0;
+	skeleton->data->memos_until[OUTWARDS] = 0;
+	skeleton->data->memos_until[INWARDS] = 0;
+	records_forget_memos();
 	host_forget_routes(skeleton->maps.route_answers);
 	host_forget_routes(skeleton->maps.renewals);
 	host_forget_routes(skeleton->maps.host_answers);

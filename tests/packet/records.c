@@ -54,6 +54,7 @@ static struct {
 	TABLES(X)
 	BITS(X)
 #undef X
+	void *memos;
 } tables;
 
 /* The counts that the records require */
@@ -97,12 +98,18 @@ static void *memory_of(const struct bpf_map *map)
 	return memory;
 }
 
+void records_forget_memos(void)
+{
+	memset(tables.memos, 0, size_of(programs->maps.memos));
+}
+
 void records_open(void)
 {
 #define X(type, map) tables.map = memory_of(programs->maps.map);
 	TABLES(X)
 	BITS(X)
 #undef X
+	tables.memos = memory_of(programs->maps.memos);
 	tables.half_open_count = bpf_map__max_entries(programs->maps.half_open);
 	tables.assured_count = bpf_map__max_entries(programs->maps.assured);
 }

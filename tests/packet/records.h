@@ -10,6 +10,7 @@ struct portmap_bpf;
 
 /* To be called before and after the programs are loaded */
 void records_prepare(struct portmap_bpf *opened);
+void records_forget_memos(void);
 void records_open(void);
 
 void records_clear(void);

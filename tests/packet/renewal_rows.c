@@ -115,7 +115,7 @@ static void send_of_each_phase(uint32_t seen)
 		struct packet packet = UDP(v4_client, port, v4_host, 8080);
 
 		fixture_clear_flows();
-		fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {seen, seen}, .looked_up = 1));
+		fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {seen, seen}, .looked_up = 2));
 		row_build(&frame, &packet, FROM_UPLINK, UPLINK);
 		fixture_run(FROM_UPLINK, UPLINK, UPLINK, &frame);
 	}
@@ -140,6 +140,119 @@ static void turn_row(const char *says, uint32_t seen, int phases)
 	row_end();
 }
 
+/* Sends a packet of a flow that has a path, which another program run may have renewed in this
+ * second. Returns whether it skips the stack. */
+static bool skips(const struct entry *flow, bool out)
+{
+	struct packet from =
+		UDP(flow->inside, flow->inside_port, flow->outside, flow->outside_port);
+	struct packet to =
+		UDP(flow->outside, flow->outside_port, flow->external, flow->external_port);
+	enum hook hook = out ? FROM_CONTAINER : FROM_UPLINK;
+	enum device device = out ? VETH_ONE : UPLINK;
+	struct counters before, after;
+	struct frame frame;
+
+	row_build(&frame, out ? &from : &to, hook, device);
+	fixture_read_counters(&before);
+	fixture_run(hook, device, device, &frame);
+	fixture_read_counters(&after);
+	return after.fast_into_container + after.fast_out !=
+	       before.fast_into_container + before.fast_out;
+}
+
+/* A command of `ip` between two packets, and the one that takes it back */
+struct change {
+	const char *done, *undone;
+};
+
+/* Whether a memo of one second skips the stack in the next one without its record, after `change`
+ * on the host, when a packet of `confirming` (NULL: none) has been sent there. */
+static bool lasts(const struct entry *flow, bool out, const struct change *change,
+		  const struct entry *confirming)
+{
+	bool lasted = false;
+	uint32_t second;
+
+	for (int try = 0; try < ROW_TRIES; try++) {
+		second = begin_in_new_second();
+		fixture_put(flow);
+		if (!skips(flow, out))
+			row_fail("the flow has no path");
+		if (change)
+			host_configure(change->done);
+		fixture_wait_for_next_second();
+		fixture_clear_flows();
+		if (confirming) {
+			fixture_put(confirming);
+			skips(confirming, out);
+			fixture_clear_flows();
+		}
+		lasted = skips(flow, out);
+		if (change)
+			host_configure(change->undone);
+		if (fixture_second() == second + 1)
+			break;
+	}
+	return lasted;
+}
+
+static void lasting_row(const char *says, const struct entry *confirming, bool out,
+			const struct change *change, bool expected)
+{
+	struct entry flow = MASQUERADED_FLOW(25000, LOOKED_UP_BEFORE);
+
+	row_begin(says);
+	if (lasts(&flow, out, change, confirming) != expected)
+		row_fail("the memo is %s", expected ? "not used" : "used");
+	row_end();
+}
+
+/* Those whose turn comes in this second, of as many with each phase. */
+static void lasting_turn_row(void)
+{
+	int skipped = 0;
+	uint32_t second;
+
+	row_begin("and until its flow's turn in the stack comes");
+	for (int try = 0; try < ROW_TRIES; try++) {
+		second = begin_in_new_second();
+		send_of_each_phase(4);
+		fixture_wait_for_next_second();
+		fixture_put(&MAPPED_FLOW(v4_client, 6999, LOOKED_UP_BEFORE));
+		skips(&MAPPED_FLOW(v4_client, 6999), false);
+		fixture_clear_flows();
+		skipped = 0;
+		for (int port = 7000; port < 7000 + PHASES * OF_EACH_PHASE; port++)
+			skipped += skips(&MAPPED_FLOW(v4_client, port), false);
+		if (fixture_second() == second + 1)
+			break;
+	}
+	row_expect_number(skipped, (PHASES / 2 - 1) * OF_EACH_PHASE, "packets by their memos");
+	row_end();
+}
+
+static void lasting_rows(void)
+{
+	static const char add[] = "route add " v4_server "/32 via 192.0.2.254 dev uplink0\n";
+	static const char del[] = "route del " v4_server "/32 via 192.0.2.254 dev uplink0\n";
+	static const struct change added = {add, del}, deleted = {del, add};
+	const struct entry *none = NULL, *other = &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE);
+
+	lasting_row("a memo lasts for another second if a packet of another flow confirms it",
+		    other, true, NULL, true);
+	lasting_row("inwards, too", other, false, NULL, true);
+	lasting_row("not if none does", none, true, NULL, false);
+	lasting_row("nor inwards", none, false, NULL, false);
+	lasting_turn_row();
+	lasting_row("not after a route has been added, which its own packet might take", other,
+		    true, &added, false);
+	lasting_row("inwards that does not matter", other, false, &added, true);
+	host_configure(add);
+	lasting_row("nor after it has been deleted", other, true, &deleted, false);
+	host_configure(del);
+}
+
 void renewal_rows(void)
 {
 	/* Where the kernel does not say by what it routes, each flow asks for itself. */
@@ -152,6 +265,8 @@ void renewal_rows(void)
 		  &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE), alone);
 	share_row("not for one to another address", &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
 		  &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE), true);
+	if (!alone)
+		lasting_rows();
 	inward_row("inwards it holds for other clients", alone);
 	host_configure("rule add from 203.0.113.200 lookup main\n");
 	inward_row("not while there is a rule, which may look at the client", true);
