@@ -26,7 +26,6 @@
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
 #include "operator/view/add_cache.h"
-#include "operator/migrate/conditional.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */
