@@ -2,7 +2,7 @@
 /* load_log_test.c - which program the kernel refused, and why, out of libbpf's warnings. */
 #include "cni_testing.h"
 
-#include "datapath/load/load_log.h"
+#include "datapath/load/bpf_error.h"
 
 static void expect_reason(const char *log, const char *program, const char *verifier)
 {

@@ -7,7 +7,6 @@
 #include "nat/nat_chains.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
-#include "nat/nft_set.h"
 #include "nat/xt_rule.h"
 
 #include <linux/netfilter.h>

@@ -42,6 +42,22 @@
 #define KILL_PAUSE_US 10000
 #define QUOTED_OUTPUT 200
 
+int run_program(const char *const *arguments)
+{
+	posix_spawn_file_actions_t actions;
+	int status = -1;
+	pid_t child;
+
+	posix_spawn_file_actions_init(&actions);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+	if (!posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ))
+		waitpid(child, &status, 0);
+	posix_spawn_file_actions_destroy(&actions);
+	return status ? -1 : 0;
+}
+
 struct child {
 	const char *file; /* for messages */
 	pid_t pid;
@@ -56,11 +72,10 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 	const char *directory = path;
 	struct stat status;
 
-	if (strchr(type, '/')) {
-		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			      "invalid plugin type \"%s\": it names a file, without slashes", type);
-		return NULL;
-	}
+	if (strchr(type, '/'))
+		return cni_error_null(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"invalid plugin type \"%s\": it names a file, without slashes", type);
 	while (*directory) {
 		int length = (int)strcspn(directory, ":");
 		cleanup_free char *file = cni_format("%.*s/%s", length, directory, type);
@@ -70,12 +85,11 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 		directory += length;
 		directory += *directory == ':';
 	}
-	cni_error_set(
+	return cni_error_null(
 		err, CNI_ERROR_INVALID_CONFIGURATION,
 		"failed to find plugin \"%s\" in path [%s]: install it, or name its directory "
 		"with --cni-path or CNI_PATH",
 		type, path);
-	return NULL;
 }
 
 /* In our own environment, which the plugin inherits. */

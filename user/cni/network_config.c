@@ -81,10 +81,9 @@ static bool has_key(const json_t *config, const char *key)
 	const char *candidate;
 	json_t *value;
 
-	json_object_foreach ((json_t *)config, candidate, value) {
+	json_object_foreach ((json_t *)config, candidate, value)
 		if (!strcasecmp(candidate, key))
 			return true;
-	}
 	return false;
 }
 

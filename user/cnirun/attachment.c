@@ -22,14 +22,13 @@ static int require_capabilities(const struct conflist *list, json_t *demanded,
 	const char *capability;
 	json_t *value;
 
-	json_object_foreach (demanded, capability, value) {
+	json_object_foreach (demanded, capability, value)
 		if (!conflist_has_capability(list, capability))
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 					     "no plugin of the list \"%s\" declares the capability "
 					     "\"%s\": add \"capabilities\": {\"%s\": true} to the "
 					     "plugin that has it",
 					     list->name, capability, capability);
-	}
 	return 0;
 }
 

@@ -70,12 +70,11 @@ static int read_members(struct cache_entry *entry, struct cni_error *err)
 	if (!entry->network || !entry->container_id || !entry->ifname)
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "networkName, containerId or ifName is missing");
-	json_array_foreach (entry->args, index, pair) {
+	json_array_foreach (entry->args, index, pair)
 		if (json_array_size(pair) != 2 || !json_is_string(json_array_get(pair, 0)) ||
 		    !json_is_string(json_array_get(pair, 1)))
 			return cni_error_set(err, CNI_ERROR_DECODE,
 					     "cniArgs has an element that is no pair of strings");
-	}
 	return 0;
 }
 

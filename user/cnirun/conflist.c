@@ -131,11 +131,10 @@ static int validate_plugin(const json_t *plugin, struct cni_error *err)
 	capabilities = cni_json_get(plugin, "capabilities");
 	if (capabilities && !json_is_object(capabilities))
 		return set_key_error("capabilities", "must be an object", capabilities, err);
-	json_object_foreach ((json_t *)capabilities, name, value) {
+	json_object_foreach ((json_t *)capabilities, name, value)
 		if (!json_is_boolean(value) && !json_is_null(value))
 			return set_key_error(name, "a capability must be true or false", value,
 					     err);
-	}
 	return 0;
 }
 
@@ -166,10 +165,9 @@ static int read_plugins(struct conflist *list, const json_t *root, struct cni_er
 		return set_key_error("plugins", "must be an array", plugins, err);
 	if (plugins && !json_array_size(plugins))
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION, "\"plugins\" is empty");
-	json_array_foreach (plugins, index, plugin) {
+	json_array_foreach (plugins, index, plugin)
 		if (append_plugin(list, plugin, err))
 			return -1;
-	}
 	return 0;
 }
 
@@ -333,10 +331,9 @@ bool conflist_has_capability(const struct conflist *list, const char *capability
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach (list->plugins, index, plugin) {
+	json_array_foreach (list->plugins, index, plugin)
 		if (conflist_plugin_has_capability(plugin, capability))
 			return true;
-	}
 	return false;
 }
 

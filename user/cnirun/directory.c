@@ -63,8 +63,7 @@ static char *read_opened(int fd, const char *path, size_t *length, struct cni_er
 {
 	if (fd >= 0)
 		return cni_read_all(fd, CNI_INPUT_LIMIT, path, length, err);
-	cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
-	return NULL;
+	return cni_error_null(err, CNI_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
 }
 
 char *directory_read_any(const char *path, size_t *length, struct cni_error *err)
@@ -81,10 +80,8 @@ char *directory_read_file(const char *path, size_t *length, struct cni_error *er
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat status;
 
-	if (fd >= 0 && !fstat(fd, &status) && !S_ISREG(status.st_mode)) {
-		cni_error_set(err, CNI_ERROR_IO, "%s is no regular file", path);
-		return NULL;
-	}
+	if (fd >= 0 && !fstat(fd, &status) && !S_ISREG(status.st_mode))
+		return cni_error_null(err, CNI_ERROR_IO, "%s is no regular file", path);
 	return read_opened(fd, path, length, err);
 }
 

@@ -106,10 +106,9 @@ static void print_versions(const char *type, const json_t *versions, const char 
 		output_text("%-20s %-7s", type, speaks ? "yes" : "no");
 	else
 		output_text("%-20s ?", type);
-	json_array_foreach (versions, index, version) {
+	json_array_foreach (versions, index, version)
 		if (json_is_string(version))
 			output_text(" %s", json_string_value(version));
-	}
 	output_text("\n");
 }
 

@@ -28,10 +28,9 @@ json_t *plugin_compose_request(const struct operation *operation, const json_t *
 	const char *capability;
 	json_t *value;
 
-	json_object_foreach (operation->conf->capability_args, capability, value) {
+	json_object_foreach (operation->conf->capability_args, capability, value)
 		if (conflist_plugin_has_capability(plugin, capability))
 			json_object_set(declared, capability, value);
-	}
 	cni_json_set_new(request, "name", json_string(operation->list->name));
 	cni_json_set_new(request, "cniVersion", json_string(operation->list->version));
 	set_if_given(request, "prevResult", prev_result);
@@ -93,10 +92,9 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 	cleanup_json json_t *result = NULL;
 	const char *version;
 
-	if (!output->length) {
-		cni_error_set(err, CNI_ERROR_DECODE, "succeeded, but with no result on stdout");
-		return NULL;
-	}
+	if (!output->length)
+		return cni_error_null(err, CNI_ERROR_DECODE,
+				      "succeeded, but with no result on stdout");
 	result = cni_json_parse(output->text, output->length, "its result on stdout", err);
 	if (!result)
 		return NULL;
@@ -104,23 +102,21 @@ static json_t *parse_result(const struct execute_output *output, const struct co
 		json_decref(result);
 		result = json_object();
 	}
-	if (!json_is_object(result)) {
-		cni_error_set(err, CNI_ERROR_DECODE, "its result on stdout is not an object");
-		return NULL;
-	}
+	if (!json_is_object(result))
+		return cni_error_null(err, CNI_ERROR_DECODE,
+				      "its result on stdout is not an object");
 	version = json_string_value(cni_json_get(result, "cniVersion"));
 	/* A result without cniVersion has that of the conflist. */
 	if (!version || !*version) {
 		version = *list->version ? list->version : CNI_VERSION_OLDEST;
 		cni_json_set_new(result, "cniVersion", json_string(version));
 	}
-	if (!cni_version_is_supported(version)) {
-		cni_error_set(err, CNI_ERROR_INCOMPATIBLE_VERSION,
-			      "its result is of version \"%s\", which is none that cnirun knows "
-			      "(%s to %s)",
-			      version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
-		return NULL;
-	}
+	if (!cni_version_is_supported(version))
+		return cni_error_null(
+			err, CNI_ERROR_INCOMPATIBLE_VERSION,
+			"its result is of version \"%s\", which is none that cnirun knows "
+			"(%s to %s)",
+			version, CNI_VERSION_OLDEST, CNI_VERSION_NEWEST);
 	if (cni_result_validate(result, version, err)) {
 		cni_error_wrap(err, "its result on stdout");
 		return NULL;

@@ -206,13 +206,12 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 {
 	cleanup_free char *here = NULL;
 
-	if (!strcmp(path_or_name, ".") || !strcmp(path_or_name, "..")) {
-		cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			      "\"%s\" is no network namespace: give a path, or a name that `ip "
-			      "netns` lists",
-			      path_or_name);
-		return NULL;
-	}
+	if (!strcmp(path_or_name, ".") || !strcmp(path_or_name, ".."))
+		return cni_error_null(
+			err, CNI_ERROR_INVALID_ENVIRONMENT,
+			"\"%s\" is no network namespace: give a path, or a name that `ip "
+			"netns` lists",
+			path_or_name);
 	if (!*path_or_name || *path_or_name == '/')
 		return or_exit(strdup(path_or_name));
 	if (!strchr(path_or_name, '/'))
@@ -220,9 +219,8 @@ char *netns_resolve(const char *path_or_name, struct cni_error *err)
 	here = getcwd(NULL, 0);
 	if (here)
 		return cni_format("%s/%s", here, path_or_name);
-	cni_error_set(err, CNI_ERROR_IO, "cannot tell where \"%s\" is: %s", path_or_name,
-		      strerror(errno));
-	return NULL;
+	return cni_error_null(err, CNI_ERROR_IO, "cannot tell where \"%s\" is: %s", path_or_name,
+			      strerror(errno));
 }
 
 bool netns_is_gone(const char *path)

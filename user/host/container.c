@@ -8,12 +8,13 @@
 #include "lib/json.h"
 #include "conf/request.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/attachment_add.h"
+#include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
 #include "lib/warning.h"
 #include "net/netns.h"
-#include "datapath/records/attachments.h"
 
 /* Reading more mappings costs more than it saves. */
 #define MAX_GUESSED 128
@@ -162,4 +163,14 @@ void container_choose_fast_path(struct container *container, const struct object
 			(meta_read(objects, &meta) && meta.sees_devices);
 
 	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
+}
+
+int container_prepare(struct container *container, struct host *host, struct cni_error *err)
+{
+	if (container_find_veth(container, host, err) ||
+	    host_make_ready(host, container->conf.flow_entries, err) ||
+	    attachment_open_maps(&host->datapath.objects, err))
+		return -1;
+	container_choose_fast_path(container, &host->datapath.objects);
+	return 0;
 }

@@ -54,6 +54,10 @@ bool container_wants_nothing(const struct container *container);
 int container_find_veth(struct container *container, const struct host *host,
 			struct cni_error *err);
 
+/* For an attachment that is to be added: finds the veth, has maps and programs in the kernel, and
+ * chooses the mode of the container's flows. Errors as above, and of host_make_ready(). */
+int container_prepare(struct container *container, struct host *host, struct cni_error *err);
+
 /* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and
  * our programs cannot see that for themselves. Call it when they are loaded. */
 void container_choose_fast_path(struct container *container, const struct objects *objects);

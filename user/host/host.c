@@ -14,12 +14,49 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
-#include "host/own_hooks.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "lib/warning.h"
 #include "net/netlink.h"
 #include "net/port_ranges.h"
+#include "plan/hooks.h"
+
+int hooks_settle(const struct datapath *datapath, const struct link_name *at,
+		 const struct interface *entry, struct cni_error *err)
+{
+	struct hooks_look hooks;
+	const struct hooks_wanted wanted = {&hooks, datapath->objects.program_ids, entry, at->name};
+	struct attach_undo ignored = {0};
+	struct hook_changes changes;
+	char missing[MISSING_SIZE];
+	int result;
+
+	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
+	result = plan_hooks(&changes, &wanted, missing, err) ||
+		 attach_apply(datapath, at, &changes, &ignored, err);
+	hooks_look_release(&hooks);
+	return result ? -1 : 0;
+}
+
+/* Settles the hooks of all interfaces in the map, for programs that were loaded anew: older ones
+ * are replaced in place. One that cannot be replaced does not keep the others from it. -1:
+ * CNI_ERROR_KERNEL_REFUSED naming one. */
+static int hooks_settle_all(const struct datapath *datapath, struct cni_error *err)
+{
+	cleanup_walk struct map_walk walk = {.objects = &datapath->objects, .map = MAP_INTERFACES};
+	struct link_name at;
+	int result = 0;
+
+	while (map_next(&walk, err)) {
+		struct cni_error failure = {0};
+
+		memcpy(&at.ifindex, walk.key, sizeof(at.ifindex));
+		if (link_name(at.ifindex, at.name) &&
+		    hooks_settle(datapath, &at, walk.value, &failure))
+			result = cni_error_chain(err, &failure);
+	}
+	return walk.failed ? -1 : result;
+}
 
 void host_report(const struct host *host, const char *interface, const char *what)
 {

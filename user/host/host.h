@@ -7,6 +7,7 @@
 
 #include "datapath/load/datapath.h"
 #include "net/address_list.h"
+#include "net/link.h"
 
 struct netlink;
 
@@ -16,6 +17,10 @@ struct host {
 	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
 	void (*report)(const char *interface, const char *what, void *context);
 	void *report_context;
+	/* After host_settle(): the network of the container at hand is new, or says something else
+	 * than before, so that the container is its witness (records/networks.h) once it is
+	 * claimed. */
+	bool network_is_new;
 	struct netlink *socket;
 	struct address_list addresses;
 	struct datapath datapath;
@@ -54,6 +59,10 @@ int host_recover_any(struct host *host, struct cni_error *err);
 /* For uninstall: opens all maps that there are, by our programs that run where pins are lost, and
  * neither loads nor pins anything. Usable afterwards where there are all, of our layout. */
 void host_find_maps(struct host *host);
+
+/* Brings the hooks of one interface to what its entry says. CNI_ERROR_KERNEL_REFUSED. */
+int hooks_settle(const struct datapath *datapath, const struct link_name *at,
+		 const struct interface *entry, struct cni_error *err);
 
 /* Calls host->report, with a name that is printable. */
 void host_report(const struct host *host, const char *interface, const char *what);

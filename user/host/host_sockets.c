@@ -19,7 +19,6 @@
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
-#include "host/own_hooks.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32

@@ -1,16 +1,373 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* interfaces.c - the host's interfaces, as the living networks want them. */
+/* interfaces.c - the host's interfaces, as the living networks want them: a look at the host, its
+ * plan, and the changes. */
 #include "host/interfaces.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
+#include "datapath/attach/hooks.h"
 #include "datapath/records/host_addresses.h"
 #include "datapath/records/attachments.h"
+#include "lib/array.h"
 #include "lib/warning.h"
-#include "plan/hooks.h"
+#include "net/forwarding.h"
 #include "plan/uplinks.h"
+
+/* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
+#define MANY_INTERFACES 8
+
+/* The kernel takes a veth out of the map veths when it goes. Then its entry is there until its
+ * container is removed, and another interface may have its number. */
+static bool is_entry_of_another(const struct objects *objects, uint32_t ifindex,
+				const struct interface *entry)
+{
+	uint32_t veth;
+
+	return interface_is_containers(entry) &&
+	       (!map_read(objects, MAP_VETHS, &entry->owner.slot, &veth) || veth != ifindex);
+}
+
+static struct interface_look *append_interface(struct host_look *looking, uint32_t ifindex)
+{
+	const struct objects *objects = &looking->host->datapath.objects;
+	struct look *look = &looking->found;
+	struct interface_look *interface = ARRAY_ADD(look->interfaces, look->count);
+
+	*interface = (struct interface_look){.link.ifindex = ifindex};
+	interface->is_known = interface_read(objects, ifindex, &interface->entry);
+	if (is_entry_of_another(objects, ifindex, &interface->entry)) {
+		interface->is_known = false;
+		interface->entry = (struct interface){0};
+	}
+	return interface;
+}
+
+static struct interface_look *find_or_append(struct host_look *looking, uint32_t ifindex)
+{
+	const struct interface_look *found = look_find(&looking->found, ifindex);
+
+	return (struct interface_look *)found ?: append_interface(looking, ifindex);
+}
+
+static struct network_wish *add_wish(struct host_look *looking, const char *name)
+{
+	struct look *look = &looking->found;
+	struct network_wish *wish = ARRAY_ADD(look->networks, look->network_count);
+
+	*wish = (struct network_wish){0};
+	snprintf(wish->name, sizeof(wish->name), "%s", name);
+	return wish;
+}
+
+/* What the map has for the container's network is replaced by what its conflist says. */
+static void look_at_request(struct host_look *looking)
+{
+	const struct container *container = looking->at->container;
+	const char *name = container->network;
+	const struct conf *conf = &container->conf;
+	bool fits = network_make(&looking->network, &looking->network_key, name, conf);
+	struct network_wish *wish = add_wish(looking, name);
+
+	wish->is_of_request = true;
+	wish->uplinks = conf->uplinks;
+	wish->excluded_interfaces = conf->excluded_interfaces;
+	wish->attach = conf->attach;
+	wish->number = looking->network.number =
+		network_number(&looking->network, name, looking->networks, looking->network_count);
+	looking->network.veth = container->veth.link.ifindex;
+	looking->network_is_new = fits;
+	for (size_t i = 0; i < looking->network_count; i++) {
+		struct known_network *known = &looking->networks[i];
+
+		if (strcmp(known->key.name, name) != 0)
+			continue;
+		if (!known->is_dead && network_says(&known->network, &looking->network))
+			looking->network_is_new = false;
+		/* What it said before is not true any more. */
+		known->is_dead |= !fits;
+	}
+	if (fits && *looking->network.uplinks && !wish->number)
+		warning("\"uplinks\" of network %s hold for it alone as long as %d others have "
+			"some: its"
+			" ports are reached by every uplink of this host",
+			name, NETWORK_NUMBERS - 1);
+	if (!fits)
+		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
+			"bytes, so they are not kept: containers of other networks, and the verbs "
+			"of bpf-portmap, do not respect them; use globs",
+			name, INTERFACE_NAMES_SIZE);
+}
+
+static int look_at_networks(struct host_look *looking, struct cni_error *err)
+{
+	const struct container *container = looking->at->container;
+
+	if (networks_read(&looking->networks, &looking->network_count, &looking->host->datapath,
+			  err))
+		return -1;
+	for (size_t i = 0; i < looking->network_count; i++) {
+		const struct known_network *known = &looking->networks[i];
+		struct network_wish *wish;
+
+		if (known->is_dead || (container && !strcmp(known->key.name, container->network)))
+			continue;
+		wish = add_wish(looking, known->key.name);
+		wish->uplinks = known->network.uplinks;
+		wish->excluded_interfaces = known->network.excluded_interfaces;
+		wish->attach = known->network.attach;
+		wish->number = known->network.number;
+	}
+	if (container)
+		look_at_request(looking);
+	looking->has_news_of_networks = looking->network_is_new;
+	for (size_t i = 0; i < looking->network_count; i++)
+		looking->has_news_of_networks |=
+			looking->networks[i].is_dead || looking->networks[i].is_changed;
+	return 0;
+}
+
+static bool is_named(const struct look *look, const char *interface)
+{
+	for (size_t i = 0; i < look->network_count; i++)
+		if (uplink_wish(&look->networks[i], interface) == WISH_NAMED)
+			return true;
+	return false;
+}
+
+/* An uplink that "uplinks" names may have no address of its own (BGP unnumbered). All interfaces
+ * are listed only where there is a glob. */
+static int add_named(struct host_look *looking, struct cni_error *err)
+{
+	const struct look *look = &looking->found;
+	struct link_names links = {0};
+	bool has_glob = false;
+	int result = 0;
+
+	for (size_t i = 0; i < look->network_count; i++)
+		for_each_name (name, look->networks[i].uplinks) {
+			uint32_t ifindex = conf_is_glob(name) ? 0 : if_nametoindex(name);
+
+			has_glob |= conf_is_glob(name);
+			if (ifindex)
+				find_or_append(looking, ifindex);
+		}
+	if (has_glob)
+		result = link_names_read(&links, err);
+	for (size_t i = 0; i < links.count; i++)
+		if (is_named(look, links.list[i].name))
+			find_or_append(looking, links.list[i].ifindex);
+	free(links.list);
+	return result;
+}
+
+static int add_entries(struct host_look *looking, struct cni_error *err)
+{
+	cleanup_walk struct map_walk walk = {.objects = &looking->host->datapath.objects,
+					     .map = MAP_INTERFACES};
+
+	while (map_next(&walk, err))
+		find_or_append(looking, *(const uint32_t *)walk.key);
+	return walk.failed ? -1 : 0;
+}
+
+static void add_by_administrator(struct host_look *looking)
+{
+	for (char *const *name = looking->at->named; name && *name; name++) {
+		struct interface_look *interface;
+		uint32_t ifindex = if_nametoindex(*name);
+
+		if (!ifindex)
+			continue;
+		interface = find_or_append(looking, ifindex);
+		interface->is_named_now = true;
+	}
+}
+
+static int add_all(struct host_look *looking, struct cni_error *err)
+{
+	const struct address_list *addresses = &looking->host->addresses;
+	const struct container *container = looking->at->container;
+
+	for (size_t i = 0; i < addresses->count; i++)
+		append_interface(looking, addresses->interfaces[i].ifindex)->addressed =
+			&addresses->interfaces[i];
+	if (add_named(looking, err))
+		return -1;
+	add_by_administrator(looking);
+	if (container) {
+		find_or_append(looking, container->veth.link.ifindex);
+		if (container->veth.bridge.ifindex)
+			find_or_append(looking, container->veth.bridge.ifindex);
+	}
+	return looking->at->entries ? add_entries(looking, err) : 0;
+}
+
+/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of
+ * the bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for
+ * "vlan". */
+static uint32_t find_bridge_behind(const struct host *host, const struct link *link)
+{
+	struct link peer, master;
+
+	if (!link->peer || link->peer_netns_id >= 0 ||
+	    link_get(host->socket, link->peer, NULL, &peer, NULL))
+		return 0;
+	if (link_is_kind(&peer, "bridge"))
+		return peer.ifindex;
+	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, NULL))
+		return 0;
+	return link_is_kind(&master, "bridge") ? master.ifindex : 0;
+}
+
+static int read_link(const struct host_look *looking, struct interface_look *interface,
+		     struct cni_error *err)
+{
+	const struct host *host = looking->host;
+	uint32_t ifindex = interface->link.ifindex;
+
+	if (link_get(host->socket, ifindex, NULL, &interface->link, err))
+		return -1;
+	interface->is_read = true;
+	interface->is_gone = !interface->link.ifindex;
+	interface->link.ifindex = ifindex;
+	if (interface->is_gone ||
+	    (interface->link.master &&
+	     link_get(host->socket, interface->link.master, NULL, &interface->master, err)))
+		return interface->is_gone ? 0 : -1;
+	if (!interface_is_containers(&interface->entry))
+		interface->bridge_behind = find_bridge_behind(host, &interface->link);
+	return 0;
+}
+
+/* The container's own, which its ADD has read already. */
+static bool take_link(const struct host_look *looking, struct interface_look *interface)
+{
+	const struct container *container = looking->at->container;
+
+	if (!container)
+		return false;
+	if (interface->link.ifindex == container->veth.link.ifindex) {
+		interface->link = container->veth.link;
+		interface->master = container->veth.bridge;
+	} else if (interface->link.ifindex == container->veth.bridge.ifindex) {
+		interface->link = container->veth.bridge;
+		if (interface->link.master)
+			return false;
+	} else {
+		return false;
+	}
+	interface->is_read = true;
+	return true;
+}
+
+/* Of what we know already the name is enough, unless all is looked at. */
+static int look_at_link(const struct host_look *looking, struct interface_look *interface,
+			struct cni_error *err)
+{
+	bool is_known = interface->is_known && (interface_is_served(&interface->entry) ||
+						interface->entry.role == ROLE_LEFT_ALONE);
+
+	if (take_link(looking, interface))
+		return 0;
+	if (interface_is_containers(&interface->entry) && !looking->at->veths)
+		return 0;
+	if (!is_known || looking->at->entries)
+		return read_link(looking, interface, err);
+	interface->is_gone = !link_name(interface->link.ifindex, interface->link.name);
+	return 0;
+}
+
+static enum ingress_qdisc find_qdisc(const struct host_look *looking, uint32_t ifindex)
+{
+	if (!looking->knows_qdiscs)
+		return qdisc_at_ingress(ifindex);
+	for (size_t i = 0; i < looking->qdiscs.count; i++)
+		if (looking->qdiscs.list[i].ifindex == ifindex)
+			return looking->qdiscs.list[i].qdisc;
+	return INGRESS_QDISC_NONE;
+}
+
+static void look_at_hooks(const struct host_look *looking, struct interface_look *interface)
+{
+	const struct container *container = looking->at->container;
+	bool is_own = container && interface->link.ifindex == container->veth.link.ifindex;
+
+	if (interface->is_gone ||
+	    (interface_is_containers(&interface->entry) && !is_own && !looking->at->veth_hooks))
+		return;
+	if (interface->entry.role == ROLE_LEFT_ALONE &&
+	    !uplink_decide(&looking->found, interface).is_uplink)
+		return;
+	hooks_look(&interface->hooks, interface->link.ifindex,
+		   find_qdisc(looking, interface->link.ifindex), &looking->host->datapath.objects);
+	interface->has_hooks = true;
+}
+
+static int look_at_interfaces(struct host_look *looking, struct cni_error *err)
+{
+	struct look *look = &looking->found;
+
+	if (look->count > MANY_INTERFACES)
+		looking->knows_qdiscs = qdiscs_at_ingress(&looking->qdiscs);
+	for (size_t i = 0; i < look->count; i++) {
+		if (look_at_link(looking, &look->interfaces[i], err))
+			return -1;
+		look_at_hooks(looking, &look->interfaces[i]);
+	}
+	return 0;
+}
+
+static void look_at_container(struct host_look *looking)
+{
+	const struct container *container = looking->at->container;
+	struct look *look = &looking->found;
+
+	look->veth = container->veth;
+	look->adds = looking->at->adds;
+	look->veth_entry = container->claims.interface;
+	look->fast_path = container->claims.fast_path;
+}
+
+/* Works with the addresses that the host has read. Release the look also after a failure.
+ * CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED. */
+static int host_look(struct host_look *looking, struct host *host, const struct look_at *at,
+		     struct cni_error *err)
+{
+	struct look *look = &looking->found;
+	struct meta meta;
+
+	*looking = (struct host_look){.found = {.addresses = &host->addresses,
+						.program_ids = host->datapath.objects.program_ids,
+						.is_whole = at->entries},
+				      .host = host,
+				      .at = at};
+	if (at->container)
+		look_at_container(looking);
+	look->has_ipsec_policies = forwarding_has_ipsec_policies();
+	look->programs_see_qdiscs = meta_read(&host->datapath.objects, &meta) && meta.sees_devices;
+	if (look_at_networks(looking, err))
+		return -1;
+	if (looking->has_news_of_networks && at->stops_at_news)
+		return 0;
+	return add_all(looking, err) ? -1 : look_at_interfaces(looking, err);
+}
+
+void host_look_release(struct host_look *result)
+{
+	struct look *look = &result->found;
+
+	for (size_t i = 0; i < look->count; i++)
+		hooks_look_release(&look->interfaces[i].hooks);
+	free(look->interfaces);
+	free(look->networks);
+	free(result->networks);
+	free(result->qdiscs.list);
+	*result = (struct host_look){0};
+}
 
 void plan_warn(const struct plan *plan)
 {
@@ -118,7 +475,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err) ||
 	    (at->refuses_damage && plan_refuse_damage(plan, err)))
 		return -1;
-	plan->needs_witness = look.network_is_new;
+	host->network_is_new = look.network_is_new;
 	return apply_plan(host, &look, plan, err);
 }
 
@@ -153,7 +510,7 @@ void network_has_container(const struct host *host, const struct container *cont
 	struct network_key key;
 	struct network entry;
 
-	if (!attachment_read(objects, &container->claims.key, &record) ||
+	if (!host->network_is_new || !attachment_read(objects, &container->claims.key, &record) ||
 	    !network_make(&entry, &key, container->network, &container->conf))
 		return;
 	entry.witness = record.owner;

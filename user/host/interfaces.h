@@ -8,14 +8,53 @@
  */
 #pragma once
 
-#include "host/look.h"
+#include "datapath/records/networks.h"
+#include "host/container.h"
+#include "host/host.h"
+#include "plan/look.h"
 #include "plan/plan.h"
+
+/* What is looked at. Begins as {0}: interfaces that have an address or that a conflist names, and
+ * of those that the map has already only what may have changed. */
+struct look_at {
+	const struct container *container; /* the one at hand, its veth found; NULL: none */
+	bool adds;                         /* it is added */
+	char *const *named;                /* by an administrator, up to a NULL; NULL: none */
+	bool entries;                      /* every entry of the map, and every interface whole */
+	bool veths;                        /* containers' veths, too */
+	bool veth_hooks;                   /* and what hangs there */
+	bool stops_at_news;                /* looks at no interface if there is news of networks */
+	bool refuses_damage;               /* host_settle() fails for it and changes nothing */
+};
+
+/* A look, and what it points into. Begins as {0}. */
+struct host_look {
+	struct look found;
+	struct known_network *networks;
+	size_t network_count;
+	bool has_news_of_networks; /* the map does not have what the living ones say now */
+	/* The conflist of the container at hand says something else than the map has for its
+	 * network, whose entry this is to be. */
+	bool network_is_new;
+	struct network_key network_key;
+	struct network network;
+
+	/* While it is made. */
+	struct host *host;
+	const struct look_at *at;
+	bool knows_qdiscs;
+	struct qdisc_list qdiscs;
+};
+
+void host_look_release(struct host_look *look);
+
+#define cleanup_look __attribute__((cleanup(host_look_release)))
 
 /* Prints the plan's warnings. */
 void plan_warn(const struct plan *plan);
 
-/* Makes a look and its plan. Release both also after a failure. CNI_ERROR_IO,
- * CNI_ERROR_KERNEL_REFUSED. */
+/* Makes a look and its plan, with the addresses that the host has read. Release both also after a
+ * failure. CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED. */
 int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	      const struct look_at *at, struct cni_error *err);
 
@@ -26,7 +65,8 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
 
-/* For an ADD that has claimed what its container asks for: its network has a living container. */
+/* For an ADD that has claimed what its container asks for: where its network is new, that has a
+ * living container now. */
 void network_has_container(const struct host *host, const struct container *container);
 
 /* CHECK and STATUS: fails where the plan says that something is damaged.

@@ -61,10 +61,9 @@ static void changing_add(json_t *pool, const char *id)
 	const json_t *element;
 	size_t index;
 
-	json_array_foreach (changing_of(pool), index, element) {
+	json_array_foreach (changing_of(pool), index, element)
 		if (!strcmp(json_string_value(element), id))
 			return;
-	}
 	json_array_append_new(changing_of(pool), json_string(id));
 }
 
@@ -89,11 +88,9 @@ static int count_id(const struct state *state, const char *id)
 	json_t *pool, *record;
 	int count = 0;
 
-	json_object_foreach (state->pools, pool_id, pool) {
-		json_object_foreach (addresses_of(pool), address, record) {
+	json_object_foreach (state->pools, pool_id, pool)
+		json_object_foreach (addresses_of(pool), address, record)
 			count += !strcmp(id_of(record), id);
-		}
-	}
 	return count;
 }
 
@@ -103,10 +100,9 @@ static void remove_records(json_t *pool, const char *id)
 	json_t *record;
 	void *next;
 
-	json_object_foreach_safe (addresses_of(pool), next, address, record) {
+	json_object_foreach_safe (addresses_of(pool), next, address, record)
 		if (!strcmp(id_of(record), id))
 			json_object_del(addresses_of(pool), address);
-	}
 }
 
 /* Runs DEL for each ID until one fails. */
@@ -400,8 +396,7 @@ int address_release_all(struct state *state, const char *pool_id, struct cni_err
 	json_t *record;
 	void *next;
 
-	json_object_foreach_safe (addresses_of(pool), next, address, record) {
+	json_object_foreach_safe (addresses_of(pool), next, address, record)
 		note_release(state, pool, address, record);
-	}
 	return state_write(state, err) ? -1 : address_repair(state, err);
 }

@@ -37,21 +37,17 @@ static json_t *get(const char *socket, const char *path, struct cni_error *err)
 	if (fd < 0)
 		return NULL;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (cni_write_all(fd, request, strlen(request))) {
-		cni_error_set(err, CNI_ERROR_IO, "cannot write to %s", socket);
-		return NULL;
-	}
+	if (cni_write_all(fd, request, strlen(request)))
+		return cni_error_null(err, CNI_ERROR_IO, "cannot write to %s", socket);
 	text = cni_read_all(fd, CNI_INPUT_LIMIT, socket, &length, err);
 	if (!text)
 		return NULL;
 	body = strstr(text, END_OF_HEADERS);
 	if (has_status(text, " 404"))
 		return json_null();
-	if (!has_status(text, " 200") || !body) {
-		cni_error_set(err, CNI_ERROR_IO, "Docker refuses GET %s: \"%.*s\"", path,
-			      (int)strcspn(text, "\r\n"), text);
-		return NULL;
-	}
+	if (!has_status(text, " 200") || !body)
+		return cni_error_null(err, CNI_ERROR_IO, "Docker refuses GET %s: \"%.*s\"", path,
+				      (int)strcspn(text, "\r\n"), text);
 	body += strlen(END_OF_HEADERS);
 	return cni_json_parse(body, length - (size_t)(body - text), path, err);
 }
@@ -155,9 +151,8 @@ static int add_network(json_t *pools, const char *socket, const char *id, struct
 	 * addresses. */
 	if (json_is_null(network) || json_is_true(cni_json_get(network, "ConfigOnly")))
 		return 0;
-	json_array_foreach (cni_json_get(cni_json_get(network, "IPAM"), "Config"), index, config) {
+	json_array_foreach (cni_json_get(cni_json_get(network, "IPAM"), "Config"), index, config)
 		json_array_append_new(pools, read_pool(network, config));
-	}
 	return 0;
 }
 
@@ -171,11 +166,10 @@ json_t *docker_pools(const char *socket, const char *driver, struct cni_error *e
 	if (!networks)
 		return NULL;
 	/* Without networks all addresses would be given back. */
-	if (!json_is_array(networks)) {
-		cni_error_set(err, CNI_ERROR_DECODE,
-			      "what listens at %s is not Docker: it lists no networks", socket);
-		return NULL;
-	}
+	if (!json_is_array(networks))
+		return cni_error_null(err, CNI_ERROR_DECODE,
+				      "what listens at %s is not Docker: it lists no networks",
+				      socket);
 	json_array_foreach (networks, index, network) {
 		const char *own =
 			json_string_value(cni_json_get(cni_json_get(network, "IPAM"), "Driver"));

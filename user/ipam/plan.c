@@ -43,12 +43,10 @@ static const json_t *find_range(const json_t *ipam, const struct prefix *pool, p
 
 	if (range_matches(ipam, pool, match))
 		return ipam;
-	json_array_foreach (cni_json_get(ipam, "ranges"), i, set) {
-		json_array_foreach (set, j, range) {
+	json_array_foreach (cni_json_get(ipam, "ranges"), i, set)
+		json_array_foreach (set, j, range)
 			if (range_matches(range, pool, match))
 				return range;
-		}
-	}
 	return NULL;
 }
 
@@ -58,10 +56,9 @@ static const json_t *find_main_plugin(const struct conflist *list)
 	const json_t *plugin;
 	size_t index;
 
-	json_array_foreach (list->plugins, index, plugin) {
+	json_array_foreach (list->plugins, index, plugin)
 		if (json_string_length(cni_json_get(cni_json_get(plugin, "ipam"), "type")))
 			return plugin;
-	}
 	return NULL;
 }
 
@@ -225,11 +222,11 @@ static json_t *refuse_two(json_t *plan, struct cni_error *err)
 
 	if (!other)
 		return TAKE(held);
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "the CNI networks \"%s\" and \"%s\" have this subnet: say which one is meant "
-		      "by --ipam-opt network=NAME",
-		      json_string_value(json_object_get(plan, "name")), other);
-	return NULL;
+	return cni_error_null(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"the CNI networks \"%s\" and \"%s\" have this subnet: say which one is meant "
+		"by --ipam-opt network=NAME",
+		json_string_value(json_object_get(plan, "name")), other);
 }
 
 static json_t *find_or_make(const struct plan_request *request, const struct settings *settings,
@@ -246,12 +243,11 @@ static json_t *find_or_make(const struct plan_request *request, const struct set
 	other = overlapping_conflist(request);
 	if (!other)
 		return make_own_plan(request, settings->ipam);
-	cni_error_set(
+	return cni_error_null(
 		err, CNI_ERROR_INVALID_CONFIGURATION,
 		"it overlaps with a range of the CNI network \"%s\": give that range's subnet, "
 		"and --ip-range for a part of it",
 		json_string_value(other));
-	return NULL;
 }
 
 json_t *plan_make(const struct plan_request *request, const struct settings *settings,
@@ -261,22 +257,19 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 	const char *type = conflist_plugin_type(json_object_get(plan, "config"));
 
 	/* It would fail for each address. */
-	if (plan && type && !strcmp(type, "dhcp")) {
-		cni_error_set(
+	if (plan && type && !strcmp(type, "dhcp"))
+		return cni_error_null(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the plugin \"dhcp\" asks for an address from inside of the container's"
 			" network, which Docker makes only once it has the address: take a"
 			" subnet with \"host-local\" or \"static\", outside of what the DHCP"
 			" server gives");
-		return NULL;
-	}
 	/* It would refuse each address. */
-	if (plan && json_object_get(plan, "range") && request->pool.length > HOST_LOCAL_LENGTH) {
-		cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			      "host-local gives no address of so small a subnet: the smallest are "
-			      "/30 and /126");
-		return NULL;
-	}
+	if (plan && json_object_get(plan, "range") && request->pool.length > HOST_LOCAL_LENGTH)
+		return cni_error_null(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"host-local gives no address of so small a subnet: the smallest are "
+			"/30 and /126");
 	return TAKE(plan);
 }
 

@@ -172,10 +172,9 @@ static json_t *make_plan(const struct state *state, const struct wanted *wanted,
 		return NULL;
 	if (!other)
 		return plan_make(&request, state->settings, err);
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "it overlaps with the subnet %s of another Docker network",
-		      json_string_value(other));
-	return NULL;
+	return cni_error_null(err, CNI_ERROR_INVALID_CONFIGURATION,
+			      "it overlaps with the subnet %s of another Docker network",
+			      json_string_value(other));
 }
 
 /* Pools of one subnet have one plan, even if conflists have changed between them. */
@@ -184,9 +183,8 @@ static json_t *plan_of_others(const struct state *state)
 	const char *id;
 	json_t *other;
 
-	json_object_foreach (state->pools, id, other) {
+	json_object_foreach (state->pools, id, other)
 		return json_incref(json_object_get(other, "plan"));
-	}
 	return NULL;
 }
 

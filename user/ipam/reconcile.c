@@ -117,11 +117,10 @@ static bool docker_has(const struct comparison *comparison, const char *pool_id,
 	const json_t *docker;
 	size_t index;
 
-	json_array_foreach (comparison->docker, index, docker) {
+	json_array_foreach (comparison->docker, index, docker)
 		if ((!pool_id || is_of_pool(docker, pool_id)) &&
 		    json_object_get(json_object_get(docker, "addresses"), address))
 			return true;
-	}
 	return false;
 }
 
@@ -260,11 +259,10 @@ static json_int_t count_networks(const struct comparison *comparison, const char
 	json_int_t count = 0;
 	size_t index;
 
-	json_array_foreach (comparison->docker, index, docker) {
+	json_array_foreach (comparison->docker, index, docker)
 		count += is_of_pool(docker, pool_id) &&
 			 !json_object_get(docker, "withoutGateway") &&
 			 !strcmp(text_of(docker, "gateway"), gateway);
-	}
 	return count;
 }
 
@@ -277,11 +275,10 @@ static json_int_t count_gateways(const struct comparison *comparison, const char
 	const char *address;
 	json_t *record;
 
-	json_object_foreach (json_object_get(pool, "addresses"), address, record) {
+	json_object_foreach (json_object_get(pool, "addresses"), address, record)
 		if (*gateway ? !strcmp(address, gateway)
 			     : !count_networks(comparison, pool_id, address))
 			count += json_integer_value(json_object_get(record, "gateway"));
-	}
 	return count;
 }
 
@@ -415,10 +412,9 @@ static void repair(struct comparison *comparison, const char *subnet, struct cni
 		cni_error_wrap(&problem, "subnet %s", subnet);
 		cni_error_join(err, &problem);
 	}
-	json_object_foreach (before, pool_id, pool) {
+	json_object_foreach (before, pool_id, pool)
 		if (!json_object_get(comparison->state.pools, pool_id))
 			report(comparison, "given back", pool_id, "");
-	}
 }
 
 static void compare(struct comparison *comparison, const char *subnet, struct cni_error *err)
@@ -431,10 +427,9 @@ static void compare(struct comparison *comparison, const char *subnet, struct cn
 
 	if (!comparison->settings->dry_run)
 		repair(comparison, subnet, err);
-	json_array_foreach (comparison->docker, index, docker) {
+	json_array_foreach (comparison->docker, index, docker)
 		if (!comparison->only_gives_back && !strcmp(text_of(docker, "subnet"), subnet))
 			ask_for(comparison, docker, err);
-	}
 	/* Shallow: the pools themselves change. */
 	pools = json_copy(comparison->state.pools);
 	json_object_foreach (pools, pool_id, pool) {

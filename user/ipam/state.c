@@ -156,17 +156,15 @@ static int check_pool(const char *id, json_t *pool, struct cni_error *err)
 	    !json_is_array(json_object_get(pool, "changing")))
 		return cni_error_set(err, CNI_ERROR_DECODE,
 				     "pool \"%s\" lacks plan, addresses or changing", id);
-	json_array_foreach (json_object_get(pool, "changing"), index, id_changing) {
+	json_array_foreach (json_object_get(pool, "changing"), index, id_changing)
 		if (!json_is_string(id_changing))
 			return cni_error_set(err, CNI_ERROR_DECODE,
 					     "pool \"%s\": an element of changing is no string",
 					     id);
-	}
-	json_object_foreach (addresses, name, address) {
+	json_object_foreach (addresses, name, address)
 		if (!json_is_string(json_object_get(address, "id")))
 			return cni_error_set(err, CNI_ERROR_DECODE,
 					     "address \"%s\" of pool \"%s\" has no id", name, id);
-	}
 	return 0;
 }
 
@@ -185,10 +183,9 @@ static int read_file(struct state *state, const char *path, struct cni_error *er
 	state->pools = json_object_get(state->root, "pools");
 	if (!json_is_object(state->pools))
 		return cni_error_set(err, CNI_ERROR_DECODE, "no \"pools\"");
-	json_object_foreach (state->pools, id, pool) {
+	json_object_foreach (state->pools, id, pool)
 		if (check_pool(id, pool, err))
 			return -1;
-	}
 	return 0;
 }
 

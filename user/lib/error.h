@@ -37,6 +37,8 @@ struct cni_error {
 /* Replaces what was there. All that return an int return -1, so that callers can return it. */
 int cni_error_set(struct cni_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Does the same where NULL says that there is an error. */
+#define cni_error_null(...) (cni_error_set(__VA_ARGS__), NULL)
 int cni_error_set_details(struct cni_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Puts "PREFIX: " before the message. */

@@ -27,10 +27,9 @@ json_t *cni_json_parse(const char *text, size_t length, const char *what, struct
 
 	while (blank < length && strchr(" \t\r\n", text[blank]) && text[blank])
 		blank++;
-	if (blank == length) {
-		cni_error_set(err, CNI_ERROR_DECODE, "%s is empty, JSON was expected", what);
-		return NULL;
-	}
+	if (blank == length)
+		return cni_error_null(err, CNI_ERROR_DECODE, "%s is empty, JSON was expected",
+				      what);
 	json = json_loadb(text, length, JSON_DECODE_ANY, &error);
 	if (!json)
 		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
@@ -60,10 +59,9 @@ json_t *cni_json_get(const json_t *object, const char *key)
 	const char *candidate;
 	json_t *value;
 
-	json_object_foreach (constless, candidate, value) {
+	json_object_foreach (constless, candidate, value)
 		if (!strcasecmp(candidate, key))
 			found = value;
-	}
 	return json_is_null(found) ? NULL : found;
 }
 
@@ -186,10 +184,9 @@ static void delete_spellings(json_t *object, const char *key, const char *kept)
 	json_t *value;
 	void *next;
 
-	json_object_foreach_safe (object, next, candidate, value) {
+	json_object_foreach_safe (object, next, candidate, value)
 		if (!strcasecmp(candidate, key) && !(kept && !strcmp(candidate, kept)))
 			json_object_del(object, candidate);
-	}
 }
 
 void cni_json_delete(json_t *object, const char *key)

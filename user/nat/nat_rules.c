@@ -15,15 +15,275 @@
 #include "nat/legacy_table.h"
 #include "nat/nat_chains.h"
 #include "nat/nft_batch.h"
-#include "nat/nft_chain.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"
 
 #define MAX_DEPTH 16 /* as in the kernel */
+#define MAX_STARTS 64
 #define MAX_CHAINS 16384
+#define MAX_LOOKUPS 64
+#define MAX_ELEMENTS 65536
+#define TRIES 3
 
-/* NAT_WHERE_QUICK: chains and sets of all tables, up to which chains are listed. */
+/* NAT_WHERE_QUICK: chains and sets of all tables, up to which chains are listed; rules of a chain
+ * that are read; elements that are asked for, 3 us each. */
 #define QUICK_OBJECTS 256
+#define QUICK_RULES 256
+#define MAX_ASKED 256
+
+struct chain {
+	uint8_t family;
+	char table[NFT_TABLE_MAXNAMELEN];
+	char name[NFT_CHAIN_MAXNAMELEN];
+	size_t offset;    /* of iptables-legacy */
+	int32_t priority; /* of a start at a hook */
+	uint8_t hooks;    /* of a start */
+};
+
+struct search {
+	const struct nat_question *question;
+	struct nat_rule_list *found;
+	struct netlink *socket;
+	const struct legacy_table *legacy; /* in which it is searched; NULL: in nftables */
+
+	struct nat_rule_list reading; /* of the chain that is being read */
+	struct chain starts[MAX_STARTS];
+	size_t start_count, chains_read, lookups;
+	uint32_t objects; /* of all tables */
+	int failure;      /* errno */
+};
+
+static struct bytes nft_attributes_of(const struct nlmsghdr *message)
+{
+	return (struct bytes){(uint8_t *)nlmsg_attrdata(message, sizeof(struct nfgenmsg)),
+			      (size_t)nlmsg_attrlen(message, sizeof(struct nfgenmsg))};
+}
+
+static void nat_rule_list_append(struct nat_rule_list *list, const struct nat_rule *rule)
+{
+	*ARRAY_ADD(list->rules, list->count) = *rule;
+}
+
+void nat_rule_list_release(struct nat_rule_list *list)
+{
+	free(list->rules);
+	*list = (struct nat_rule_list){0};
+}
+
+/* Returns whether a rule is one of those that are asked for. */
+static bool nat_search_wants(const struct search *search, const struct nat_rule *rule)
+{
+	const struct nat_question *question = search->question;
+
+	return question->asked ? nat_rule_is_asked_for(rule, question->asked)
+			       : question->concerns(question->context, rule);
+}
+
+/* Takes a rule of the chain that is being read; the context is the search. */
+static void nat_search_take(void *context, const struct nat_rule *rule)
+{
+	struct search *search = context;
+
+	if ((rule->verdict || rule->jumps || search->question->place == NAT_OF_PORTMAP) &&
+	    nat_search_wants(search, rule))
+		nat_rule_list_append(&search->reading, rule);
+}
+
+/* Asks for a list, again where it changes meanwhile; what has gone has nothing. `count` is of what
+ * is taken. */
+static void nat_search_dump(struct search *search, struct nl_msg *request, netlink_take take,
+			    void *context, size_t *count)
+{
+	int result = -1;
+
+	errno = EAGAIN;
+	for (int i = 0; i < TRIES && result && errno == EAGAIN; i++) {
+		*count = 0;
+		result = netlink_ask(search->socket, request, take, context);
+	}
+	/* A kernel without nf_tables says so by EINVAL. */
+	if (result && errno != ENOENT && errno != EINVAL && errno != EOPNOTSUPP)
+		search->failure = errno;
+}
+
+/* --- one chain of nftables ------------------------------------------------------------------ */
+
+static void take_nft_rule(struct nlmsghdr *message, void *context)
+{
+	const struct nfgenmsg *header = nlmsg_data(message);
+	struct nat_rule rule;
+
+	nft_rule_parse(header->nfgen_family, nft_attributes_of(message), &rule);
+	nat_search_take(context, &rule);
+}
+
+struct elements {
+	struct nft_element *list;
+	size_t count;
+};
+
+static void keep_element(void *context, const struct nft_element *element)
+{
+	struct elements *elements = context;
+
+	if (elements->count < MAX_ELEMENTS)
+		*ARRAY_ADD(elements->list, elements->count) = *element;
+}
+
+static void take_elements(struct nlmsghdr *message, void *context)
+{
+	nft_elements_parse(nft_attributes_of(message), keep_element, context);
+}
+
+static struct nl_msg *ask_elements(const struct chain *chain, const struct nat_lookup *lookup,
+				   int flags)
+{
+	struct nl_msg *request = nft_request_begin(NFT_MSG_GETSETELEM, chain->family, flags);
+
+	nla_put_string(request, NFTA_SET_ELEM_LIST_TABLE, chain->table);
+	nla_put_string(request, NFTA_SET_ELEM_LIST_SET, lookup->set);
+	return request;
+}
+
+static bool find_element(struct search *search, const struct chain *chain,
+			 const struct nat_lookup *lookup, struct bytes key,
+			 struct elements *elements)
+{
+	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, 0);
+	struct nlattr *list = nla_nest_start(request, NFTA_SET_ELEM_LIST_ELEMENTS);
+	struct nlattr *element = nla_nest_start(request, NFTA_LIST_ELEM);
+	struct nlattr *value = nla_nest_start(request, NFTA_SET_ELEM_KEY);
+
+	nla_put(request, NFTA_DATA_VALUE, (int)key.size, key.data);
+	nla_nest_end(request, value);
+	nla_nest_end(request, element);
+	nla_nest_end(request, list);
+	return !netlink_ask(search->socket, request, take_elements, elements) || errno == ENOENT;
+}
+
+/* Asks for a port at an address, or at all of the host's where the key has one. */
+static bool find_port(struct search *search, const struct chain *chain, const struct nat_rule *rule,
+		      const struct portmap_key *port, struct elements *elements)
+{
+	const struct nat_asked *asked = search->question->asked;
+	bool everywhere = cni_address_is_any(port->host_address) && rule->lookup.address_at >= 0;
+	uint8_t key[NFT_KEY_SIZE];
+	struct portmap_key at = *port;
+	size_t size;
+
+	for (size_t i = 0; i < (everywhere ? asked->address_count : 1); i++) {
+		if (everywhere)
+			memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
+		if (cni_address_is_ipv4(at.host_address) ? !rule->ipv4 : !rule->ipv6)
+			continue;
+		size = nft_key_make(&rule->lookup, &at, rule->ipv4, key);
+		if (!size || !find_element(search, chain, &rule->lookup, (struct bytes){key, size},
+					   elements))
+			return false;
+	}
+	return true;
+}
+
+/* kube-proxy's maps have an element for each Service. */
+static bool find_ports(struct search *search, const struct chain *chain,
+		       const struct nat_rule *rule, struct elements *elements)
+{
+	const struct nat_asked *asked = search->question->asked;
+
+	if (!asked || !rule->lookup.is_verdict || rule->ipv4 == rule->ipv6 ||
+	    asked->key_count * (asked->address_count + 1) > MAX_ASKED)
+		return false;
+	for (size_t i = 0; i < asked->key_count; i++)
+		if (!find_port(search, chain, rule, &asked->keys[i], elements))
+			return false;
+	return true;
+}
+
+/* In place of a rule that looks the port or the address up in a set: one for each element that is
+ * asked for. */
+static void resolve_lookup(struct search *search, const struct chain *chain,
+			   const struct nat_rule *rule, const struct nat_lookup *lookup,
+			   struct nat_rule_list *list)
+{
+	cleanup_request struct nl_msg *request = ask_elements(chain, lookup, NLM_F_DUMP);
+	struct elements elements = {0};
+	struct nat_rule narrowed;
+
+	if (search->lookups++ >= MAX_LOOKUPS)
+		return;
+	if (lookup != &rule->lookup || !find_ports(search, chain, rule, &elements)) {
+		elements.count = 0;
+		if (lookup->is_verdict && lookup->address_at >= 0 &&
+		    search->question->place == NAT_WHERE_QUICK) {
+			search->found->is_partial = true;
+			return;
+		}
+		nat_search_dump(search, request, take_elements, &elements, &elements.count);
+	}
+	elements.count = nft_elements_close(elements.list, elements.count);
+	for (size_t i = 0; i < elements.count; i++)
+		if (nft_rule_of_element(rule, lookup, &elements.list[i], &narrowed) &&
+		    nat_search_wants(search, &narrowed))
+			nat_rule_list_append(list, &narrowed);
+	free(elements.list);
+}
+
+static void resolve_lookups(struct search *search, const struct chain *chain,
+			    const struct nat_rule *rule, struct nat_rule_list *list)
+{
+	cleanup_nat_rules struct nat_rule_list at_port = {0};
+
+	if (*rule->lookup.set)
+		resolve_lookup(search, chain, rule, &rule->lookup, &at_port);
+	else
+		nat_rule_list_append(&at_port, rule);
+	for (size_t i = 0; i < at_port.count; i++)
+		if (*rule->address_lookup.set)
+			resolve_lookup(search, chain, &at_port.rules[i],
+				       &at_port.rules[i].address_lookup, list);
+		else
+			nat_rule_list_append(list, &at_port.rules[i]);
+}
+
+static void take_size(struct nlmsghdr *message, void *context)
+{
+	*(uint32_t *)context = nft_number_at(nft_attributes_of(message), NFTA_CHAIN_USE, 0);
+}
+
+/* Its rules, and those that jump to it. */
+static bool is_quick(const struct search *search, const struct chain *chain)
+{
+	cleanup_request struct nl_msg *request =
+		nft_request_begin(NFT_MSG_GETCHAIN, chain->family, 0);
+	uint32_t size = 0;
+
+	if (search->question->place != NAT_WHERE_QUICK)
+		return true;
+	nla_put_string(request, NFTA_CHAIN_TABLE, chain->table);
+	nla_put_string(request, NFTA_CHAIN_NAME, chain->name);
+	return netlink_ask(search->socket, request, take_size, &size) || size <= QUICK_RULES;
+}
+
+/* Leaves in search->reading the chain's rules that are asked for, with one for each element of a
+ * set in place of a look-up. */
+static void nft_chain_read(struct search *search, const struct chain *chain)
+{
+	cleanup_request struct nl_msg *request =
+		nft_request_begin(NFT_MSG_GETRULE, chain->family, NLM_F_DUMP);
+	struct nat_rule_list resolved = {0}, *list = &search->reading;
+
+	if (!is_quick(search, chain)) {
+		search->found->is_partial = true;
+		return;
+	}
+	nla_put_string(request, NFTA_RULE_TABLE, chain->table);
+	nla_put_string(request, NFTA_RULE_CHAIN, chain->name);
+	nat_search_dump(search, request, take_nft_rule, search, &list->count);
+	for (size_t i = 0; i < list->count; i++)
+		resolve_lookups(search, chain, &list->rules[i], &resolved);
+	nat_rule_list_release(list);
+	*list = resolved;
+}
 
 /* --- where it begins ------------------------------------------------------------------------ */
 

@@ -25,11 +25,9 @@ struct netlink *netlink_open(int protocol, struct cni_error *err)
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
 	struct netlink *opened;
 
-	if (fd < 0) {
-		cni_error_set(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
-			      strerror(errno));
-		return NULL;
-	}
+	if (fd < 0)
+		return cni_error_null(err, CNI_ERROR_IO, "cannot open a netlink socket: %s",
+				      strerror(errno));
 	opened = or_exit(malloc(sizeof(*opened)));
 	opened->fd = fd;
 	return opened;

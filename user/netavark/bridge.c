@@ -14,9 +14,9 @@
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/text.h"
+#include "cni/execute.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
-#include "netavark/run_program.h"
 
 #define WAIT_ROUNDS 200
 #define WAIT_PAUSE_US 10000

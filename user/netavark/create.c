@@ -183,9 +183,9 @@ static char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const ch
 		if (!prefix_parse(text, &prefix) && !in_use_subnet(used, &prefix))
 			return TAKE(text);
 	}
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "no %s subnet is free: choose one with --subnet", ipv4 ? "IPv4" : "IPv6");
-	return NULL;
+	return cni_error_null(err, CNI_ERROR_INVALID_CONFIGURATION,
+			      "no %s subnet is free: choose one with --subnet",
+			      ipv4 ? "IPv4" : "IPv6");
 }
 
 static int check_bridge(const struct network *network, const struct in_use *used,

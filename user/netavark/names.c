@@ -21,7 +21,6 @@
 #include "cnirun/directory.h"
 #include "cni/execute.h"
 #include "cnirun/output.h"
-#include "netavark/run_program.h"
 
 #define SERVER "aardvark-dns"
 /* Where Podman looks for its helpers. */
@@ -92,11 +91,9 @@ static char *join(const json_t *addresses, const char *array, struct cni_error *
 		text = NULL;
 		if (cni_json_get_string_element(element, array, index, &address, err))
 			return NULL;
-		if (cni_address_parse(address, binary)) {
-			cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-				      "%s: \"%s\" is no IP address", array, address);
-			return NULL;
-		}
+		if (cni_address_parse(address, binary))
+			return cni_error_null(err, CNI_ERROR_INVALID_CONFIGURATION,
+					      "%s: \"%s\" is no IP address", array, address);
 		text = cni_format("%s%s%s", before, *before ? "," : "", address);
 	}
 	return TAKE(text);
@@ -113,10 +110,10 @@ static char *make_first_line(const struct network *network, const json_t *server
 		return NULL;
 	if (*listens)
 		return cni_format("%s%s%s", listens, *asks ? " " : "", asks);
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "its subnets have no gateway, where the DNS server would listen: create it "
-		      "with a gateway, or with --disable-dns");
-	return NULL;
+	return cni_error_null(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"its subnets have no gateway, where the DNS server would listen: create it "
+		"with a gateway, or with --disable-dns");
 }
 
 static void print_addresses(FILE *file, const struct cni_result *result, bool ipv4)

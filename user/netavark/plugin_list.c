@@ -54,11 +54,10 @@ static int append_addresses(json_t *list, const struct network *network, const j
 	json_t *element;
 	size_t index;
 
-	json_array_foreach (addresses, index, element) {
+	json_array_foreach (addresses, index, element)
 		if (cni_json_get_string_element(element, "static_ips", index, &text, err) ||
 		    append_address(list, network, text, err))
 			return -1;
-	}
 	return 0;
 }
 

@@ -8,7 +8,6 @@
 #include "host/foreign_nat.h"
 #include "lib/text.h"
 #include "net/processes.h"
-#include "operator/print/describe_json.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/who.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * look.h - what one look at the host found. host/look.c fills it; plan/ decides by it alone.
+ * look.h - what one look at the host found. host/interfaces.c fills it; plan/ decides by it alone.
  */
 #pragma once
 

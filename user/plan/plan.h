@@ -41,9 +41,6 @@ struct plan {
 	/* For the container at hand: at its veth, and the entry of it. */
 	struct hook_changes veth_hooks;
 	struct interface veth;
-	/* Its network is new, or says something else than before: as soon as the container is
-	 * claimed it is the network's witness (records/networks.h). */
-	bool needs_witness;
 	char *unmatched_uplinks; /* a sentence; NULL: "uplinks" match an interface */
 	char **warnings;
 	size_t warning_count;

@@ -16,12 +16,11 @@
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
-#include "datapath/records/replacements.h"
+#include "datapath/records/containers.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
-#include "host/own_hooks.h"
 #include "host/prerequisites.h"
 #include "net/bridge_entry.h"
 #include "net/processes.h"
@@ -32,22 +31,7 @@ struct add {
 	struct container container;
 	struct host host;
 	struct attach_undo undo;
-	bool needs_witness; /* the network does: the container */
 };
-
-/* Finds the host's end of the veth, and sees to maps and programs in the kernel. */
-static int find_and_load(struct add *add, struct cni_error *err)
-{
-	struct host *host = &add->host;
-	struct container *container = &add->container;
-
-	if (container_find_veth(container, host, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err) ||
-	    attachment_open_maps(&host->datapath.objects, err))
-		return -1;
-	container_choose_fast_path(container, &host->datapath.objects);
-	return 0;
-}
 
 static void warn_about_egress_limit(const struct add *add)
 {
@@ -75,7 +59,6 @@ static int attach_programs(struct add *add, struct cni_error *err)
 	    host_sockets_attach(host, &container->conf, err))
 		return -1;
 	container->claims.interface = plan.veth;
-	add->needs_witness = plan.needs_witness;
 	plan_warn(&plan);
 	if (plan.unmatched_uplinks && !container_wants_nothing(container))
 		warning("%s", plan.unmatched_uplinks);
@@ -196,8 +179,7 @@ static void take_veth_back(const struct add *add)
 static void complete_add(const struct add *add)
 {
 	take_veth_back(add);
-	if (add->needs_witness)
-		network_has_container(&add->host, &add->container);
+	network_has_container(&add->host, &add->container);
 	abandoned_remove(&add->host.datapath);
 }
 
@@ -228,7 +210,7 @@ static void undo_all(const struct add *add)
 
 static int set_up(struct add *add, struct cni_error *err)
 {
-	if (find_and_load(add, err))
+	if (container_prepare(&add->container, &add->host, err))
 		return -1;
 	if (attach_programs(add, err) || see_to_ports_of_others(add, err) || claim_all(add, err)) {
 		detach_programs(add);

@@ -6,7 +6,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/describe.h"
-#include "datapath/records/replacements.h"
+#include "datapath/records/containers.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"

@@ -13,3 +13,11 @@ int bpf_error_set(struct cni_error *err, int errno_value, const char *format, ..
 
 /* Returns what keeps root of this host from loading programs, in a sentence; NULL: nothing. */
 const char *bpf_error_obstacle(void);
+
+/* What libbpf's warnings say of a load that the kernel refused. */
+struct load_log_reason {
+	char program[32];   /* "": they name none */
+	char verifier[256]; /* the line with which the verifier gave up, or "" */
+};
+
+void load_log_read(const char *log, struct load_log_reason *reason);

@@ -17,7 +17,6 @@
 #include "trace_event.h"
 #include "bpf/portmap.skel.h"
 #include "bpf/socket.skel.h"
-#include "datapath/load/load_log.h"
 #include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "datapath/load/bpf_error.h"

@@ -18,7 +18,6 @@
 #include "net/link.h"
 #include "net/port_ranges.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/replacements.h"
 #include "datapath/records/attachment_remove.h"
 
 /* What ADD works with while it has the lock. */

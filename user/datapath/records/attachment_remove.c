@@ -11,7 +11,6 @@
 #include "datapath/records/containers.h"
 #include "lib/cleanup.h"
 #include "datapath/records/describe.h"
-#include "datapath/records/replacements.h"
 #include "lib/warning.h"
 
 /* More ports than that are found as fast by walking through all. */

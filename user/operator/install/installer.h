@@ -12,6 +12,9 @@
 #include "operator/install/files.h"
 #include "operator/options.h"
 
+#define OUR_BINARY "bpf-portmap"
+#define ALIAS "portmap"                    /* our binary under the reference plugin's name */
+#define KEPT_REFERENCE "portmap.reference" /* that plugin, beside it */
 #define DEFAULT_BIN_DIR "/opt/cni/bin"
 #define DEFAULT_CONF_DIR "/etc/cni/net.d"
 
@@ -44,3 +47,17 @@ int installer_look(struct installer *installer, struct cni_error *err);
 int installer_run(struct installer *installer, struct cni_error *err);
 
 #define cleanup_installer __attribute__((cleanup(installer_close)))
+
+/* Puts the program `self` under this name, where it is not there yet. Returns whether it was put
+ * there, or -1 and CNI_ERROR_IO. */
+int binary_put(const struct directory *directory, const char *name, const struct file *self,
+	       struct cni_error *err);
+
+/* Puts the reference plugin back in the place of the alias. Returns as above. */
+int alias_undo(const struct directory *directory, struct cni_error *err);
+
+/* Removes our binary, of whatever version. Returns as above. */
+int binary_remove(const struct directory *directory, struct cni_error *err);
+
+/* Fails with CNI_ERROR_INVALID_CONFIGURATION where a package has put the alias there. */
+int binaries_check_package(const struct directory *directory, struct cni_error *err);

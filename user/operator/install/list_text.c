@@ -162,9 +162,9 @@ char *list_text_change(const char *text, const char *from, const char *to, const
 		if (is_same_but_type(text, changed, from, to))
 			return TAKE(changed);
 	}
-	cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-		      "%s names %s in a way that cannot be changed without the rest of the file:"
-		      " change the type to %s by hand",
-		      path, from, to);
-	return NULL;
+	return cni_error_null(
+		err, CNI_ERROR_INVALID_CONFIGURATION,
+		"%s names %s in a way that cannot be changed without the rest of the file:"
+		" change the type to %s by hand",
+		path, from, to);
 }

@@ -19,7 +19,6 @@
 #include "net/bridge_entry.h"
 #include "net/link.h"
 #include "net/tc.h"
-#include "operator/install/binaries.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
 #include "operator/portmap_gone.h"

@@ -56,3 +56,9 @@ void migrating_leave(struct migrating *container, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 #define cleanup_migrating __attribute__((cleanup(migrating_release)))
+
+/* Puts our options in the place of the conditions in the configuration of a container, and returns
+ * them as they stand in a list, malloc'ed. NULL: it has none, or none of our options does the same
+ * for this network alone, or the list has one already. Then the conditions stay, and reading them
+ * says why they are refused. */
+char *conditional_translate(json_t *config);

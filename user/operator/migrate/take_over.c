@@ -26,7 +26,6 @@
 #include "lib/memory.h"
 #include "net/bridge_entry.h"
 #include "operator/view/add_cache.h"
-#include "operator/migrate/conditional.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */
@@ -40,7 +39,6 @@ struct taking {
 	struct keeping keeping;
 	struct policy policy; /* that it is to have */
 	struct hook_changes veth_hooks;
-	bool needs_witness;
 	struct attach_undo undo;
 	bool is_new; /* claimed by this run */
 };
@@ -130,16 +128,12 @@ static int prepare_host(struct taking *taking, struct cni_error *err)
 	cleanup_plan struct plan plan = {0};
 	struct host *host = &taking->host;
 
-	if (host_open(host, DATAPATH_WORK, err) || container_find_veth(container, host, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err))
-		return -1;
-	container_choose_fast_path(container, &host->datapath.objects);
-	if (host_settle(host, &at, &plan, err) || host_sockets_attach(host, &container->conf, err))
+	if (host_open(host, DATAPATH_WORK, err) || container_prepare(container, host, err) ||
+	    host_settle(host, &at, &plan, err) || host_sockets_attach(host, &container->conf, err))
 		return -1;
 	plan_warn(&plan);
 	container->claims.interface = plan.veth;
 	taking->veth_hooks = plan.veth_hooks;
-	taking->needs_witness = plan.needs_witness;
 	taking->keeping = (struct keeping){taking->migrating, &host->datapath.objects, -1};
 	return 0;
 }
@@ -269,8 +263,7 @@ static int complete(struct taking *taking, struct cni_error *err)
 	    open_policy(objects, record.owner, &taking->policy, &failure))
 		result = cni_error_chain(err, &failure);
 	bridge_entry_add_new(claims->record.ifindex, claims->record.container_mac);
-	if (taking->needs_witness)
-		network_has_container(&taking->host, &taking->container);
+	network_has_container(&taking->host, &taking->container);
 	prerequisites_warn(&taking->host, &taking->container);
 	return result;
 }

@@ -2,15 +2,50 @@
 /* output.c - rows by one description of their columns. */
 #include "operator/print/output.h"
 
+#include <jansson.h>
 #include <string.h>
 
+#include "lib/address.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"
-#include "operator/print/describe_json.h"
 #include "operator/print/format.h"
+#include "operator/view/view.h"
 
 #define JSON_ENDPOINT_SIZE (ENDPOINT_TEXT_SIZE + 32)
+
+json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	return json_pack("{s:s, s:i}", "address", cni_address_format(address, text), "port",
+			 (int)port);
+}
+
+const char *container_kind_word(const struct container_info *container)
+{
+	switch (container->record.workload.kind) {
+	case WORKLOAD_POD:
+		return "pod";
+	case WORKLOAD_NOMAD:
+		return "job";
+	default:
+		return "container";
+	}
+}
+
+json_t *json_container(const struct view *view, const struct container_info *container)
+{
+	char veth[IF_NAMESIZE];
+
+	if (!container)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "name", container->text, "kind",
+			 container_kind_word(container), "id", container->name.container_id,
+			 "network", container->name.network, "interface", container->name.ifname,
+			 "host_interface",
+			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);
+}
 
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "operator/print/describe_json.h"
+#include "operator/print/output.h"
 #include "operator/print/flow_words.h"
 #include "operator/print/format.h"
 #include "operator/view/statistics.h"

@@ -8,7 +8,7 @@
 #include "operator/print/format.h"
 #include "operator/view/view.h"
 
-/* Containers of one workload may have a port one after the other (replacements.h). */
+/* Containers of one workload may have a port one after the other (containers.h). */
 enum mapping_turn {
 	TURN_NOW,   /* it gets new connections */
 	TURN_COMES, /* it gets none yet, as no process serves the port in it */
