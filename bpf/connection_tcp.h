@@ -183,9 +183,9 @@ INLINE void tcp_reset_half_open(const struct connection_key *key, struct connect
 		state_set(connection, STATE_AWAITED);
 }
 
-/* A SYN may be repeated with another initial sequence number, and after a RST begins anew: what was
- * seen of the connection before says nothing of this one, which another NAT may translate by now. A
- * SYN-ACK must answer it. */
+/* A SYN may be repeated with another initial sequence number, and after a RST begins anew. What the
+ * stack has let through before says nothing of what it does now: another NAT may translate the
+ * connection. A SYN-ACK must answer it. */
 INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet *packet,
 			      enum way way)
 {
@@ -195,6 +195,8 @@ INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet
 	    !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
 		return false;
 	state_clear(connection, SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
+	if (begins)
+		connection->leave[way].left_stack = 0;
 	if (begins && (connection->state & STATE_AWAITED))
 		state_clear(connection, STATE_AWAITED | STATE_REPLIED |
 						RECEIVER(STATE_SEQUENCE, way) |
