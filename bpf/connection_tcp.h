@@ -183,17 +183,24 @@ INLINE void tcp_reset_half_open(const struct connection_key *key, struct connect
 		state_set(connection, STATE_AWAITED);
 }
 
-/* A SYN may be repeated with another initial sequence number, and after a RST begins anew. A
- * SYN-ACK must answer it. */
+/* A SYN may be repeated with another initial sequence number, and after a RST begins anew. What the
+ * stack has let through before says nothing of what it does now: another NAT may translate the
+ * connection. A SYN-ACK must answer it. */
 INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet *packet,
 			      enum way way)
 {
-	if (!(packet->tcp_flags & TCP_ACK))
-		state_clear(connection, STATE_AWAITED);
-	else if ((connection->state & RECEIVER(STATE_SEQUENCE, way)) &&
-		 !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
+	bool begins = !(packet->tcp_flags & TCP_ACK);
+
+	if (!begins && (connection->state & RECEIVER(STATE_SEQUENCE, way)) &&
+	    !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
 		return false;
 	state_clear(connection, SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
+	if (begins)
+		connection->leave[way].left_stack = 0;
+	if (begins && (connection->state & STATE_AWAITED))
+		state_clear(connection, STATE_AWAITED | STATE_REPLIED |
+						RECEIVER(STATE_SEQUENCE, way) |
+						RECEIVER(STATE_ACKNOWLEDGED, way));
 	return true;
 }
 

@@ -357,7 +357,8 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	if (!flow.sender && !uplink && sibling_is_hidden(skb))
 		noticed_mark(hidden_siblings, 0);
 	if (!flow.sender && flow.kind == PACKET_TRANSLATABLE &&
-	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) && host_must_remember_foreign(skb, packet)) {
+	    !tc_index_has(index, TC_INDEX_HOSTS_ADDRESS) &&
+	    host_must_remember_foreign(skb, packet)) {
 		host_remember_foreign(skb, packet);
 		return TC_ACT_UNSPEC;
 	}

@@ -334,11 +334,14 @@ static bool follow_half_open(struct question *question, const struct world_conne
 		return false;
 	}
 	if (wire->tcp_flags & SYN) {
-		if (!(wire->tcp_flags & ACK))
-			value->state &= ~AWAITED;
-		else if (known.others && !is_near(wire->tcp_acknowledgment, known.end))
+		if (wire->tcp_flags & ACK && known.others &&
+		    !is_near(wire->tcp_acknowledgment, known.end))
 			return false;
 		forget_side(value, way);
+		if (!(wire->tcp_flags & ACK) && value->state & AWAITED) {
+			forget_side(value, !way);
+			value->state &= ~(AWAITED | STATE_REPLIED);
+		}
 	} else if (value->state & AWAITED) {
 		return false;
 	} else if (value->state & STATE_REPLIED && !reply) {

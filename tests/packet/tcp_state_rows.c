@@ -330,6 +330,11 @@ static const struct exchange refused_rows[] = {
 	{"the SYN that is sent again begins anew", THEN, CLIENT, SYN, 0, 0, 0, HALF_OPEN},
 	{"and may be accepted", THEN, CONTAINER, SYN | ACK, 0, 1, 0, SAME},
 	{"by the client, too", THEN, CLIENT, ACK, 1, 1, 0, ESTABLISHED},
+	{"a reply,", begun, CONTAINER, SYN | ACK, 0, 1, 0, HALF_OPEN},
+	{"whose client resets the flow", THEN, CLIENT, RST, 1, 0, 0, SAME},
+	{"and begins anew", THEN, CLIENT, SYN, 0, 0, 0, SAME},
+	{"what acknowledges the first flow's reply assures nothing", THEN, CLIENT, ACK, 1, 1, 0,
+	 SAME},
 };
 
 /* An RST after the SYN-ACK: late segments of the other side are translated for ten seconds. */
