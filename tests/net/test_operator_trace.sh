@@ -109,7 +109,7 @@ test_operator_trace_live_forward() {
 	expect_contains "$(cat /run/live)" "new mapping"
 	grep -q 'before 5.17' /run/live-err && skip "this kernel does not say why it drops"
 	live_says "DROPPED: NETFILTER_DROP at [a-z_]*+0x[0-9a-f]* (FORWARD)"
-	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 tells which rule"
+	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 --from $client4 tells which rule"
 }
 
 # what our programs drop has their reason, and is not said again as the kernel's

@@ -28,8 +28,8 @@ int foreign_nat_check(const struct host *host, const struct container *container
 /* For CHECK: warns of rules for the container's ports, and says who gets what comes. */
 void foreign_nat_warn(const struct host *host, const struct container *container);
 
-/* For `repair` and doctor: looks at all rules for all mapped ports, and writes down what they take, as
- * the change says and to whom it reports. CNI_ERROR_KERNEL_REFUSED. */
+/* For `repair` and doctor: looks at all rules for all mapped ports, and writes down what they take,
+ * as the change says and to whom it reports. CNI_ERROR_KERNEL_REFUSED. */
 int foreign_nat_settle(const struct host *host, const struct nat_ports_change *change,
 		       struct cni_error *err);
 

@@ -263,9 +263,8 @@ static void say_nat_port(const struct portmap_key *key, bool is_taken, void *con
 
 static int settle_nat(struct repair *repair, struct cni_error *err)
 {
-	const struct nat_ports_change change = {.dry_run = repair->options->dry_run,
-						.report = say_nat_port,
-						.context = repair};
+	const struct nat_ports_change change = {
+		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
 
 	return foreign_nat_settle(&repair->host, &change, err);
 }

@@ -33,8 +33,8 @@ void check_container_hooks(struct doctor *doctor)
 	check_programs(doctor, true);
 }
 
-/* An interface that is down, or on which IPv6 is off, has lost addresses: nothing leaves with them, and
- * who comes by others is served. */
+/* An interface that is down, or on which IPv6 is off, has lost addresses: nothing leaves with them,
+ * and who comes by others is served. */
 static bool only_loses_addresses(const struct doctor *doctor, const struct change *change)
 {
 	const struct interface_look *before = doctor_interface(doctor, change->at.ifindex);
@@ -56,8 +56,8 @@ void check_settled(struct doctor *doctor)
 		const struct change *change = &doctor->plan.changes[i];
 		cleanup_free char *remedy = NULL, *place = NULL;
 
-		if (change->kind != CHANGE_INTERFACE || change->is_damage ||
-		    !*change->at.name || only_loses_addresses(doctor, change))
+		if (change->kind != CHANGE_INTERFACE || change->is_damage || !*change->at.name ||
+		    only_loses_addresses(doctor, change))
 			continue;
 		remedy = cni_format("bpf-portmap repair");
 		place = cni_format("%s%s%s", change->at.name, *change->what ? ": " : "",

@@ -9,8 +9,8 @@
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 
-/* What the next `repair` would write down, or take back. It mends the latter alone: whoever reaches the
- * container now would not any more. */
+/* What the next `repair` would write down, or take back. It mends the latter alone: whoever reaches
+ * the container now would not any more. */
 static void take_change(const struct portmap_key *key, bool is_taken, void *context)
 {
 	const char *protocol = conf_protocol_name(key->protocol);

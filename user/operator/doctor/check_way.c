@@ -14,8 +14,8 @@
 #include "operator/kernel/drops.h"
 #include "operator/kernel/route.h"
 
-#define DROPS_LEAST 5 /* fewer packets are not told */
-#define DROPS_PART 10 /* of all packets */
+#define DROPS_LEAST 5  /* fewer packets are not told */
+#define DROPS_PART 10  /* of all packets */
 #define MTU_LEAST 1280 /* below it the kernel switches IPv6 off */
 
 /* The client that is asked about, or somebody far away. */
@@ -161,16 +161,16 @@ void check_mtu(struct doctor *doctor, const struct subject *subject)
 		return;
 	remedy = most < MTU_LEAST
 			 ? NULL
-			 : cni_format("ip link set dev %s mtu %u\n"
-				      "nsenter --net=%s ip link set dev %s mtu %u\n"
-				      "# and for the next containers: \"mtu\": %u for the main plugin",
-				      remedy_word(veth->name).text, most,
-				      remedy_word(namespace->path).text,
-				      remedy_word(link->name).text, most, most);
-	doctor_found(
-		doctor, VERDICT_WARN, remedy,
-		"%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
-		" and no flow skips the IP stack",
-		subject->port, veth->name, veth->mtu, uplink->link.name,
-		route.locked_mtu == most ? ", where it is locked," : "", most);
+			 : cni_format(
+				   "ip link set dev %s mtu %u\n"
+				   "nsenter --net=%s ip link set dev %s mtu %u\n"
+				   "# and for the next containers: \"mtu\": %u for the main plugin",
+				   remedy_word(veth->name).text, most,
+				   remedy_word(namespace->path).text, remedy_word(link->name).text,
+				   most, most);
+	doctor_found(doctor, VERDICT_WARN, remedy,
+		     "%s: %s has an MTU of %u, %s%s of %u: large packets are fragmented or refused,"
+		     " and no flow skips the IP stack",
+		     subject->port, veth->name, veth->mtu, uplink->link.name,
+		     route.locked_mtu == most ? ", where it is locked," : "", most);
 }

@@ -94,7 +94,7 @@ const struct check checks[] = {
 	{"conflist-capability", GROUP_RECORDS, NEEDS_NOTHING,
 	 "conflists let runtimes tell the ports", .of_conflist = check_conflist_capability},
 	{"conflist-masquerade", GROUP_RECORDS, NEEDS_NOTHING,
-	 "one plugin of a conflist masquerades", .of_conflist = check_conflist_masquerade},
+	 "no conflist has two plugins that masquerade", .of_conflist = check_conflist_masquerade},
 };
 
 #define STATUS_NOT_PROBED 4

@@ -218,7 +218,8 @@ static bool next_hop_is_missing(const struct cause *cause, const uint8_t *addres
 	return true;
 }
 
-/* The bridge's port to the container takes no frames: a loop was seen, or somebody switched it off. */
+/* The bridge's port to the container takes no frames: a loop was seen, or somebody switched it off.
+ */
 static bool port_forwards(const struct cause *cause)
 {
 	const struct subject *subject = cause->subject;

@@ -180,8 +180,7 @@ static enum reply wait_for_reply(int fd, uint16_t id, const struct asking *askin
 	return reply;
 }
 
-static enum reply ask_server(const struct asking *asking, const uint8_t *server,
-				 const char *name)
+static enum reply ask_server(const struct asking *asking, const uint8_t *server, const char *name)
 {
 	uint8_t message[NS_PACKETSZ];
 	struct sockaddr_storage to;
@@ -212,7 +211,7 @@ static bool ask_servers(const struct asking *asking, const char *name)
 			 reply == REPLY_ADDRESS      ? "%s"
 			 : reply == REPLY_NO_ADDRESS ? "%s knows no IPv%c address of that name"
 			 : reply == REPLY_REFUSED    ? "%s could not say"
-						   : "no answer from %s",
+						     : "no answer from %s",
 			 server, asking->ipv4 ? '4' : '6');
 		if (reply == REPLY_ADDRESS || reply == REPLY_NO_ADDRESS)
 			break;

@@ -254,14 +254,14 @@ static int show_event(struct live *live, const struct told *told, struct cni_err
 	return 0;
 }
 
-/* Once: the kernel does not say which rule it was. */
+/* Once: the kernel does not say which rule it was. Another client may meet another one. */
 static void say_who_tells(struct live *live, const struct trace_drop *drop,
 			  const struct trace_connection *found)
 {
 	const char *reason = kernel_reason(&live->names, drop->reason);
-	uint16_t port = found && found->value.kind == FLOW_MAPPING ? found->value.external_port
-								   : live->filter.port;
-	char text[8] = "";
+	bool is_mapped = found && found->value.kind == FLOW_MAPPING;
+	uint16_t port = is_mapped ? found->value.external_port : live->filter.port;
+	char text[8] = "", client[CNI_ADDRESS_TEXT_SIZE] = "";
 
 	if (live->netfilter_said || !reason || strcmp(reason, "NETFILTER_DROP") != 0)
 		return;
@@ -269,10 +269,12 @@ static void say_who_tells(struct live *live, const struct trace_drop *drop,
 	fflush(stdout);
 	if (port)
 		snprintf(text, sizeof(text), " %u", port);
+	if (is_mapped)
+		cni_address_format(found->key.outside, client);
 	fprintf(stderr,
-		"netfilter dropped it (FORWARD or another chain): bpf-portmap doctor%s tells which"
-		" rule\n",
-		text);
+		"netfilter dropped it (FORWARD or another chain): bpf-portmap doctor%s%s%s tells"
+		" which rule\n",
+		text, is_mapped ? " --from " : "", client);
 }
 
 static int show_drop(struct live *live, const struct told *told, struct cni_error *err)
