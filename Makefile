@@ -154,8 +154,12 @@ $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 
 # --- the programs that people run ------------------------------------------------------
 
-# Few files include a skeleton, but it must exist before dependencies are known.
-$(BUILD)/user/%.o: user/%.c Makefile | $(SKELETONS)
+# A skeleton must exist before the dependencies of those who include it are known. All the others
+# are compiled meanwhile.
+SKELETON_READERS := $(patsubst %.c,%.o,$(shell grep -rl 'skel\.h"' user tests/fuzz tests/packet))
+$(addprefix $(BUILD)/,$(SKELETON_READERS) $(addprefix sanitized/,$(SKELETON_READERS))): | $(SKELETONS)
+
+$(BUILD)/user/%.o: user/%.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -226,7 +230,7 @@ UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(a
 	$(addprefix user/net/,port_ranges.c netlink.c netns.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
-$(BUILD)/sanitized/%.o: %.c Makefile | $(SKELETONS)
+$(BUILD)/sanitized/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
 
@@ -266,7 +270,7 @@ FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undef
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/%.o,$(UNIT_SOURCES))
 JSON_FUZZERS := $(BUILD)/tests/json_plugin $(BUILD)/tests/json_cnirun
 
-$(BUILD)/fuzz/%.o: %.c Makefile | $(SKELETONS)
+$(BUILD)/fuzz/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)$(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZ_SANITIZE) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
@@ -305,11 +309,9 @@ $(BUILD)/tests/differential: $(DIFFERENTIAL) $(wildcard tests/*.h tests/differen
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(DIFFERENTIAL) -o $@
 
 check: deps-check
-	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check unit packet fuzz differential net engines
 
 check-engines: deps-check
-	$(Q)$(MAKE) --no-print-directory all
 	$(Q)tests/check engines
 
 # Podman 5 in a root of Debian 13. Where apt-get has it, check-engines runs these too.

@@ -3,10 +3,10 @@
 # test_operator_trace.sh - `bpf-portmap trace`: what the programs do with packets that come, and
 # what the kernel does.
 
-# live_begin [ARGUMENT...]: the words go to /run/live
+# live_begin [ARGUMENT...]: the words go to /run/live. PREFIX: a command before ours
 live_begin() {
 	rm -f /run/live-err
-	"$build/bpf-portmap" trace "$@" >/run/live 2>/run/live-err &
+	${PREFIX:-} "$build/bpf-portmap" trace "$@" >/run/live 2>/run/live-err &
 	live=$!
 	wait_until 10 grep -q tracing /run/live-err || fail "no trace: $(cat /run/live-err)"
 }
@@ -110,6 +110,27 @@ test_operator_trace_live_forward() {
 	grep -q 'before 5.17' /run/live-err && skip "this kernel does not say why it drops"
 	live_says "DROPPED: NETFILTER_DROP at [a-z_]*+0x[0-9a-f]* (FORWARD)"
 	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 --from $client4 tells which rule"
+}
+
+# where a packet is dropped is looked up in the kernel's list of functions, of which those of BPF
+# programs, thousands on some hosts, are left out: the kernel takes n^2 steps to say n of them
+test_operator_trace_live_place() {
+	local read others functions looks
+	command -v strace >/dev/null || skip "there is no strace"
+	container_start web bridge -p 8080:80/tcp
+	nft 'table inet broken { chain forward { type filter hook forward priority 0; policy drop; }; }'
+	PREFIX='strace -D -P /proc/kallsyms -e trace=openat,read -o /run/reads' live_begin --port 8080
+	expect_no_answer client tcp "$host4" 8080
+	live_says "DROPPED"
+	live_end
+	grep -q 'before 5.17' /run/live-err && skip "this kernel does not say why it drops"
+	wait_until 10 grep -q 'exited with' /run/reads || fail "strace does not end"
+	looks=$(grep -c '^openat' /run/reads) || fail "no place is looked up: $(cat /run/live)"
+	read=$(awk '/^read/ { sum += $NF } END { print sum + 0 }' /run/reads)
+	read -r others functions < <(awk '/\[bpf\]$/ { if (++count == 300) exit; next }
+		!count { others += length + 1 } END { print others, count + 0 }' /proc/kallsyms)
+	[ "$read" -le $((looks * (others + 8192))) ] || fail "$looks looks read $read bytes, and others are $others"
+	[ "$functions" = 300 ] || fail "only $functions functions of BPF programs: nothing was tested"
 }
 
 # what our programs drop has their reason, and is not said again as the kernel's
