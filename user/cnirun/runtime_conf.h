@@ -31,9 +31,9 @@ json_t *args_parse(const char *text, struct cni_error *err);
 /* Formats pairs as CNI_ARGS: malloc'ed. `pairs` is an array of pairs of strings, or NULL. */
 char *args_format(const json_t *pairs);
 
-/* Reads -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]: appends one mapping to the array, or one for each
- * port of two ranges of the same length ("8000-8010:80-90"), since CNI has no ranges. An IPv6 host
- * address is in brackets. CNI_ERROR_INVALID_ENVIRONMENT. */
+/* Reads -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]: appends one mapping to the array, or one for
+ * each port of two ranges of the same length ("8000-8010:80-90"), since CNI has no ranges. An IPv6
+ * host address is in brackets. CNI_ERROR_INVALID_ENVIRONMENT. */
 int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err);
 
 /* Makes a path absolute, or finds that of an `ip netns` name; it need not exist, and "" stays "".

@@ -100,9 +100,10 @@ static void remove_records(json_t *pool, const char *id)
 	json_t *record;
 	void *next;
 
-	json_object_foreach_safe (addresses_of(pool), next, address, record)
+	json_object_foreach_safe (addresses_of(pool), next, address, record) {
 		if (!strcmp(id_of(record), id))
 			json_object_del(addresses_of(pool), address);
+	}
 }
 
 /* Runs DEL for each ID until one fails. */
@@ -396,7 +397,8 @@ int address_release_all(struct state *state, const char *pool_id, struct cni_err
 	json_t *record;
 	void *next;
 
-	json_object_foreach_safe (addresses_of(pool), next, address, record)
+	json_object_foreach_safe (addresses_of(pool), next, address, record) {
 		note_release(state, pool, address, record);
+	}
 	return state_write(state, err) ? -1 : address_repair(state, err);
 }

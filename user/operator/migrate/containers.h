@@ -62,3 +62,15 @@ void migrating_leave(struct migrating *container, const char *format, ...)
  * for this network alone, or the list has one already. Then the conditions stay, and reading them
  * says why they are refused. */
 char *conditional_translate(json_t *config);
+
+/* --- take_over.c: what ADD would do, for a container that runs already and whose ports are in use
+ */
+
+/* Maps the ports of the container, as its runtime has asked portmap to: it becomes
+ * MIGRATING_MAPPED. One that a run which was killed has mapped is completed. After a failure the
+ * ports are where they were. Codes as of ADD. */
+int take_over(struct migrating *container, struct cni_error *err);
+
+/* Checks whether that can be told from what its runtime has kept, and says in container->reason
+ * what it changes. Codes as of ADD. */
+int take_over_check(struct migrating *container, struct cni_error *err);

@@ -17,7 +17,7 @@
 #include "operator/print/output.h"
 #include "operator/install/lists.h"
 #include "operator/migrate/connections.h"
-#include "operator/migrate/take_over.h"
+#include "operator/migrate/containers.h"
 #include "operator/run_command.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"

@@ -6,7 +6,7 @@
  * from_container drops what comes from a veth without an attachment. And connections through
  * portmap's rules must never meet a mapping without having a record (connections.h).
  */
-#include "operator/migrate/take_over.h"
+#include "operator/migrate/containers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
