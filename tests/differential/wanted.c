@@ -65,6 +65,18 @@ static bool is_taken_up(const struct difference *difference)
 	       all(difference, OURS, is_copy);
 }
 
+/* In the reference a client's SYN that is sent again goes to the address that the container had
+ * before it was replaced, as conntrack has it. */
+static bool is_succeeded(const struct difference *difference)
+{
+	const struct step *step = difference->step;
+	const struct view *view = step->flow ? &step->flow->views[REFERENCE] : NULL;
+
+	return view && view->learned && !view->arrived && step->forward &&
+	       step->flow->first.protocol == IPPROTO_TCP && !difference->count[REFERENCE] &&
+	       all(difference, OURS, is_copy);
+}
+
 static bool is_forged(const struct difference *difference)
 {
 	return difference->step->flow && difference->step->flow->forged;
@@ -141,6 +153,7 @@ static const struct entry list[] = {
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
 	{is_invalid, "what no sound stack sends in this state the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},
+	{is_succeeded, "a container's successor gets what was sent to it and not answered"},
 	{is_taken_up, "conntrack takes up TCP in the middle, and its answers are not masqueraded"},
 };
 
