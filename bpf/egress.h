@@ -326,6 +326,7 @@ INLINE int handle_egress(struct __sk_buff *skb, __u16 l3_offset, bool uplink)
 	struct translation *translation = flow.translation;
 	__u16 index = skb->tc_index;
 
+	/* Qdiscs that use it themselves (dsmark) set it when they enqueue, behind this hook. */
 	if (index)
 		skb->tc_index = 0;
 	if (uplink && tc_index_has(index, TC_INDEX_SENT) && entered_by_veth(skb))

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* noticed.h - marks of what has been used at least once; without a mark the lookup is skipped. */
+/*
+ * noticed.h - marks of what has been used at least once; without a mark the lookup is skipped.
+ *
+ * A mark is never cleared: whoever did so would not see what another CPU begins meanwhile. After
+ * days of masquerade all ports are marked, and each packet to that address of the host costs a
+ * look-up in aliases, as it would without the marks.
+ */
 #pragma once
 
 #include "address.h"
