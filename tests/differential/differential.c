@@ -155,6 +155,11 @@ static int episode(uint64_t episode_seed, int count, bool prints)
 		if (judge(&step, prints) == DIFFERENT)
 			found = number;
 	}
+	if (!worlds_command("counts_check")) {
+		fprintf(stderr, "differential: seed %ju: a count is wrong\n",
+			(uintmax_t)episode_seed);
+		exit(EXIT_FAILURE);
+	}
 	host_close();
 	worlds_end();
 	episodes++;
