@@ -207,14 +207,14 @@ INLINE bool conntrack_has_translated_back(struct __sk_buff *skb)
 	return conntrack_is_answer(seen) && conntrack_ways(seen);
 }
 
-/* Returns whether another NAT has sent a packet elsewhere than it was addressed to, which
- * scratch->tracked then has. */
-INLINE bool conntrack_has_moved(struct __sk_buff *skb)
+/* Returns whether another NAT has changed the tuple of a packet that leaves the stack and is no
+ * answer. scratch->tracked then has the one that it had before. */
+INLINE bool conntrack_has_changed(struct __sk_buff *skb)
 {
 	struct tracked *tracked = &scratch_get()->tracked;
 	__u64 seen = conntrack_seen(skb);
 
-	if (conntrack_is_answer(seen) || !(conntrack_ways(seen) & CONNTRACK_DESTINATION_NAT))
+	if (conntrack_is_answer(seen) || !conntrack_ways(seen))
 		return false;
 	conntrack_read(tracked, seen & ~CONNTRACK_INFO);
 	return true;

@@ -131,21 +131,24 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	return verdict;
 }
 
-/* Returns whether the seal was right before br_netfilter let another NAT send the packet elsewhere
- * than the bridge would have. */
+/* Returns whether the seal was right before another NAT changed the packet: br_netfilter lets one
+ * send it elsewhere than the bridge would have, and any connection gets another port where a
+ * translated one has its tuple already. */
 GLOBAL_FUNCTION bool sender_sealed_before(struct __sk_buff *skb, const struct packet *packet)
 {
 	const struct tracked *tracked = &scratch_get()->tracked;
 	struct translation asked = {};
 
-	if (!packet || !conntrack_has_moved(skb))
+	if (!packet || !conntrack_has_changed(skb))
 		return false;
 	asked.port = packet->tuple.destination_port;
 	asked.peer_port = packet->tuple.source_port;
-	if (packet_protocol_has_ports(packet->tuple.protocol))
+	if (packet_protocol_has_ports(packet->tuple.protocol)) {
 		asked.port = bpf_ntohs(tracked->asked_port);
+		asked.peer_port = bpf_ntohs(tracked->client_port);
+	}
 	conntrack_address(packet, tracked->asked, asked.address);
-	return packet->seal == seal_of(packet, &asked, false);
+	return seal_is_right(packet, &asked);
 }
 
 /* Returns whether a packet with a container's address is from that container, or was made by the
@@ -153,7 +156,7 @@ GLOBAL_FUNCTION bool sender_sealed_before(struct __sk_buff *skb, const struct pa
  * made again of what anyone sent, so that one needs the seal. */
 INLINE bool sender_is_verified(struct __sk_buff *skb, const struct packet *packet)
 {
-	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet) ||
+	return (!skb->ingress_ifindex && !packet->fragment) || seal_is_right(packet, NULL) ||
 	       sender_sealed_before(skb, packet);
 }
 

@@ -69,10 +69,11 @@ INLINE void seal_exchange(struct __sk_buff *skb, const struct packet *packet)
 		seal_set(skb, packet, NULL, true);
 }
 
-INLINE bool seal_is_right(const struct packet *packet)
+/* translation: to what it had before another NAT changed it, or NULL */
+INLINE bool seal_is_right(const struct packet *packet, const struct translation *translation)
 {
-	return packet->seal == seal_of(packet, NULL, true) ||
-	       packet->seal == seal_of(packet, NULL, false);
+	return packet->seal == seal_of(packet, translation, true) ||
+	       packet->seal == seal_of(packet, translation, false);
 }
 
 /* The kernel computes a hash of its own where one is asked for, as to choose a device's queue. */

@@ -3,16 +3,18 @@
 
 #include <string.h>
 
-/* A kernel that was not answered in time sends again: of a flow of the host's, the same counts
- * once. */
+/* A kernel that was not answered in time sends again: of a flow of the host's, and of its SYN-ACK
+ * in another's, the same counts once. */
 static bool counts(const struct step *step, const struct world *world, size_t index)
 {
-	const char *text = world->arrivals[index].text;
+	const struct arrival *arrival = &world->arrivals[index];
+	bool by_kernel = step->flow && (step->flow->origin == HOST ||
+					(!arrival->copy && arrival->packet.flags & SYN));
 
-	if (!text[0])
+	if (!arrival->text[0])
 		return false;
-	for (size_t i = 0; step->flow && step->flow->origin == HOST && i < index; i++)
-		if (!strcmp(text, world->arrivals[i].text))
+	for (size_t i = 0; by_kernel && i < index; i++)
+		if (!strcmp(arrival->text, world->arrivals[i].text))
 			return false;
 	return true;
 }

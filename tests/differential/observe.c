@@ -187,6 +187,20 @@ static void tell(const struct step *step, enum which_world which, struct arrival
 		 packet_text(&quoted, words));
 }
 
+/* A kernel sends a SYN again that nobody has answered in time, and a SYN-ACK: at any later step. */
+static bool is_sent_again(const struct step *step, enum which_world which,
+			  const struct arrival *arrival)
+{
+	const struct packet *packet = &arrival->packet, *sent = &step->sent[which];
+
+	if (arrival->copy || packet->protocol != IPPROTO_TCP || !(packet->flags & SYN))
+		return false;
+	if (!(packet->flags & ACK))
+		return !step->flow || step->flow->origin != HOST;
+	return !step->sends[which] || !(sent->flags & SYN) ||
+	       packet->acknowledged != sent->sequence + 1;
+}
+
 bool observe(struct step *step, enum which_world which, size_t from)
 {
 	struct world *world = &worlds[which];
@@ -202,6 +216,8 @@ bool observe(struct step *step, enum which_world which, size_t from)
 		/* When a kernel acknowledges is its own affair. */
 		if (arrival->packet.protocol == IPPROTO_TCP && !arrival->copy &&
 		    arrival->packet.flags == ACK && !arrival->packet.size)
+			continue;
+		if (is_sent_again(step, which, arrival))
 			continue;
 		if (step->flow)
 			consistent = learn(step, which, arrival);

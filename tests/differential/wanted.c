@@ -3,6 +3,7 @@
 #include "flow.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Only these worlds have seen something, and each of it passes. */
@@ -75,6 +76,54 @@ static bool is_succeeded(const struct difference *difference)
 	return view && view->learned && !view->arrived && step->forward &&
 	       step->flow->first.protocol == IPPROTO_TCP && !difference->count[REFERENCE] &&
 	       all(difference, OURS, is_copy);
+}
+
+/* The same packet has arrived at the same place, but from another address or port. */
+static bool is_source_alone(const struct difference *difference)
+{
+	const struct arrival *theirs = difference->only[REFERENCE][0];
+	const struct arrival *own = difference->only[OURS][0];
+
+	return difference->count[REFERENCE] == 1 && difference->count[OURS] == 1 && theirs->copy &&
+	       own->copy && theirs->end == own->end &&
+	       theirs->packet.destination_port == own->packet.destination_port &&
+	       same_address(&theirs->packet.destination, &own->packet.destination);
+}
+
+/* A client has ended a connection to the container's own address by a RST. */
+static bool is_late(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && flow->views[REFERENCE].reset && !difference->step->forward &&
+	       is_source_alone(difference) && all(difference, OURS, is_untranslated);
+}
+
+/* A SYN has the ports of a connection whose end was not seen by the stack. */
+static bool is_begun_again(const struct difference *difference)
+{
+	const struct step *step = difference->step;
+	const char *fast_path = getenv("FAST_PATH");
+
+	return step->flow && step->forward && step->sent[OURS].flags == SYN &&
+	       step->flow->views[OURS].answered && is_source_alone(difference) &&
+	       !strstr(difference->only[OURS][0]->text, "another source") &&
+	       (!fast_path || strcmp(fast_path, "off"));
+}
+
+/* A container begins with the ports of a client that has reached it by its own address. */
+static bool is_moved(const struct difference *difference)
+{
+	const struct step *step = difference->step;
+	const struct packet *theirs, *own;
+
+	if (!step->flow || step->forward || !is_source_alone(difference) ||
+	    end_of(&worlds[OURS], &step->flow->first.destination) != step->flow->views[OURS].at)
+		return false;
+	theirs = &difference->only[REFERENCE][0]->packet;
+	own = &difference->only[OURS][0]->packet;
+	return same_address(&theirs->source, &own->source) &&
+	       !same_address(&own->source, &step->sent[OURS].source);
 }
 
 static bool is_forged(const struct difference *difference)
@@ -154,6 +203,9 @@ static const struct entry list[] = {
 	{is_invalid, "what no sound stack sends in this state the host refuses, ours delivers"},
 	{is_let_out, "what conntrack calls INVALID netfilter lets out untranslated"},
 	{is_succeeded, "a container's successor gets what was sent to it and not answered"},
+	{is_late, "conntrack forgets at a RST what was not answered, ours ends it seconds later"},
+	{is_begun_again, "conntrack has not seen an end past the stack: a rule since is too late"},
+	{is_moved, "netfilter moves a port that it has already, before ours masquerades"},
 	{is_taken_up, "conntrack takes up TCP in the middle, and its answers are not masqueraded"},
 };
 

@@ -102,6 +102,31 @@ test_beside_nat_own_address() {
 	each_bridge_netfilter expect_own_address
 }
 
+expect_same_ports() {
+	local protocol
+	expect_refused client udp "$(address4 web)" 5060 --source-port 5060 --connected
+	expect_refused client udp "$(address6 web)" 5060 --source-port 5060 --connected
+	expect_refused client tcp "$(address4 web)" 5060 --source-port 5060
+	expect_refused client tcp "$(address6 web)" 5060 --source-port 5060
+	serve_in client 5060
+	for protocol in tcp udp; do
+		expect_answer web "$protocol" "$client4" 5060 client "$host4" --source-port 5060
+		expect_answer web "$protocol" "$client6" 5060 client "$host6" --source-port 5060
+	done
+	processes_end client
+	conntrack -F 2>/dev/null
+}
+
+# also with portmap
+# a container begins a connection with the ports of one that such a client has begun with it: netfilter,
+# which has these already, gives it another port before it is masqueraded
+test_beside_nat_same_ports() {
+	container_add web bridge
+	errors_unlimited host web
+	nat_rule postrouting 'oifname cni0 masquerade'
+	each_bridge_netfilter expect_same_ports
+}
+
 expect_sibling() {
 	local protocol
 	for protocol in tcp udp; do
