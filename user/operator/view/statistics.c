@@ -95,9 +95,9 @@ static void add_table(struct statistics *statistics, enum map_number map, uint64
 static int read_tables(struct statistics *statistics, const struct objects *objects,
 		       struct cni_error *err)
 {
-	static const enum map_number maps[] = {
-		MAP_ALIASES,  MAP_PORTMAPS, MAP_ATTACHMENTS, MAP_ENDPOINTS,    MAP_INTERFACES,
-		MAP_NETWORKS, MAP_POLICIES, MAP_FRAGMENTS,   MAP_SOCKET_FLOWS, MAP_HOST_ADDRESSES};
+	static const enum map_number maps[] = {MAP_ALIASES,   MAP_PORTMAPS,   MAP_ATTACHMENTS,
+					       MAP_ENDPOINTS, MAP_INTERFACES, MAP_NETWORKS,
+					       MAP_POLICIES,  MAP_FRAGMENTS,  MAP_HOST_ADDRESSES};
 	const struct flow_counts *flows = &statistics->flows;
 
 	_Static_assert(sizeof(maps) / sizeof(maps[0]) + 2 <= TABLE_COUNT, "all have room");
