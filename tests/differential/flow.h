@@ -68,6 +68,9 @@ void flows_forget(void);
 /* What others do at the host. False: world.sh failed. */
 bool event_make(struct step *step);
 void events_forget(void);
+/* Whether others' NAT rule, and the host's second address at its uplink, are there now */
+bool events_rule_stands(const char *rule);
+bool events_second_address(void);
 
 /* --- host.c: processes of the host */
 void host_open(struct world *world);

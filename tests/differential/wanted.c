@@ -164,6 +164,30 @@ static bool is_clash(const struct difference *difference)
 	       all(difference, OURS, is_copy);
 }
 
+/* A rule with `ct status dnat` masquerades the reference's packet. In ours netfilter has translated
+ * nothing, so the next rule does, which has one port for all. */
+static bool is_without_port(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && flow->origin >= WEB && flow->origin != HOST && difference->step->forward &&
+	       events_rule_stands("service_hairpin") && events_rule_stands("masquerade_fixed") &&
+	       !difference->count[OURS] && all(difference, REFERENCE, is_copy);
+}
+
+/* A process of the host has begun with an address of the host that has gone since. */
+static bool is_of_gone_address(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && flow->origin == HOST && difference->step->forward &&
+	       !events_second_address() && !difference->count[OURS] &&
+	       (same_address(&flow->first.destination,
+			     (const struct in6_addr[]){address_of("192.0.2.7")}) ||
+		same_address(&flow->first.destination,
+			     (const struct in6_addr[]){address_of("2001:db8:1::7")}));
+}
+
 /* A container asks or answers itself. */
 static bool is_own_answer(const struct difference *difference)
 {
@@ -197,6 +221,8 @@ static const struct entry list[] = {
 	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
 	{is_ended, "DEL ends what the host's processes have connected to the container"},
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
+	{is_without_port, "what ours translates has no `ct status dnat`: the next rule takes it"},
+	{is_of_gone_address, "what the host's process sends to an address that has gone"},
 	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
