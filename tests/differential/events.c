@@ -23,14 +23,6 @@ void events_forget(void)
 	second_address = false;
 }
 
-bool events_rule_stands(const char *rule)
-{
-	for (size_t i = 0; i < RULES; i++)
-		if (!strcmp(rules[i], rule))
-			return present[i];
-	return false;
-}
-
 bool events_second_address(void)
 {
 	return second_address;
