@@ -79,12 +79,13 @@ static void watch(struct step *step)
 
 static void one_step(struct step *step, uint64_t episode_seed, unsigned number)
 {
-	unsigned long invalid = world_invalid(&worlds[REFERENCE]);
-
 	memset(step, 0, sizeof(*step));
 	step->number = number;
-	for (int which = 0; which < WORLDS; which++)
+	step->invalid = -world_counter(&worlds[REFERENCE], COUNTER_INVALID);
+	for (int which = 0; which < WORLDS; which++) {
 		worlds[which].count = worlds[which].fragments_count = 0;
+		step->refused[which] = -world_counter(&worlds[which], COUNTER_REFUSED);
+	}
 	random_begin(episode_seed, number);
 	if (!random_chance(EVENTS)) {
 		step_make(step);
@@ -96,7 +97,9 @@ static void one_step(struct step *step, uint64_t episode_seed, unsigned number)
 		return;
 	steps_made++;
 	watch(step);
-	step->invalid = world_invalid(&worlds[REFERENCE]) - invalid;
+	step->invalid += world_counter(&worlds[REFERENCE], COUNTER_INVALID);
+	for (int which = 0; which < WORLDS; which++)
+		step->refused[which] += world_counter(&worlds[which], COUNTER_REFUSED);
 	step->unserved = step->flow && unserved_before(step->flow);
 	unserved_note(step);
 }

@@ -23,6 +23,11 @@ void events_forget(void)
 	second_address = false;
 }
 
+bool events_second_address(void)
+{
+	return second_address;
+}
+
 static bool run(struct step *step, const char *verb, const char *object)
 {
 	snprintf(step->text, STEP_TEXT, "%s %s", verb, object);

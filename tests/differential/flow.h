@@ -51,6 +51,7 @@ struct step {
 	struct packet sent[WORLDS];
 	bool unserved;         /* This connection went to no container in the reference before. */
 	unsigned long invalid; /* how many packets the reference's conntrack called so */
+	unsigned long refused[WORLDS]; /* how many each conntrack dropped as another's */
 };
 
 extern struct flow flows[FLOWS];
@@ -68,6 +69,8 @@ void flows_forget(void);
 /* What others do at the host. False: world.sh failed. */
 bool event_make(struct step *step);
 void events_forget(void);
+/* Whether the host's second address at its uplink is there now */
+bool events_second_address(void);
 
 /* --- host.c: processes of the host */
 void host_open(struct world *world);

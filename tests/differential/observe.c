@@ -60,6 +60,8 @@ static bool learn(struct step *step, enum which_world which, const struct arriva
 	if (step->error || is_icmp_error(packet))
 		return true;
 	if (step->forward && (arrival->copy || (stream && arrival->end != flow->origin))) {
+		if (!view->arrived) /* the first one, or the first to its peer's successor */
+			view->learned = false;
 		view->arrived = true;
 		view->at = arrival->end;
 		view->forward = *packet;

@@ -152,7 +152,8 @@ static bool is_ended(const struct difference *difference)
 	       all(difference, OURS, is_hosts) && strstr(difference->step->text, "container_");
 }
 
-/* Where a rule gives two connections the same address and port, netfilter refuses the second. */
+/* Where a rule gives two connections the same address and port, netfilter refuses the second: the
+ * host's own process gets an error, a forwarded packet is dropped. */
 static bool is_refused(const struct difference *difference, const struct arrival *arrival)
 {
 	return arrival->end == HOST && strstr(arrival->text, strerror(EPERM));
@@ -160,8 +161,29 @@ static bool is_refused(const struct difference *difference, const struct arrival
 
 static bool is_clash(const struct difference *difference)
 {
-	return difference->count[REFERENCE] && all(difference, REFERENCE, is_refused) &&
-	       all(difference, OURS, is_copy);
+	return (difference->count[REFERENCE] || difference->step->refused[REFERENCE]) &&
+	       all(difference, REFERENCE, is_refused) && all(difference, OURS, is_copy);
+}
+
+/* What ours translates has no `ct status dnat`: another rule than the reference's masquerades it,
+ * which has one port for all. */
+static bool is_without_port(const struct difference *difference)
+{
+	return difference->step->refused[OURS] && !difference->count[OURS] &&
+	       all(difference, REFERENCE, is_copy);
+}
+
+/* A process of the host has begun with an address of the host that has gone since. */
+static bool is_of_gone_address(const struct difference *difference)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return flow && flow->origin == HOST && difference->step->forward &&
+	       !events_second_address() && !difference->count[OURS] &&
+	       (same_address(&flow->first.destination,
+			     (const struct in6_addr[]){address_of("192.0.2.7")}) ||
+		same_address(&flow->first.destination,
+			     (const struct in6_addr[]){address_of("2001:db8:1::7")}));
 }
 
 /* A container asks or answers itself. */
@@ -197,6 +219,9 @@ static const struct entry list[] = {
 	{is_bound_to_loopback, "route_localnet, which portmap sets, lets a loopback address out"},
 	{is_ended, "DEL ends what the host's processes have connected to the container"},
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
+	{is_without_port,
+	 "a fixed port that is taken: ours comes there, as it is no DNAT for netfilter"},
+	{is_of_gone_address, "what the host's process sends to an address that has gone"},
 	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},

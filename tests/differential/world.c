@@ -154,7 +154,7 @@ bool worlds_make(const char *script)
 		if (!made)
 			continue;
 		host_enter(world);
-		world->invalid =
+		world->counters =
 			open("/proc/thread-self/net/stat/nf_conntrack", O_RDONLY | O_CLOEXEC);
 		host_leave();
 	}
@@ -172,7 +172,7 @@ void worlds_end(void)
 			if (world->ends[end].netns)
 				close(world->ends[end].netns);
 		}
-		close(world->invalid);
+		close(world->counters);
 		close(world->host);
 		close(world->commands);
 		close(world->answers);
@@ -193,18 +193,20 @@ bool worlds_command(const char *command)
 	return done;
 }
 
-/* The fifth column of each CPU's line, below the line with the names */
-unsigned long world_invalid(const struct world *world)
+/* A column of each CPU's line, below the line with the names */
+unsigned long world_counter(const struct world *world, enum counter column)
 {
 	char text[4096], *line = text;
-	ssize_t size = pread(world->invalid, text, sizeof(text) - 1, 0);
-	unsigned long sum = 0, one;
+	ssize_t size = pread(world->counters, text, sizeof(text) - 1, 0);
+	unsigned long sum = 0;
 
 	text[size < 0 ? 0 : size] = 0;
 	while ((line = strchr(line, '\n')) && line[1]) {
-		line++;
-		if (sscanf(line, "%*x %*x %*x %*x %lx", &one) == 1)
-			sum += one;
+		char *at = ++line;
+
+		for (int i = 0; i < (int)column; i++)
+			strtoul(at, &at, 16);
+		sum += strtoul(at, NULL, 16);
 	}
 	return sum;
 }

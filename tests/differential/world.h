@@ -40,7 +40,7 @@ struct world {
 	pid_t pid;
 	int commands, answers; /* pipes of world.sh */
 	int host;              /* its network namespace */
-	int invalid;           /* conntrack's statistics there */
+	int counters;          /* conntrack's statistics there */
 	struct endpoint ends[ENDS];
 	struct arrival arrivals[MAX_ARRIVALS];
 	size_t count;
@@ -62,8 +62,10 @@ bool worlds_command(const char *command);
 void host_enter(const struct world *world);
 void host_leave(void);
 
-/* How many packets connection tracking has called INVALID */
-unsigned long world_invalid(const struct world *world);
+/* How many packets connection tracking has called INVALID, and dropped since their tuple is another
+ * connection's: columns of nf_conntrack's statistics */
+enum counter { COUNTER_INVALID = 4, COUNTER_REFUSED = 9 };
+unsigned long world_counter(const struct world *world, enum counter column);
 
 /* The end that has the address, or HOST */
 enum end end_of(const struct world *world, const struct in6_addr *address);
