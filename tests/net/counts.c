@@ -2,10 +2,9 @@
 /*
  * counts.c - compares the counts that the programs keep with what a walk through the records finds.
  */
-#include <bpf/bpf.h>
 #include <linux/types.h>
 
-#include "tool.h"
+#include "pinned.h"
 
 #include "abi.h"
 
@@ -17,18 +16,6 @@ static struct share kept[MAX_SLOTS], found[MAX_SLOTS];
 static struct usage usage;
 static uint32_t assured, proven;
 static int wrong;
-
-static int open_map(const char *directory, const char *name)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		die(path);
-	return fd;
-}
 
 static void expect_equal(const char *what, uint32_t slot, uint32_t has, uint32_t walked)
 {

@@ -3,13 +3,12 @@
  * fill.c - fills our maps directly, for tests of commands that read them: with many records, or
  * with damaged ones; and measures such commands.
  */
-#include <bpf/bpf.h>
 #include <linux/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "tool.h"
+#include "pinned.h"
 
 #include "abi.h"
 
@@ -36,18 +35,6 @@ static const char *const damaged[] = {
 	"connections", "half_open",      "assured",         "shares",
 	"usage",       "client_shares",  "port_shares",     "fragments",
 	"held",        "attachments",    "noticed",         "counters"};
-
-static int open_map(const char *directory, const char *name)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		die(path);
-	return fd;
-}
 
 static void write_entry(int fd, const void *key, const void *value)
 {
