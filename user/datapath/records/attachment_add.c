@@ -157,7 +157,8 @@ static struct portmap_succession begin_entry(const struct adding *adding,
 	memcpy(any.host_address,
 	       cni_address_is_ipv4(any.host_address) ? cni_address_any_ipv4 : cni_address_any_ipv6,
 	       CNI_ADDRESS_SIZE);
-	if (memcmp(&any, &claim->key, sizeof(any)) != 0 &&
+	if (adding->record.workload.kind != WORKLOAD_NONE &&
+	    memcmp(&any, &claim->key, sizeof(any)) != 0 &&
 	    portmap_read(objects, &any, &entry.before) &&
 	    owner_is_live_with_veth(objects, entry.before.owner, &other) &&
 	    other.container != adding->slot.container &&
