@@ -15,8 +15,8 @@
  * about routes, the packet's path was not renewed for it), the treatment ends with the second. What
  * must take effect at once is checked each time: the owner, the interface, and drop-offload.
  *
- * A record whose packets use a memo is last_seen up to six seconds ago, which are few beside the
- * five minutes that it lives.
+ * While a connection's packets use a memo, its record's last_seen lags by up to six seconds, which
+ * are few beside the minutes that the record lives.
  *
  * Packets that go through the IP stack have memos for a second, too: the firewall decides about
  * each one. One that was made behind the stack spares from_container the lookup, too. TCP has none,
@@ -38,9 +38,10 @@ struct treatment_place {
 };
 
 #define TREATMENTS 1024 /* a power of two; those outwards have odd numbers */
-/* For so long an id is that of one treatment; */
+/* An id has room for the low bits of the second in which it was given. */
 #define TREATMENT_ID_SECONDS (1 << 22)
-/* but it gets another one before a memo's `until` can be in the future again. */
+/* A treatment that is used for longer is given a new id, so that its old memos end: `until`, of 16
+ * bits, would seem to be in the future again 2^16 seconds later. */
 #define TREATMENT_SECONDS (1 << 14)
 
 /* A packet of UDP goes through the stack again in each such period, ... */
@@ -108,6 +109,8 @@ INLINE struct memo_set *memo_set_of(const struct sides *sides)
 	return bpf_map_lookup_elem(&memos, &place);
 }
 
+/* No memo is made for longer than a period of the stack's turns, so one whose end seems to be
+ * further away has ended. */
 INLINE bool memo_has_ended(const struct memo *memo, __u32 now)
 {
 	return (__u16)(memo->until - now - 1) >= STACK_SECONDS;

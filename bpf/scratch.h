@@ -87,8 +87,8 @@ struct scratch {
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
 	struct bpf_fib_lookup query;
-	struct bpf_fib_lookup asked; /* route_ask() only, */
-	struct bpf_fib_lookup tried; /* as this */
+	struct bpf_fib_lookup asked; /* route_ask() only: what its caller asks, */
+	struct bpf_fib_lookup tried; /* and the same with another source port */
 	struct leave noted;          /* the way of the stack, while a path is looked for */
 	struct treatment treatment;  /* of the packet: memo.h */
 	struct next_hop next_hop;    /* of the packet's path, if it was renewed for it */

@@ -442,9 +442,9 @@ static bool is_by_peer(const struct cause *cause)
 	       (cause->way->is_outwards && strstr(cause->rule, "daddr"));
 }
 
-/* A firewall that looks at who comes has not said what it does with a real one, and neither has the
- * host's reverse path filter, unless a look tells what else it was. Of a mark nobody knows who sets
- * it. */
+/* A firewall that looks at who comes has not said what it does with a real client, and neither has
+ * the host's reverse path filter, unless a look tells what else it was. A rule that lets packets in
+ * by their mark does not say who they are. */
 static bool tells_of_clients(const struct cause *cause, const struct diagnosis *diagnosis)
 {
 	const struct probe_result *result = cause->result;
