@@ -172,11 +172,16 @@ netavark_maps() {
 	RULES
 }
 
-# web has eth1 on a network of somebody else.
+# on_foreign_network NAME INTERFACE: the container is on a network of Podman's own, and netavark has
+# written that down.
 on_foreign_network() {
+	local folder=/run/containers/networks/firewall/ports
 	conflist plain bridge "$other_network | $only_main | .plugins[0].ipam.routes = []"
-	namespace_add web
-	runtime add plain web --ifname eth1 >/run/out || fail "$(cat /run/out)"
+	[ -e "/run/netns/$1" ] || namespace_add "$1"
+	runtime add plain "$1" --ifname "$2" >/run/out || fail "$(cat /run/out)"
+	mkdir -p "$folder"
+	jq -n --arg ipv4 "$(address4 "$1" "$2")" --arg ipv6 "$(address6 "$1" "$2")" '{"port_mappings": null,
+		"network_name": "own", "container_ip_v4": $ipv4, "container_ip_v6": $ipv6}' >"$folder/2f259bab_$1"
 	wait_until 3 addresses_usable || true
 }
 
@@ -196,7 +201,7 @@ serve_by_address() {
 # say so; a rule to another port of it, or that shares its connections out, has what comes
 test_foreign_nat_same_container() {
 	local said ports='-p 8080:80/tcp -p 8081:80/tcp -p 8082:80/tcp' from
-	on_foreign_network
+	on_foreign_network web eth1
 	netavark_maps 8080 "$(address4 web eth1)" "$(address6 web eth1)"
 	nft -f - <<-RULES
 	table ip foreign {
@@ -230,6 +235,35 @@ test_foreign_nat_same_container() {
 	container_del web bridge
 	conflist refusing bridge "$(with_ours '{"refuseForeign": true}')"
 	expect_silence "$(said_by_add web refusing -p 8080:80/tcp)"
+}
+
+# expect_theirs: what comes to port 8080 goes where the host's rule leads it
+expect_theirs() {
+	expect_answer client tcp "$host4" 8080 theirs
+	expect_answer client tcp "$host6" 8080 theirs
+}
+
+# root in a container may add any address there: that of another engine's container gets it nothing of
+# what the host's rule leads to that one, neither by repair nor by its own next ADD
+test_foreign_nat_claimed_address() {
+	local said
+	on_foreign_network theirs eth0
+	ip -n theirs route add default via 10.87.0.1
+	ip -n theirs route add default via fd00:87::1
+	serve_in theirs 80
+	netavark_maps 8080 "$(address4 theirs)" "$(address6 theirs)"
+	said=$(said_by_add web bridge -p 8080:80/tcp)
+	expect_contains "$said" 'is left to it'
+	serve_in web 80
+	expect_theirs
+	ip -n web address add "$(address4 theirs)/32" dev lo
+	ip -n web address add "$(address6 theirs)/128" dev lo
+	by_hand 0 repair
+	expect_theirs
+	container_del web bridge
+	said=$(said_by_add web bridge -p 8080:80/tcp)
+	expect_contains "$said" 'is left to it'
+	expect_theirs
 }
 
 # rules are read under the sanitizers, by ADD and by who

@@ -12,6 +12,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
+#include "host/given_addresses.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
@@ -25,7 +26,7 @@
 /* Where a port leads that is mapped, or may be. */
 struct destination {
 	struct portmap portmap;
-	int netns_id;
+	uint64_t container; /* as slots have it; 0: nobody */
 };
 
 /* One look at the rules. */
@@ -39,9 +40,9 @@ struct foreign_nat {
 	struct nat_port_list taken; /* by those that are to have it */
 	/* What was asked last of a container's addresses: thousands of ports lead to one. */
 	struct {
-		int netns_id;
+		uint64_t container;
 		uint8_t address[CNI_ADDRESS_SIZE];
-		bool is_there;
+		bool is_its;
 	} answer;
 };
 
@@ -86,7 +87,7 @@ static void ask_for_claims(struct foreign_nat *look, const struct container *con
 	for (size_t i = 0; i < claims->port_count; i++) {
 		look->keys[i] = claims->ports[i].key;
 		look->destinations[i] = (struct destination){.portmap = claims->ports[i].portmap,
-							     .netns_id = claims->netns_id};
+							     .container = claims->container};
 	}
 	look->asked.keys = look->keys;
 	look->asked.key_count = claims->port_count;
@@ -109,9 +110,9 @@ static int ask_for_mappings(struct foreign_nat *look, struct cni_error *err)
 		*ARRAY_ADD(look->keys, look->asked.key_count) = *key;
 		*ARRAY_ADD(look->destinations, count) = (struct destination){
 			.portmap = entry->now,
-			.netns_id = owner_read(walk.objects, entry->now.owner, &slot)
-					    ? slot.netns_id
-					    : -1};
+			.container = owner_read(walk.objects, entry->now.owner, &slot)
+					     ? slot.container
+					     : 0};
 	}
 	look->asked.keys = look->keys;
 	ask_at_addresses(look, NULL);
@@ -149,23 +150,32 @@ static bool has_port_of(const struct portmap *portmap, const struct portmap_key 
 
 static bool leads_to_container(struct foreign_nat *look, size_t i, const struct nat_rule *rule)
 {
+	const struct objects *objects = &look->host->datapath.objects;
 	const struct destination *to = &look->destinations[i];
 
 	if (!has_port_of(&to->portmap, &look->keys[i], rule))
 		return false;
-	if (look->answer.netns_id != to->netns_id ||
+	/* The container's own claims are not in the maps yet. */
+	if (!memcmp(rule->new_address, to->portmap.container_address, CNI_ADDRESS_SIZE))
+		return true;
+	if (look->answer.container != to->container ||
 	    memcmp(look->answer.address, rule->new_address, CNI_ADDRESS_SIZE) != 0) {
-		look->answer.netns_id = to->netns_id;
+		look->answer.container = to->container;
 		memcpy(look->answer.address, rule->new_address, CNI_ADDRESS_SIZE);
-		look->answer.is_there = netns_has_address(to->netns_id, rule->new_address);
+		look->answer.is_its =
+			container_was_given(objects, to->container, rule->new_address);
 	}
-	return look->answer.is_there;
+	return look->answer.is_its;
 }
 
-bool foreign_nat_leads_to_container(const struct nat_rule *rule, const struct portmap_key *key,
-				    const struct portmap *portmap, int netns_id)
+bool foreign_nat_leads_to_container(const struct host *host, const struct nat_rule *rule,
+				    const struct portmap_key *key, const struct portmap *portmap)
 {
-	return has_port_of(portmap, key, rule) && netns_has_address(netns_id, rule->new_address);
+	const struct objects *objects = &host->datapath.objects;
+	struct slot slot;
+
+	return has_port_of(portmap, key, rule) && owner_read(objects, portmap->owner, &slot) &&
+	       container_was_given(objects, slot.container, rule->new_address);
 }
 
 /* Of any address: the rule takes what comes to every one. */

@@ -37,7 +37,7 @@ int foreign_nat_settle(const struct host *host, const struct nat_ports_change *c
  * to the container itself. */
 bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule);
 
-/* Returns whether the rule leads to that port of that container, whose namespace has this number,
- * at any of its addresses. */
-bool foreign_nat_leads_to_container(const struct nat_rule *rule, const struct portmap_key *key,
-				    const struct portmap *portmap, int netns_id);
+/* Returns whether the rule leads to the port of the container that the mapping leads to, at any
+ * address that the container was given. */
+bool foreign_nat_leads_to_container(const struct host *host, const struct nat_rule *rule,
+				    const struct portmap_key *key, const struct portmap *portmap);

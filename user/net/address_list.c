@@ -139,34 +139,3 @@ bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDR
 	nla_put(request, RTA_DST, size, address + CNI_ADDRESS_SIZE - size);
 	return !netlink_ask(socket, request, take_route, &local) && local;
 }
-
-struct wanted_address {
-	const uint8_t *address;
-	bool found;
-};
-
-static void compare_address(struct nlmsghdr *message, void *context)
-{
-	struct wanted_address *wanted = context;
-	uint8_t address[CNI_ADDRESS_SIZE];
-
-	wanted->found |= parse_address(message, address) &&
-			 !memcmp(address, wanted->address, CNI_ADDRESS_SIZE);
-}
-
-bool netns_has_address(int netns_id, const uint8_t address[CNI_ADDRESS_SIZE])
-{
-	struct ifaddrmsg header = {.ifa_family = cni_address_is_ipv4(address) ? AF_INET : AF_INET6};
-	cleanup_netlink struct netlink *socket = netlink_open(NETLINK_ROUTE, NULL);
-	cleanup_request struct nl_msg *request =
-		netlink_begin(RTM_GETADDR, NLM_F_DUMP, &header, sizeof(header));
-	struct wanted_address wanted = {.address = address};
-	int on = 1;
-
-	nla_put_s32(request, IFA_TARGET_NETNSID, netns_id);
-	/* Without this the kernel does not read a dump's attributes, and lists our own addresses.
-	 */
-	return socket && netns_id >= 0 &&
-	       !setsockopt(socket->fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on)) &&
-	       !netlink_ask(socket, request, compare_address, &wanted) && wanted.found;
-}

@@ -47,7 +47,3 @@ void address_list_release(struct address_list *list);
 /* Returns whether routing takes the address for one of this host's: of an interface, or of a local
  * route ("ip route add local"). False also where rtnetlink can't say. */
 bool local_address_exists(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
-
-/* Returns whether an interface in another namespace has the address: in the one that this one knows
- * by that number, as IFLA_LINK_NETNSID has it. False also where rtnetlink can't say. */
-bool netns_has_address(int netns_id, const uint8_t address[CNI_ADDRESS_SIZE]);

@@ -139,17 +139,6 @@ static void write_loss_at(const struct contest_score *score, const char *where, 
 		 score->claimed - score->won > 1 ? " and others" : "");
 }
 
-/* Such a rule takes nothing from the mapping, whatever `repair` sees. */
-static bool is_for_container_of(const struct who *who, const struct contestant *rule,
-				const struct mapping *mapping)
-{
-	struct slot slot;
-
-	return owner_read(&who->host.datapath.objects, mapping->portmap.owner, &slot) &&
-	       foreign_nat_leads_to_container(rule->rule, &mapping->key, &mapping->portmap,
-					      slot.netns_id);
-}
-
 /* What the host's NAT takes is written down by the next `repair`, where it came after ADD. */
 static bool waits_for_repair(const struct who *who, const struct contestant *contestant)
 {
@@ -163,7 +152,9 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 		if (other->kind != CONTESTANT_MAPPING)
 			continue;
 		is_mapped = true;
-		if (is_for_container_of(who, contestant, other->mapping))
+		/* Such a rule takes nothing from the mapping, whatever `repair` sees. */
+		if (foreign_nat_leads_to_container(&who->host, contestant->rule,
+						   &other->mapping->key, &other->mapping->portmap))
 			return false;
 	}
 	return is_mapped &&
