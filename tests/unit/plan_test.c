@@ -26,6 +26,7 @@ static uint32_t program_ids[PROGRAM_COUNT];
 static struct interface_look interfaces[INTERFACES];
 static struct network_wish networks[4];
 static struct look look;
+static struct conf container_conf;
 static struct plan plan;
 
 static const char *const names[] = {"eth0", "eth1", "cni0", "veth1"};
@@ -360,8 +361,8 @@ static void add_container(enum attach_mode mode)
 	look.adds = true;
 	look.veth.link = at(VETH)->link;
 	look.veth.bridge = at(CNI0)->link;
-	look.veth_entry = (struct interface){.role = ROLE_PORT, .attach_mode = mode};
-	look.fast_path = FAST_PATH_ESTABLISHED;
+	container_conf = (struct conf){.attach = mode, .fast_path = FAST_PATH_ESTABLISHED};
+	look.conf = &container_conf;
 	memset(at(VETH)->hooks.hooks, 0, sizeof(at(VETH)->hooks.hooks));
 }
 

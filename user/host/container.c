@@ -7,9 +7,9 @@
 
 #include "lib/json.h"
 #include "conf/request.h"
-#include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachments.h"
+#include "host/interfaces.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
@@ -75,9 +75,7 @@ static int parse_request(struct container *container, const struct cni_environme
 	claims->port_count = conf->port_count;
 	claims->policy = &conf->policy;
 	claim_endpoints(container, ifname);
-	claims->record.workload = conf->workload;
-	claims->record.host_ports = (uint32_t)claims->port_count;
-	claims->record.endpoints = (uint32_t)claims->endpoint_count;
+	claims->workload = conf->workload;
 	return 0;
 }
 
@@ -132,45 +130,39 @@ bool container_wants_nothing(const struct container *container)
 	return container->claims.port_count == 0 && !container->conf.strict;
 }
 
-int container_find_veth(struct container *container, const struct host *host, struct cni_error *err)
+int container_find_veth(struct container *container, struct cni_error *err)
 {
-	struct host_veth *veth = &container->veth;
-	struct attachment *record = &container->claims.record;
-	struct interface *interface = &container->claims.interface;
 	const struct cni_environment *environment = container->environment;
 	cleanup_close int netns = netns_open(environment->netns, err);
 
-	if (netns < 0 || veth_find_host_end(netns, environment->ifname, veth, err))
-		return -1;
-	record->ifindex = veth->link.ifindex;
-	container->claims.netns_id = veth->link.peer_netns_id;
-	memcpy(container->claims.container_mac, veth->container_mac, LINK_MAC_SIZE);
-	memcpy(record->host_mac, veth->link.mac, LINK_MAC_SIZE);
-	/* No other bridge has to know it. */
+	return netns < 0 ? -1
+			 : veth_find_host_end(netns, environment->ifname, &container->veth, err);
+}
+
+void container_claim_veth(struct container *container, const struct plan *plan)
+{
+	struct attachment_claims *claims = &container->claims;
+	const struct host_veth *veth = &container->veth;
+
+	claims->ifindex = veth->link.ifindex;
+	claims->interface = plan->veth;
+	claims->fast_path = plan->fast_path;
+	claims->netns_id = veth->link.peer_netns_id;
+	memcpy(claims->host_mac, veth->link.mac, LINK_MAC_SIZE);
+	memcpy(claims->container_mac, veth->container_mac, LINK_MAC_SIZE);
 	if (veth->bridge.ifindex)
-		memcpy(record->container_mac, veth->container_mac, LINK_MAC_SIZE);
-	interface->role = veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
-	interface->attach_mode = container->conf.attach;
-	interface->bridge_ifindex = veth->bridge.ifindex;
-	memcpy(interface->bridge_mac, veth->bridge.mac, sizeof(interface->bridge_mac));
-	return 0;
+		memcpy(claims->bridge_entry_mac, veth->container_mac, LINK_MAC_SIZE);
 }
 
-void container_choose_fast_path(struct container *container, const struct objects *objects)
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err)
 {
-	struct meta meta;
-	bool may_skip = !container->conf.may_limit_bandwidth ||
-			(meta_read(objects, &meta) && meta.sees_devices);
+	const struct look_at at = {.container = container, .adds = true};
 
-	container->claims.fast_path = may_skip ? container->conf.fast_path : FAST_PATH_OFF;
-}
-
-int container_prepare(struct container *container, struct host *host, struct cni_error *err)
-{
-	if (container_find_veth(container, host, err) ||
+	if (container_find_veth(container, err) ||
 	    host_make_ready(host, container->conf.flow_entries, err) ||
-	    attachment_open_maps(&host->datapath.objects, err))
+	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
 		return -1;
-	container_choose_fast_path(container, &host->datapath.objects);
+	container_claim_veth(container, plan);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "datapath/records/claims.h"
 #include "net/link.h"
 #include "host/host.h"
+#include "plan/plan.h"
 
 /* Begins as {0}. */
 struct container {
@@ -49,17 +50,18 @@ void container_release(struct container *container);
 /* Returns whether it has neither ports nor masquerade, and "strict" is off. */
 bool container_wants_nothing(const struct container *container);
 
-/* Opens the namespace, finds the host's end of the veth that CNI_IFNAME names there, and fills what
- * depends on it. CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
-int container_find_veth(struct container *container, const struct host *host,
-			struct cni_error *err);
+/* Opens the namespace and finds the host's end of the veth that CNI_IFNAME names there.
+ * CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
+int container_find_veth(struct container *container, struct cni_error *err);
 
-/* For an attachment that is to be added: finds the veth, has maps and programs in the kernel, and
- * chooses the mode of the container's flows. Errors as above, and of host_make_ready(). */
-int container_prepare(struct container *container, struct host *host, struct cni_error *err);
+/* Makes the claims whole, by the veth that was found and the plan. */
+void container_claim_veth(struct container *container, const struct plan *plan);
 
-/* Chooses the mode of the container's flows, which is off, too, where bandwidth may be limited and
- * our programs cannot see that for themselves. Call it when they are loaded. */
-void container_choose_fast_path(struct container *container, const struct objects *objects);
+/* For an attachment that is to be added: finds the veth, has maps and programs in the kernel,
+ * brings the host to where it should be, but for the veth's hooks, and makes the claims whole.
+ * Release the plan also after a failure. Errors as of container_find_veth(), host_make_ready() and
+ * host_settle(). */
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err);
 
 #define cleanup_container __attribute__((cleanup(container_release)))

@@ -17,10 +17,6 @@ struct host {
 	/* Told of every interface that was changed; may be NULL. Survives host_open(). */
 	void (*report)(const char *interface, const char *what, void *context);
 	void *report_context;
-	/* After host_settle(): the network of the container at hand is new, or says something else
-	 * than before, so that the container is its witness (records/networks.h) once it is
-	 * claimed. */
-	bool network_is_new;
 	struct netlink *socket;
 	struct address_list addresses;
 	struct datapath datapath;

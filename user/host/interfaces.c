@@ -327,9 +327,8 @@ static void look_at_container(struct host_look *looking)
 	struct look *look = &looking->found;
 
 	look->veth = container->veth;
+	look->conf = &container->conf;
 	look->adds = looking->at->adds;
-	look->veth_entry = container->claims.interface;
-	look->fast_path = container->claims.fast_path;
 }
 
 /* Works with the addresses that the host has read. Release the look also after a failure.
@@ -475,7 +474,6 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err) ||
 	    (at->refuses_damage && plan_refuse_damage(plan, err)))
 		return -1;
-	host->network_is_new = look.network_is_new;
 	return apply_plan(host, &look, plan, err);
 }
 
@@ -500,21 +498,4 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
-}
-
-void network_has_container(const struct host *host, const struct container *container)
-{
-	const struct objects *objects = &host->datapath.objects;
-	cleanup_error struct cni_error failure = {0};
-	struct attachment record;
-	struct network_key key;
-	struct network entry;
-
-	if (!host->network_is_new || !attachment_read(objects, &container->claims.key, &record) ||
-	    !network_make(&entry, &key, container->network, &container->conf))
-		return;
-	entry.witness = record.owner;
-	entry.number = network_number_of(objects, container->network);
-	if (network_write(objects, &key, &entry, &failure))
-		warning("%s", cni_error_message(&failure));
 }

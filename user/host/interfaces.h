@@ -65,10 +65,6 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
 
-/* For an ADD that has claimed what its container asks for: where its network is new, that has a
- * living container now. */
-void network_has_container(const struct host *host, const struct container *container);
-
 /* CHECK and STATUS: fails where the plan says that something is damaged.
  * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */
 int plan_refuse_damage(const struct plan *plan, struct cni_error *err);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
 #include "host/foreign_nat.h"
 #include "lib/text.h"

@@ -42,13 +42,12 @@ struct look {
 	size_t count;
 	struct network_wish *networks;
 	size_t network_count;
-	bool is_whole;               /* every entry of the map was read */
-	bool has_ipsec_policies;     /* the host has some for outgoing or forwarded packets */
-	bool programs_see_qdiscs;    /* and filters, by themselves (struct meta) */
-	struct host_veth veth;       /* of the container at hand; zeros: there is none */
-	bool adds;                   /* it has not been added yet, or is added again */
-	struct interface veth_entry; /* of that veth: role and bridge, as the container asks for */
-	enum fast_path fast_path;    /* of that container */
+	bool is_whole;            /* every entry of the map was read */
+	bool has_ipsec_policies;  /* the host has some for outgoing or forwarded packets */
+	bool programs_see_qdiscs; /* and filters, by themselves (struct meta) */
+	struct host_veth veth;    /* of the container at hand; zeros: there is none */
+	const struct conf *conf;  /* of that container */
+	bool adds;                /* it has not been added yet, or is added again */
 };
 
 const struct interface_look *look_find(const struct look *look, uint32_t ifindex);

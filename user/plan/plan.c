@@ -81,11 +81,12 @@ static void warn_of_others_ahead(struct plan *plan, const struct interface_look 
 	}
 }
 
-/* Adds the change, unless nothing is to be done. Returns it, or NULL. */
-static struct change *change_to(struct plan *plan, const struct look *look,
-				const struct interface_look *interface, struct interface *entry,
-				struct cni_error *err)
+/* Adds the change that makes the interface what the entry says. *added is NULL where nothing is to
+ * be done. */
+static int change_to(struct plan *plan, const struct interface_look *interface,
+		     struct interface *entry, struct change **added, struct cni_error *err)
 {
+	const struct look *look = plan->look;
 	struct hooks_wanted wanted = {&interface->hooks, look->program_ids, entry,
 				      interface->link.name};
 	struct hook_changes hooks = {0};
@@ -93,8 +94,9 @@ static struct change *change_to(struct plan *plan, const struct look *look,
 	struct change *change;
 	bool writes;
 
+	*added = NULL;
 	if (interface->has_hooks && plan_hooks(&hooks, &wanted, missing, err))
-		return NULL;
+		return -1;
 	if (interface->has_hooks && entry->role == ROLE_UPLINK)
 		entry->without_fast_path = others_behind(
 			&interface->hooks, plan_mechanism(&hooks, &interface->hooks, HOOK_INGRESS));
@@ -103,8 +105,8 @@ static struct change *change_to(struct plan *plan, const struct look *look,
 		warn_of_others_ahead(plan, interface, entry, &hooks);
 	writes = !interface->is_known || memcmp(entry, &interface->entry, sizeof(*entry));
 	if (!writes && !hooks.count && !hooks.shaper)
-		return NULL;
-	change = add_change(plan, CHANGE_INTERFACE, interface);
+		return 0;
+	change = *added = add_change(plan, CHANGE_INTERFACE, interface);
 	change->entry = *entry;
 	change->writes_entry = writes;
 	change->hooks = hooks;
@@ -113,7 +115,7 @@ static struct change *change_to(struct plan *plan, const struct look *look,
 	if (*missing || hooks.count)
 		snprintf(change->what, sizeof(change->what), "%s",
 			 change->is_damage ? "attached again" : "attached");
-	return change;
+	return 0;
 }
 
 static void say_fast_path(struct change *change, const struct interface *before, const char *why)
@@ -148,9 +150,8 @@ static void set_addresses(struct interface *entry, const struct addressed_interf
 	memcpy(entry->address6, addressed->address6, sizeof(entry->address6));
 }
 
-static int plan_serve(struct plan *plan, const struct look *look,
-		      const struct interface_look *interface, const struct uplink_verdict *verdict,
-		      struct cni_error *err)
+static int plan_serve(struct plan *plan, const struct interface_look *interface,
+		      const struct uplink_verdict *verdict, struct cni_error *err)
 {
 	struct interface entry = interface->entry;
 	struct change *change;
@@ -168,9 +169,10 @@ static int plan_serve(struct plan *plan, const struct look *look,
 	entry.refusing = verdict->refusing;
 	entry.by_administrator |= interface->is_named_now;
 	set_addresses(&entry, interface->addressed);
-	change = change_to(plan, look, interface, &entry, err);
+	if (change_to(plan, interface, &entry, &change, err))
+		return -1;
 	if (!change)
-		return err->code ? -1 : 0;
+		return 0;
 	say_fast_path(change, &interface->entry, "another tc program follows ours");
 	if (!*change->what && entry.addresses_excluded && !interface->entry.addresses_excluded)
 		snprintf(change->what, sizeof(change->what), "excluded");
@@ -206,20 +208,21 @@ static void plan_leave_alone(struct plan *plan, const struct interface_look *int
 }
 
 /* lo, which has a program: it serves nothing but the host's own sockets, whatever is said of it. */
-static int plan_loopback(struct plan *plan, const struct look *look,
-			 const struct interface_look *interface, bool addresses_excluded,
-			 struct cni_error *err)
+static int plan_loopback(struct plan *plan, const struct interface_look *interface,
+			 bool addresses_excluded, struct cni_error *err)
 {
 	struct interface entry = interface->entry;
+	struct change *ignored;
 
 	entry.addresses_excluded = addresses_excluded;
-	return change_to(plan, look, interface, &entry, err) || !err->code ? 0 : -1;
+	return change_to(plan, interface, &entry, &ignored, err);
 }
 
 /* One of the host's own. */
-static int plan_own(struct plan *plan, const struct look *look,
-		    const struct interface_look *interface, struct cni_error *err)
+static int plan_own(struct plan *plan, const struct interface_look *interface,
+		    struct cni_error *err)
 {
+	const struct look *look = plan->look;
 	struct uplink_verdict verdict = uplink_decide(look, interface);
 	bool is_reachable = interface->addressed && interface->addressed->is_reachable;
 	bool has_containers = is_bridge_of_containers(look, interface), is_possible, serves;
@@ -229,7 +232,7 @@ static int plan_own(struct plan *plan, const struct look *look,
 		plan->excluded[interface->addressed - look->addresses->interfaces] =
 			verdict.addresses_excluded;
 	if (interface->entry.role == ROLE_LOOPBACK)
-		return plan_loopback(plan, look, interface, verdict.addresses_excluded, err);
+		return plan_loopback(plan, interface, verdict.addresses_excluded, err);
 	is_possible = !interface->is_read || uplink_is_possible(interface, why);
 	serves = has_containers || verdict.is_uplink;
 	/* Containers of this host reach each other. Which bridges have some a small look does not
@@ -240,7 +243,7 @@ static int plan_own(struct plan *plan, const struct look *look,
 				? 0
 				: interface->entry.refusing;
 	if (serves && is_possible)
-		return plan_serve(plan, look, interface, &verdict, err);
+		return plan_serve(plan, interface, &verdict, err);
 	if (!is_possible && interface_is_served(&interface->entry))
 		plan_forget(plan, interface, why);
 	else if (verdict.addresses_excluded || interface->entry.role == ROLE_LEFT_ALONE ||
@@ -264,23 +267,23 @@ static const struct interface_look *find_bridge(const struct look *look,
 }
 
 /* Keeps a container's flows in the IP stack where they would skip something of others. */
-static struct bar bar_fast_path(struct plan *plan, const struct look *look,
-				const struct interface_look *veth,
+static struct bar bar_fast_path(struct plan *plan, const struct interface_look *veth,
 				const struct interface_look *bridge, struct interface *entry)
 {
-	struct bar bar = others_bar(look, veth, bridge);
+	struct bar bar = others_bar(plan->look, veth, bridge);
 
 	entry->without_fast_path = bar.program;
 	entry->watched = bar.watched;
-	if (bar.surprises && veth->link.ifindex == look->veth.link.ifindex)
+	if (bar.surprises && veth->link.ifindex == plan->look->veth.link.ifindex)
 		warn(plan, "%s without the fast path: %s", veth->link.name, bar.what);
 	return bar;
 }
 
 /* A container's veth, whose ADD has been made. */
-static int plan_containers(struct plan *plan, const struct look *look,
-			   const struct interface_look *veth, struct cni_error *err)
+static int plan_containers(struct plan *plan, const struct interface_look *veth,
+			   struct cni_error *err)
 {
+	const struct look *look = plan->look;
 	bool is_at_hand = veth->link.ifindex == look->veth.link.ifindex;
 	const struct interface_look *bridge = NULL;
 	struct interface entry = veth->entry;
@@ -293,18 +296,20 @@ static int plan_containers(struct plan *plan, const struct look *look,
 		entry.bridge_ifindex = bridge->link.ifindex;
 		memcpy(entry.bridge_mac, bridge->link.mac, sizeof(entry.bridge_mac));
 	}
-	if (veth->has_hooks && !(is_at_hand && look->fast_path == FAST_PATH_OFF))
-		bar = bar_fast_path(plan, look, veth, bridge, &entry);
-	change = change_to(plan, look, veth, &entry, err);
-	if (!change)
-		return err->code ? -1 : 0;
-	say_fast_path(change, &veth->entry, bar.what);
+	if (veth->has_hooks && !(is_at_hand && plan->fast_path == FAST_PATH_OFF))
+		bar = bar_fast_path(plan, veth, bridge, &entry);
+	if (change_to(plan, veth, &entry, &change, err))
+		return -1;
+	if (change)
+		say_fast_path(change, &veth->entry, bar.what);
 	return 0;
 }
 
-static int plan_one(struct plan *plan, const struct look *look,
-		    const struct interface_look *interface, struct cni_error *err)
+static int plan_one(struct plan *plan, const struct interface_look *interface,
+		    struct cni_error *err)
 {
+	const struct look *look = plan->look;
+
 	/* The entry of a container that is gone goes with its attachment. */
 	if (interface->is_gone) {
 		if (interface->is_known && !interface_is_containers(&interface->entry))
@@ -314,26 +319,44 @@ static int plan_one(struct plan *plan, const struct look *look,
 	if (look->adds && interface->link.ifindex == look->veth.link.ifindex)
 		return 0;
 	if (interface_is_containers(&interface->entry))
-		return plan_containers(plan, look, interface, err);
-	return plan_own(plan, look, interface, err);
+		return plan_containers(plan, interface, err);
+	return plan_own(plan, interface, err);
 }
 
-/* The veth of the container at hand. Its entry is written with the rest of what it claims. */
-static int plan_veth(struct plan *plan, const struct look *look, struct cni_error *err)
+enum fast_path plan_fast_path(const struct conf *conf, bool programs_see_qdiscs)
 {
+	return conf->may_limit_bandwidth && !programs_see_qdiscs ? FAST_PATH_OFF : conf->fast_path;
+}
+
+/* The entry of the container at hand, which is written with the rest of what it claims. */
+static void plan_entry(struct plan *plan)
+{
+	const struct look *look = plan->look;
+	const struct link *bridge = &look->veth.bridge;
+
+	plan->fast_path = plan_fast_path(look->conf, look->programs_see_qdiscs);
+	plan->veth.role = plan_role(&look->veth);
+	plan->veth.attach_mode = look->conf->attach;
+	plan->veth.bridge_ifindex = bridge->ifindex;
+	memcpy(plan->veth.bridge_mac, bridge->mac, sizeof(plan->veth.bridge_mac));
+}
+
+/* What the veth of a container that is added lacks. */
+static int plan_veth(struct plan *plan, struct cni_error *err)
+{
+	const struct look *look = plan->look;
 	const struct interface_look *veth = look_find(look, look->veth.link.ifindex);
 	const struct interface_look *bridge = look_find(look, look->veth.bridge.ifindex);
 	struct hooks_wanted wanted = {&veth->hooks, look->program_ids, &plan->veth,
 				      veth->link.name};
 	char missing[MISSING_SIZE];
 
-	plan->veth = look->veth_entry;
 	set_addresses(&plan->veth, veth->addressed);
 	if (plan_hooks(&plan->veth_hooks, &wanted, missing, err))
 		return -1;
 	warn_of_others_ahead(plan, veth, &plan->veth, &plan->veth_hooks);
-	if (look->fast_path != FAST_PATH_OFF)
-		bar_fast_path(plan, look, veth, bridge, &plan->veth);
+	if (plan->fast_path != FAST_PATH_OFF)
+		bar_fast_path(plan, veth, bridge, &plan->veth);
 	return 0;
 }
 
@@ -341,12 +364,14 @@ int plan_make(struct plan *plan, const struct look *look, struct cni_error *err)
 {
 	char *conflict;
 
-	*plan = (struct plan){0};
+	*plan = (struct plan){.look = look};
+	if (look->conf)
+		plan_entry(plan);
 	plan->excluded = or_exit(calloc(look->addresses->count + 1, sizeof(*plan->excluded)));
 	for (size_t i = 0; i < look->count; i++)
-		if (plan_one(plan, look, &look->interfaces[i], err))
+		if (plan_one(plan, &look->interfaces[i], err))
 			return -1;
-	if (look->adds && plan_veth(plan, look, err))
+	if (look->adds && plan_veth(plan, err))
 		return -1;
 	if (look->is_whole && !look->veth.link.ifindex && look->has_ipsec_policies)
 		warn(plan, "no flow skips the IP stack: the host has IPsec policies, which see "

@@ -33,14 +33,17 @@ struct change {
 
 /* Begins as {0}. */
 struct plan {
+	const struct look *look; /* while it is made */
 	struct change *changes;
 	size_t count;
 	/* Of each of the host's interfaces with an address (struct address_list), whether no port
 	 * is mapped there. */
 	bool *excluded;
-	/* For the container at hand: at its veth, and the entry of it. */
-	struct hook_changes veth_hooks;
+	/* Of the container at hand: the entry of its veth, and the mode of its flows; and where it
+	 * is added, what has to be changed at the veth's hooks. */
 	struct interface veth;
+	enum fast_path fast_path;
+	struct hook_changes veth_hooks;
 	char *unmatched_uplinks; /* a sentence; NULL: "uplinks" match an interface */
 	char **warnings;
 	size_t warning_count;
@@ -50,6 +53,16 @@ struct plan {
  * container at hand cannot have its program. */
 int plan_make(struct plan *plan, const struct look *look, struct cni_error *err);
 void plan_release(struct plan *plan);
+
+/* Returns the mode of a container's flows, which is off, too, where bandwidth may be limited and
+ * our programs cannot see that for themselves. */
+enum fast_path plan_fast_path(const struct conf *conf, bool programs_see_qdiscs);
+
+/* Returns the role of a container's veth. */
+static inline enum interface_role plan_role(const struct host_veth *veth)
+{
+	return veth->bridge.ifindex ? ROLE_PORT : ROLE_ROUTED;
+}
 
 /* Returns the first change that is damage, or NULL. */
 const struct change *plan_find_damage(const struct plan *plan);

@@ -43,36 +43,31 @@ static void warn_about_egress_limit(const struct add *add)
 			add->container.veth.link.name);
 }
 
-/* Looks at the host and changes what the container, and the others, want otherwise; then attaches
- * to the veth and to sockets. That may take milliseconds, so the veth comes before the lock that
- * claiming takes: it concerns nobody else. */
+static int attach_to_veth(struct add *add, const struct hook_changes *changes,
+			  struct cni_error *err)
+{
+	const struct link_name veth = link_name_of(&add->container.veth.link);
+
+	return attach_apply(&add->host.datapath, &veth, changes, &add->undo, err);
+}
+
+/* Prepares the host; then attaches to the veth and to sockets. That may take milliseconds, so the
+ * veth comes before the lock that claiming takes: it concerns nobody else. */
 static int attach_programs(struct add *add, struct cni_error *err)
 {
 	struct host *host = &add->host;
 	struct container *container = &add->container;
-	const struct look_at at = {.container = container, .adds = true};
-	const struct link_name veth = link_name_of(&container->veth.link);
 	cleanup_plan struct plan plan = {0};
 
-	if (host_settle(host, &at, &plan, err) ||
-	    attach_apply(&host->datapath, &veth, &plan.veth_hooks, &add->undo, err) ||
+	if (container_prepare(container, host, &plan, err) ||
+	    attach_to_veth(add, &plan.veth_hooks, err) ||
 	    host_sockets_attach(host, &container->conf, err))
 		return -1;
-	container->claims.interface = plan.veth;
 	plan_warn(&plan);
 	if (plan.unmatched_uplinks && !container_wants_nothing(container))
 		warning("%s", plan.unmatched_uplinks);
 	warn_about_egress_limit(add);
 	return 0;
-}
-
-/* Fails for ports that processes or rules of this host have, where the options say so. What rules
- * have is written down before the container gets its ports: no connection is taken from them. */
-static int see_to_ports_of_others(const struct add *add, struct cni_error *err)
-{
-	if (host_sockets_refuse(&add->host, &add->container, err))
-		return -1;
-	return foreign_nat_check(&add->host, &add->container, err);
 }
 
 /* How long the DEL of another container is waited for that has a port, in milliseconds, and what a
@@ -175,23 +170,19 @@ static void take_veth_back(const struct add *add)
 		hooks_settle(&add->host.datapath, &at, &add->container.claims.interface, NULL);
 }
 
-/* The container's network lives from now on. Removes what others have left. */
-static void complete_add(const struct add *add)
-{
-	take_veth_back(add);
-	network_has_container(&add->host, &add->container);
-	abandoned_remove(&add->host.datapath);
-}
-
 /* Detaches what this ADD attached. A parallel ADD may have written an entry for the veth as an
  * uplink; without programs it would be false, so it goes too. */
 static void detach_programs(const struct add *add)
 {
 	const struct objects *objects = &add->host.datapath.objects;
 	uint32_t ifindex = add->container.veth.link.ifindex;
+	cleanup_lock int lock = -1;
 	struct interface now;
-	cleanup_lock int lock = lock_take_claims(NULL);
 
+	/* Nothing was attached where the programs were not loaded, or there is no veth. */
+	if (!ifindex || !datapath_is_usable(&add->host.datapath))
+		return;
+	lock = lock_take_claims(NULL);
 	attach_rollback(ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, ifindex, &now) && !interface_is_containers(&now))
 		map_delete(objects, MAP_INTERFACES, &ifindex, NULL);
@@ -204,28 +195,32 @@ static void undo_all(const struct add *add)
 
 	if (attachment_remove(&add->host.datapath.objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
-	bridge_entry_delete(claims->record.ifindex, claims->record.container_mac);
+	bridge_entry_delete(claims->ifindex, claims->bridge_entry_mac);
 	detach_programs(add);
 }
 
 static int set_up(struct add *add, struct cni_error *err)
 {
-	if (container_prepare(&add->container, &add->host, err))
-		return -1;
-	if (attach_programs(add, err) || see_to_ports_of_others(add, err) || claim_all(add, err)) {
+	const struct container *container = &add->container;
+	const struct host *host = &add->host;
+
+	/* What rules of others have is written down before the container gets its ports: no
+	 * connection is taken from them. */
+	if (attach_programs(add, err) || host_sockets_refuse(host, container, err) ||
+	    foreign_nat_check(host, container, err) || claim_all(add, err)) {
 		detach_programs(add);
 		return -1;
 	}
-	if (bridge_entry_add(add->container.claims.record.ifindex,
-			     add->container.claims.record.container_mac))
+	if (bridge_entry_add(container->claims.ifindex, container->claims.bridge_entry_mac))
 		warning("cannot make the container's MAC a static entry of its bridge, which may"
 			" send to all of its ports what is for the container: %s",
 			strerror(errno));
-	complete_add(add);
-	prerequisites_warn(&add->host, &add->container);
-	host_sockets_warn(&add->host, &add->container);
+	take_veth_back(add);
+	abandoned_remove(&host->datapath);
+	prerequisites_warn(host, container);
+	host_sockets_warn(host, container);
 	/* With reserveHostPorts no process can bind from the claim on, so this look is final. */
-	if (host_sockets_refuse(&add->host, &add->container, err)) {
+	if (host_sockets_refuse(host, container, err)) {
 		undo_all(add);
 		return -1;
 	}

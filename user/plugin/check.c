@@ -109,9 +109,21 @@ static int verify_policy(const struct objects *objects, struct owner owner,
 	return 0;
 }
 
-static int verify_record(const struct objects *objects, const struct attachment_claims *claims,
+/* Limits that ADD was told of turn it off; a runtime need not repeat them at CHECK. */
+static bool fast_path_is_wanted(const struct objects *objects, const struct conf *conf,
+				enum fast_path mode)
+{
+	struct meta meta;
+
+	return mode == FAST_PATH_OFF ||
+	       mode == plan_fast_path(conf, meta_read(objects, &meta) && meta.sees_devices);
+}
+
+static int verify_record(const struct objects *objects, const struct container *container,
 			 struct attachment *record, struct slot *slot, struct cni_error *err)
 {
+	const struct attachment_claims *claims = &container->claims;
+	const struct host_veth *veth = &container->veth;
 	struct interface interface;
 
 	if (!attachment_read(objects, &claims->key, record))
@@ -125,30 +137,30 @@ static int verify_record(const struct objects *objects, const struct attachment_
 				     "the attachment %s was left unfinished by an ADD or DEL: the "
 				     "container must be added again",
 				     claims->key.name);
-	/* Limits that ADD was told of turn it off; a runtime need not repeat them at CHECK. */
-	if (slot->fast_path != claims->fast_path && slot->fast_path != FAST_PATH_OFF)
+	if (!fast_path_is_wanted(objects, &container->conf, slot->fast_path))
 		return set_difference("\"fastPath\"", true, "slots", err);
 	/* Not its MAC, which may change. */
-	if (record->ifindex != claims->record.ifindex)
+	if (record->ifindex != veth->link.ifindex)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 				     "the attachment %s was made with another veth: the container "
 				     "must be added again",
 				     claims->key.name);
-	if (interface_read(objects, claims->record.ifindex, &interface) &&
-	    owner_is(interface.owner, record->owner) && interface.role == claims->interface.role)
+	if (interface_read(objects, veth->link.ifindex, &interface) &&
+	    owner_is(interface.owner, record->owner) && interface.role == plan_role(veth))
 		return 0;
 	return set_difference("the container's veth", false, "interfaces", err);
 }
 
 /* The ports only if the runtime repeats them, else that there are as many as were claimed. */
-static int verify_attachment(const struct objects *objects, const struct attachment_claims *claims,
+static int verify_attachment(const struct objects *objects, const struct container *container,
 			     struct attachment *record, struct cni_error *err)
 {
+	const struct attachment_claims *claims = &container->claims;
 	cleanup_walk struct map_walk walk = {.objects = objects, .map = MAP_PORTMAPS};
 	uint32_t count = 0;
 	struct slot slot;
 
-	if (verify_record(objects, claims, record, &slot, err) ||
+	if (verify_record(objects, container, record, &slot, err) ||
 	    verify_policy(objects, record->owner, claims->policy, err))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
@@ -187,13 +199,13 @@ static int require_datapath(struct host *host, struct cni_error *err)
 
 /* What came since the last look, and what others have changed, is settled rather than reported;
  * what was there and is gone is an error. */
-static int verify_programs(struct host *host, const struct container *container,
-			   struct cni_error *err)
+static int verify_programs(struct host *host, struct container *container, struct cni_error *err)
 {
 	const struct look_at at = {.container = container, .entries = true, .refuses_damage = true};
 	cleanup_plan struct plan plan = {0};
 	int result = host_settle(host, &at, &plan, err);
 
+	container_claim_veth(container, &plan);
 	plan_warn(&plan);
 	if (!result && plan.unmatched_uplinks && !container_wants_nothing(container))
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s", plan.unmatched_uplinks);
@@ -205,8 +217,7 @@ static int verify_all(struct host *host, struct container *container, struct cni
 	struct attachment record;
 
 	abandoned_remove(&host->datapath);
-	container_choose_fast_path(container, &host->datapath.objects);
-	if (verify_attachment(&host->datapath.objects, &container->claims, &record, err))
+	if (verify_attachment(&host->datapath.objects, container, &record, err))
 		return -1;
 	/* The MAC of its ADD: by now it may have taken another one, the bridge's, for example. */
 	bridge_entry_add(container->veth.link.ifindex, record.container_mac);
@@ -232,7 +243,7 @@ int command_check(const struct cni_environment *environment,
 	    (!datapath_is_usable(&host.datapath) ||
 	     !attachment_read(&host.datapath.objects, &container.claims.key, &record)))
 		return 0;
-	if (require_datapath(&host, err) || container_find_veth(&container, &host, err))
+	if (require_datapath(&host, err) || container_find_veth(&container, err))
 		return -1;
 	return verify_all(&host, &container, err);
 }

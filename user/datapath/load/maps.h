@@ -126,3 +126,13 @@ int policy_write(const struct objects *objects, struct owner owner, const struct
 		 struct cni_error *err);
 
 bool owner_is(struct owner a, struct owner b);
+
+/* Reads the owner's slot. Returns false where nobody is that owner any more. */
+bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
+
+void slot_get_key(const struct slot *slot, struct attachment_key *key);
+
+/* Reads the record of the attachment that a slot names. Returns false where there is none that
+ * points back. */
+bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
+		      struct attachment *record);

@@ -26,6 +26,8 @@ struct adding {
 	const struct attachment_claims *claims;
 	struct attachment record; /* as they are written */
 	struct slot slot;
+	struct network_key network_key;
+	struct network network; /* as it is in the map; zeros: it is not */
 	/* A port that somebody else has. To say whose it is takes a look at every process, and so
 	 * waits for the lock's end. */
 	const struct portmap_key *taken;
@@ -42,7 +44,7 @@ static void find_gateway(const struct objects *objects, const struct attachment_
 	struct interface bridge;
 
 	if (veth->role != ROLE_PORT)
-		memcpy(mac, claims->record.host_mac, sizeof(claims->record.host_mac));
+		memcpy(mac, claims->host_mac, sizeof(claims->host_mac));
 	else if (interface_read(objects, veth->bridge_ifindex, &bridge) &&
 		 bridge.role == ROLE_BRIDGE)
 		memcpy(mac, bridge.bridge_mac, sizeof(bridge.bridge_mac));
@@ -284,29 +286,28 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 	interface.owner = adding->record.owner;
 	if (interface.role == ROLE_PORT)
 		memcpy(interface.bridge_mac, adding->slot.gateway_mac, LINK_MAC_SIZE);
-	return interface_write(objects, claims->record.ifindex, &interface, err);
+	return interface_write(objects, claims->ifindex, &interface, err);
 }
 
 /* Not live yet. */
-static struct slot slot_of(const struct objects *objects, const struct attachment_claims *claims,
-			   struct owner owner)
+static struct slot slot_of(const struct adding *adding)
 {
-	struct attachment_name name;
+	const struct objects *objects = adding->release.objects;
+	const struct attachment_claims *claims = adding->claims;
 	struct slot slot = {
-		.generation = owner.generation,
-		.ifindex = claims->record.ifindex,
+		.generation = adding->record.owner.generation,
+		.ifindex = claims->ifindex,
 		.gateway = claims->interface.role == ROLE_PORT ? claims->interface.bridge_ifindex
-							       : claims->record.ifindex,
+							       : claims->ifindex,
 		.fast_path = claims->fast_path,
 		.has_policy = !policy_says_nothing(claims->policy),
+		.network = adding->network.number,
 		.container = claims->container,
 		.netns_id = claims->netns_id,
 	};
 
-	if (attachment_name_split(claims->key.name, &name))
-		slot.network = network_number_of(objects, name.network);
 	find_gateway(objects, claims, slot.gateway_mac);
-	memcpy(slot.host_mac, claims->record.host_mac, sizeof(slot.host_mac));
+	memcpy(slot.host_mac, claims->host_mac, sizeof(slot.host_mac));
 	memcpy(slot.container_mac, claims->container_mac, sizeof(slot.container_mac));
 	memcpy(slot.attachment, claims->key.name, sizeof(slot.attachment));
 	return slot;
@@ -344,6 +345,47 @@ static int replace_others(struct adding *adding, struct cni_error *err)
 	return 0;
 }
 
+static struct attachment record_of(const struct attachment_claims *claims)
+{
+	struct attachment record = {
+		.state = ATTACHMENT_ADDING,
+		.since = (uint64_t)time(NULL),
+		.ifindex = claims->ifindex,
+		.host_ports = (uint32_t)claims->port_count,
+		.endpoints = (uint32_t)claims->endpoint_count,
+		.workload = claims->workload,
+	};
+
+	memcpy(record.host_mac, claims->host_mac, sizeof(record.host_mac));
+	memcpy(record.container_mac, claims->bridge_entry_mac, sizeof(record.container_mac));
+	return record;
+}
+
+static void look_up_network(struct adding *adding)
+{
+	struct attachment_name name;
+
+	if (!attachment_name_split(adding->claims->key.name, &name) ||
+	    !network_read_by_name(adding->release.objects, name.network, &adding->network_key,
+				  &adding->network))
+		adding->network = (struct network){0};
+}
+
+/* A network that is new has the veth of its first container as its witness, until that has an
+ * owner (networks.h). */
+static void bear_witness(struct adding *adding)
+{
+	cleanup_error struct cni_error failure = {0};
+	struct network *network = &adding->network;
+
+	if (!network->veth || network->witness.slot)
+		return;
+	network->witness = adding->record.owner;
+	network->veth = adding->claims->ifindex;
+	if (network_write(adding->release.objects, &adding->network_key, network, &failure))
+		warning("%s", cni_error_message(&failure));
+}
+
 static int add_locked(struct adding *adding, struct cni_error *err)
 {
 	const struct attachment_claims *claims = adding->claims;
@@ -353,17 +395,16 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	struct slot *slot = &adding->slot;
 	struct meta meta;
 
-	*record = claims->record;
-	record->since = (uint64_t)time(NULL);
-	record->state = ATTACHMENT_ADDING;
+	*record = record_of(claims);
+	look_up_network(adding);
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);
 	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
 		return -1;
-	*slot = slot_of(objects, claims, *owner);
+	*slot = slot_of(adding);
 	if (slot_write(objects, owner->slot, slot, err) ||
-	    map_write(objects, MAP_VETHS, &owner->slot, &claims->record.ifindex, err) ||
+	    map_write(objects, MAP_VETHS, &owner->slot, &claims->ifindex, err) ||
 	    attachment_write(objects, &claims->key, record, err) ||
 	    policy_write(objects, *owner, claims->policy, err) || claims_write(adding, err) ||
 	    container_add_homes(objects, claims, slot, owner->slot, err))
@@ -376,7 +417,10 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	    (attachment_write(objects, &claims->key, record, err) || replace_others(adding, err)))
 		return -1;
 	record->state = ATTACHMENT_READY;
-	return attachment_write(objects, &claims->key, record, err);
+	if (attachment_write(objects, &claims->key, record, err))
+		return -1;
+	bear_witness(adding);
+	return 0;
 }
 
 static int replace_locked(struct adding *adding, struct cni_error *err)
@@ -402,12 +446,12 @@ static int refuse_if_gone(const struct attachment_claims *claims, struct cni_err
 {
 	char name[IF_NAMESIZE];
 
-	if (link_name(claims->record.ifindex, name))
+	if (link_name(claims->ifindex, name))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "the host's end of the container's veth (interface number %u)"
 			     " went away during ADD",
-			     claims->record.ifindex);
+			     claims->ifindex);
 }
 
 int attachment_open_maps(const struct objects *objects, struct cni_error *err)

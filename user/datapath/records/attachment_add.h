@@ -3,10 +3,10 @@
  * attachment_add.h - what an attachment owns in the maps: made as a whole, removed as a
  * whole, whenever a run is killed.
  *
- * The order of writes is the crash safety. ADD: generation, slot (not live), record
- * (the intent), policy, ports, endpoints, interface, live, record (ready). DEL: not live,
- * ports, endpoints, policy, interface, record, slot. What a killed run leaves is either
- * found by its record, or has no owner and is free for the next run.
+ * The order of writes is the crash safety. ADD: generation, slot (not live), record (the intent),
+ * policy, ports, endpoints, interface, live, record (ready), the network's witness. DEL: not live,
+ * ports, endpoints, policy, interface, record, slot. What a killed run leaves is either found by
+ * its record, or has no owner and is free for the next run.
  */
 #pragma once
 

@@ -63,30 +63,6 @@ int attachment_list(const struct datapath *datapath, struct attachment_entry **e
 	return 0;
 }
 
-bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot)
-{
-	return owner.slot && slot_read(objects, owner.slot, slot) &&
-	       slot->generation == owner.generation;
-}
-
-void slot_get_key(const struct slot *slot, struct attachment_key *key)
-{
-	memset(key, 0, sizeof(*key));
-	memcpy(key->name, slot->attachment, strnlen(slot->attachment, sizeof(key->name) - 1));
-}
-
-bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
-		      struct attachment *record)
-{
-	struct attachment_key key;
-
-	if (!slot->generation || !slot->attachment[0])
-		return false;
-	slot_get_key(slot, &key);
-	return attachment_read(objects, &key, record) &&
-	       owner_is(record->owner, (struct owner){number, slot->generation});
-}
-
 bool attachment_has_veth(const struct objects *objects, const struct attachment *record)
 {
 	struct interface interface;

@@ -37,16 +37,6 @@ struct attachment_entry {
 int attachment_list(const struct datapath *datapath, struct attachment_entry **entries,
 		    size_t *count, struct cni_error *err);
 
-/* Reads the owner's slot. Returns false where nobody is that owner any more. */
-bool owner_read(const struct objects *objects, struct owner owner, struct slot *slot);
-
-void slot_get_key(const struct slot *slot, struct attachment_key *key);
-
-/* Reads the record of the attachment that a slot names. Returns false where there is none that
- * points back. */
-bool slot_read_record(const struct objects *objects, uint32_t number, const struct slot *slot,
-		      struct attachment *record);
-
 /* Returns whether the veth of an attachment is there. Its ifindex may have been given to another
  * interface, so it is recognised by its MAC, or, as udev and administrators change those, by its
  * entry in interfaces and our program on it. True where rtnetlink cannot say: nothing is taken from

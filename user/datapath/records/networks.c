@@ -109,27 +109,27 @@ static bool copy_names(char text[INTERFACE_NAMES_SIZE], const char *names)
 	return true;
 }
 
-bool network_make(struct network *network, struct network_key *key, const char *name,
-		  const struct conf *conf)
+static bool make_key(struct network_key *key, const char *name)
 {
-	*network = (struct network){.attach = conf->attach};
 	*key = (struct network_key){0};
 	if (strlen(name) >= sizeof(key->name))
 		return false;
 	memcpy(key->name, name, strlen(name));
-	return copy_names(network->uplinks, conf->uplinks) &&
+	return true;
+}
+
+bool network_make(struct network *network, struct network_key *key, const char *name,
+		  const struct conf *conf)
+{
+	*network = (struct network){.attach = conf->attach};
+	return make_key(key, name) && copy_names(network->uplinks, conf->uplinks) &&
 	       copy_names(network->excluded_interfaces, conf->excluded_interfaces);
 }
 
-uint8_t network_number_of(const struct objects *objects, const char *name)
+bool network_read_by_name(const struct objects *objects, const char *name, struct network_key *key,
+			  struct network *network)
 {
-	struct network_key key = {0};
-	struct network network;
-
-	if (strlen(name) >= sizeof(key.name))
-		return 0;
-	memcpy(key.name, name, strlen(name));
-	return map_read(objects, MAP_NETWORKS, &key, &network) ? network.number : 0;
+	return make_key(key, name) && network_read(objects, key, network);
 }
 
 uint8_t network_number(const struct network *network, const char *name,

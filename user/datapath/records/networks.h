@@ -37,7 +37,8 @@ bool network_make(struct network *network, struct network_key *key, const char *
  * free. */
 uint8_t network_number(const struct network *network, const char *name,
 		       const struct known_network *networks, size_t count);
-/* Returns the number that is written, or 0. */
-uint8_t network_number_of(const struct objects *objects, const char *name);
+/* Reads what is written of the network. Returns false where there is nothing. */
+bool network_read_by_name(const struct objects *objects, const char *name, struct network_key *key,
+			  struct network *network);
 /* Returns whether both say the same, whoever their witnesses are. */
 bool network_says(const struct network *one, const struct network *other);

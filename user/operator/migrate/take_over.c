@@ -16,7 +16,6 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/attachments.h"
 #include "host/container.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
@@ -124,15 +123,13 @@ int take_over_check(struct migrating *container, struct cni_error *err)
 static int prepare_host(struct taking *taking, struct cni_error *err)
 {
 	struct container *container = &taking->container;
-	const struct look_at at = {.container = container, .adds = true};
 	cleanup_plan struct plan plan = {0};
 	struct host *host = &taking->host;
 
-	if (host_open(host, DATAPATH_WORK, err) || container_prepare(container, host, err) ||
-	    host_settle(host, &at, &plan, err) || host_sockets_attach(host, &container->conf, err))
+	if (host_open(host, DATAPATH_WORK, err) || container_prepare(container, host, &plan, err) ||
+	    host_sockets_attach(host, &container->conf, err))
 		return -1;
 	plan_warn(&plan);
-	container->claims.interface = plan.veth;
 	taking->veth_hooks = plan.veth_hooks;
 	taking->keeping = (struct keeping){taking->migrating, &host->datapath.objects, -1};
 	return 0;
@@ -244,14 +241,13 @@ static int complete(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
 	const struct attachment_claims *claims = &taking->container.claims;
-	struct link_name veth = {.ifindex = claims->record.ifindex};
+	const struct link_name veth = link_name_of(&taking->container.veth.link);
 	struct cni_error failure = {0};
 	struct attachment record;
 	int result = 0;
 
 	if (connections_keep(&taking->keeping, &failure))
 		result = cni_error_chain(err, &failure);
-	memcpy(veth.name, taking->container.veth.link.name, sizeof(veth.name));
 	if (attach_apply(&taking->host.datapath, &veth, &taking->veth_hooks, &taking->undo,
 			 &failure))
 		result = cni_error_chain(err, &failure);
@@ -262,8 +258,7 @@ static int complete(struct taking *taking, struct cni_error *err)
 	if (attachment_read(objects, &claims->key, &record) && is_closed(objects, record.owner) &&
 	    open_policy(objects, record.owner, &taking->policy, &failure))
 		result = cni_error_chain(err, &failure);
-	bridge_entry_add_new(claims->record.ifindex, claims->record.container_mac);
-	network_has_container(&taking->host, &taking->container);
+	bridge_entry_add_new(claims->ifindex, claims->bridge_entry_mac);
 	prerequisites_warn(&taking->host, &taking->container);
 	return result;
 }
