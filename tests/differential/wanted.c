@@ -159,10 +159,20 @@ static bool is_refused(const struct difference *difference, const struct arrival
 	return arrival->end == HOST && strstr(arrival->text, strerror(EPERM));
 }
 
+/* A copy, or how a process's TCP connection comes to be: its kernel's SYN, and that it is there */
+static bool is_through(const struct difference *difference, const struct arrival *arrival)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return arrival->copy ||
+	       (flow && flow->origin == HOST && flow->first.protocol == IPPROTO_TCP &&
+		(arrival->packet.flags == SYN || strstr(arrival->text, "connect: done")));
+}
+
 static bool is_clash(const struct difference *difference)
 {
 	return (difference->count[REFERENCE] || difference->step->refused[REFERENCE]) &&
-	       all(difference, REFERENCE, is_refused) && all(difference, OURS, is_copy);
+	       all(difference, REFERENCE, is_refused) && all(difference, OURS, is_through);
 }
 
 /* What ours translates has no `ct status dnat`: another rule than the reference's masquerades it,
