@@ -183,17 +183,22 @@ static bool is_without_port(const struct difference *difference)
 	       all(difference, REFERENCE, is_copy);
 }
 
-/* A process of the host has begun with an address of the host that has gone since. */
+/* A process of the host has begun with an address of the host that has gone since. What it sends
+ * goes nowhere in ours; an answer arrives in ours alone, whose sockets have the bridge's address.
+ */
 static bool is_of_gone_address(const struct difference *difference)
 {
 	const struct flow *flow = difference->step->flow;
 
-	return flow && flow->origin == HOST && difference->step->forward &&
-	       !events_second_address() && !difference->count[OURS] &&
-	       (same_address(&flow->first.destination,
-			     (const struct in6_addr[]){address_of("192.0.2.7")}) ||
-		same_address(&flow->first.destination,
-			     (const struct in6_addr[]){address_of("2001:db8:1::7")}));
+	if (!flow || flow->origin != HOST || events_second_address() ||
+	    (!same_address(&flow->first.destination,
+			   (const struct in6_addr[]){address_of("192.0.2.7")}) &&
+	     !same_address(&flow->first.destination,
+			   (const struct in6_addr[]){address_of("2001:db8:1::7")})))
+		return false;
+	return difference->step->forward
+		       ? !difference->count[OURS]
+		       : !difference->count[REFERENCE] && all(difference, OURS, is_hosts);
 }
 
 /* A container asks or answers itself. */
@@ -231,7 +236,7 @@ static const struct entry list[] = {
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
 	{is_without_port,
 	 "a fixed port that is taken: ours comes there, as it is no DNAT for netfilter"},
-	{is_of_gone_address, "what the host's process sends to an address that has gone"},
+	{is_of_gone_address, "what the host's process has with an address that has gone"},
 	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},
