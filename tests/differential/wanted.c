@@ -159,10 +159,20 @@ static bool is_refused(const struct difference *difference, const struct arrival
 	return arrival->end == HOST && strstr(arrival->text, strerror(EPERM));
 }
 
+/* A copy, or how a process's TCP connection comes to be: its kernel's SYN, and that it is there */
+static bool is_through(const struct difference *difference, const struct arrival *arrival)
+{
+	const struct flow *flow = difference->step->flow;
+
+	return arrival->copy ||
+	       (flow && flow->origin == HOST && flow->first.protocol == IPPROTO_TCP &&
+		(arrival->packet.flags == SYN || strstr(arrival->text, "connect: done")));
+}
+
 static bool is_clash(const struct difference *difference)
 {
 	return (difference->count[REFERENCE] || difference->step->refused[REFERENCE]) &&
-	       all(difference, REFERENCE, is_refused) && all(difference, OURS, is_copy);
+	       all(difference, REFERENCE, is_refused) && all(difference, OURS, is_through);
 }
 
 /* What ours translates has no `ct status dnat`: another rule than the reference's masquerades it,
@@ -173,17 +183,22 @@ static bool is_without_port(const struct difference *difference)
 	       all(difference, REFERENCE, is_copy);
 }
 
-/* A process of the host has begun with an address of the host that has gone since. */
+/* A process of the host has begun with an address of the host that has gone since. What it sends
+ * goes nowhere in ours; an answer arrives in ours alone, whose sockets have the bridge's address.
+ */
 static bool is_of_gone_address(const struct difference *difference)
 {
 	const struct flow *flow = difference->step->flow;
 
-	return flow && flow->origin == HOST && difference->step->forward &&
-	       !events_second_address() && !difference->count[OURS] &&
-	       (same_address(&flow->first.destination,
-			     (const struct in6_addr[]){address_of("192.0.2.7")}) ||
-		same_address(&flow->first.destination,
-			     (const struct in6_addr[]){address_of("2001:db8:1::7")}));
+	if (!flow || flow->origin != HOST || events_second_address() ||
+	    (!same_address(&flow->first.destination,
+			   (const struct in6_addr[]){address_of("192.0.2.7")}) &&
+	     !same_address(&flow->first.destination,
+			   (const struct in6_addr[]){address_of("2001:db8:1::7")})))
+		return false;
+	return difference->step->forward
+		       ? !difference->count[OURS]
+		       : !difference->count[REFERENCE] && all(difference, OURS, is_hosts);
 }
 
 /* A container asks or answers itself. */
@@ -221,7 +236,7 @@ static const struct entry list[] = {
 	{is_clash, "a fixed port of a masquerade that is taken: ours does not come there"},
 	{is_without_port,
 	 "a fixed port that is taken: ours comes there, as it is no DNAT for netfilter"},
-	{is_of_gone_address, "what the host's process sends to an address that has gone"},
+	{is_of_gone_address, "what the host's process has with an address that has gone"},
 	{is_own_answer, "br_netfilter that comes meanwhile loses what a container says to itself"},
 	{is_forgotten, "portmap's ADD forgets all UDP to a port with the mapping's number"},
 	{is_served, "conntrack's entry without translation takes nothing from a container"},

@@ -64,20 +64,37 @@ test_beside_nat_zone() {
 	each_bridge_netfilter expect_node_port
 }
 
+# stranger_make DEVICE: `stranger` has no port of ours, and the host masquerades what it sends by the device
+# with the port 20089
+stranger_make() {
+	conflist stranger bridge "$only_main | $other_network | .plugins[0].ipMasq = false"
+	container_start victim bridge -p 20089:80/tcp -p 20089:80/udp
+	container_add stranger stranger
+	nat_rule postrouting "meta nfproto ipv4 oifname $1 meta l4proto { tcp, udp } masquerade to :20089"
+	nat_rule postrouting "meta nfproto ipv6 oifname $1 meta l4proto { tcp, udp } masquerade to :20089"
+}
+
 # also with portmap
 # in such a zone, an answer from outside to a container that only the host masquerades, with a port which is
 # another one's host port
 test_beside_nat_zone_outside() {
 	zone_set 7
-	conflist stranger bridge "$only_main | $other_network | .plugins[0].ipMasq = false"
-	container_start victim bridge -p 20089:80/tcp -p 20089:80/udp
-	container_add stranger stranger
+	stranger_make eth1
 	serve_in server 9000
-	nat_rule postrouting 'meta nfproto ipv4 oifname eth1 meta l4proto { tcp, udp } masquerade to :20089'
-	nat_rule postrouting 'meta nfproto ipv6 oifname eth1 meta l4proto { tcp, udp } masquerade to :20089'
 	expect_answers stranger "$server4" 9000 server "$host4_second"
 	expect_answers stranger "$server6" 9000 server "$host6_second"
 	expect_answers client "$host4" 20089 victim
+}
+
+# also with portmap
+# the same answer out of a tunnel of the host, whose packets have no Ethernet header
+test_beside_nat_tunnel() {
+	tunnel_make
+	stranger_make tun0
+	serve_in office 9000
+	expect_answers stranger "$office4" 9000 office "$tunnel4"
+	expect_answers stranger "$office6" 9000 office "$tunnel6"
+	expect_answers office "$tunnel4" 20089 victim
 }
 
 expect_own_address() {
@@ -240,16 +257,22 @@ test_beside_nat_before_mapping() {
 # a connection through a mapping goes on when conntrack forgets everything, and when a client had asked the
 # port before the container came, it is answered
 test_beside_nat_forgotten() {
+	local name
 	expect_no_answers client "$host4" 8080 --source-port 5555
+	expect_no_answers client "$host6" 8080 --source-port 5555
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
+	expect_answers client "$host6" 8080 web "$client6" --source-port 5555
 	conversation_open stays client tcp "$host4" 8080
+	conversation_open stays6 client tcp "$host6" 8080
+	for name in stays stays6 stays stays6; do
+		expect_contains "$(say $name)" name=web
+		conntrack -F 2>/dev/null
+	done
 	expect_contains "$(say stays)" name=web
-	conntrack -F 2>/dev/null
-	expect_contains "$(say stays)" name=web
-	conntrack -F 2>/dev/null
-	expect_contains "$(say stays)" name=web
+	expect_contains "$(say stays6)" name=web
 	conversation_close stays
+	conversation_close stays6
 }
 
 # also with portmap
@@ -260,12 +283,15 @@ test_beside_nat_sctp() {
 	serve_sctp_in web 80
 	serve_sctp_in victim 80
 	nat_rule prerouting "iifname eth0 meta nfproto ipv4 sctp dport 31081 dnat ip to $(address4 web):80"
+	nat_rule prerouting "iifname eth0 meta nfproto ipv6 sctp dport 31081 dnat ip6 to [$(address6 web)]:80"
 	nat_rule postrouting "ip saddr $client4 ip daddr $(address4 web) sctp dport 80 masquerade to :20089"
+	nat_rule postrouting "ip6 saddr $client6 ip6 daddr $(address6 web) sctp dport 80 masquerade to :20089"
 	each_bridge_netfilter expect_sctp
 }
 
 expect_sctp() {
 	expect_answer client sctp "$host4" 31081 web "$bridge4"
+	expect_answer client sctp "$host6" 31081 web "$bridge6"
 	expect_answer server sctp "$host4_second" 20089 victim
 	conntrack -F 2>/dev/null
 }
@@ -274,16 +300,20 @@ expect_sctp() {
 # where br_netfilter has the host redirect a packet to a mapped port, it goes to the host's own process, as
 # any connection that netfilter translates: a container without our programs asks
 test_beside_nat_redirect() {
+	local address
 	bridge_netfilter 1
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	conflist plain bridge "$only_main"
 	container_start stranger plain
-	"$peer" serve tcp "$host4" 8080 --name host --background
-	"$peer" serve udp "$host4" 8080 --name host --background
-	expect_answers stranger "$host4" 8080 web
-	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9090 redirect to :8080"
+	for address in "$host4" "$host6"; do
+		"$peer" serve tcp "$address" 8080 --name host --background
+		"$peer" serve udp "$address" 8080 --name host --background
+		expect_answers stranger "$address" 8080 web
+	done
 	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9091 dnat ip to $host4:8080"
+	nat_rule prerouting "iifname cni0 ip6 daddr $host6 meta l4proto { tcp, udp } th dport 9091 dnat ip6 to [$host6]:8080"
 	expect_answers stranger "$host4" 9091 host
+	expect_answers stranger "$host6" 9091 host
 }
 
 expect_errors() {
