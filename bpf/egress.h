@@ -121,7 +121,7 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	if (!found_stands(found))
 		return VERDICT_TRANSLATE;
 	flow->translation->out_ifindex = reroute;
-	offload_note_outwards(skb, packet, connection, found->now);
+	offload_note_outwards(skb, packet, found->key, connection, found->now);
 	/* A connection that never gets a path is not asked about at each packet, either. */
 	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
 		leave->looked_up = found->now;

@@ -11,9 +11,10 @@
  * record was read, its path renewed, and the result was the same. So it would be for all
  * connections that have the treatment: they have its owner, addresses and next hop, whose MAC was
  * seen, and no route of the host has changed since their own were asked for. So their memos last
- * until each one's turn in the IP stack. Where one connection cannot speak for others (ports decide
- * about routes, the packet's path was not renewed for it), the treatment ends with the second. What
- * must take effect at once is checked each time: the owner, the interface, and drop-offload.
+ * until each one's turn in the IP stack and, where the stack lets that packet through, until the
+ * next one. Where one connection cannot speak for others (ports decide about routes, the packet's
+ * path was not renewed for it), the treatment ends with the second. What must take effect at once
+ * is checked each time: the owner, the interface, and drop-offload.
  *
  * While a connection's packets use a memo, its record's last_seen lags by up to six seconds, which
  * are few beside the minutes that the record lives.
@@ -134,6 +135,15 @@ INLINE bool memo_is_for(const struct memo *memo, const struct sides *sides)
 	       address_equal(memo->peer, sides->peer) && (memo->treatment & 1) == sides->out;
 }
 
+/* Returns the memo of these sides, or NULL. */
+INLINE struct memo *memo_of(struct memo_set *set, const struct sides *sides)
+{
+	for (int i = 0; i < MEMO_PLACES; i++)
+		if (memo_is_for(&set->memos[i], sides))
+			return &set->memos[i];
+	return NULL;
+}
+
 INLINE bool memo_suits(const struct packet *packet)
 {
 	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&
@@ -190,9 +200,9 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 	const struct treatment_place *place;
 	const struct treatment *treatment;
 	__u32 now = clock_second(), number;
-	struct memo *memo = NULL;
 	struct memo_set *set;
 	struct sides sides;
+	struct memo *memo;
 	enum way way;
 
 	if (!packet || !translation)
@@ -202,9 +212,7 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 		return false;
 	sides = sides_of(&packet->tuple);
 	set = memo_set_of(&sides);
-	for (int i = 0; set && i < MEMO_PLACES && !memo; i++)
-		if (memo_is_for(&set->memos[i], &sides))
-			memo = &set->memos[i];
+	memo = set ? memo_of(set, &sides) : NULL;
 	if (!memo || memo_has_ended(memo, now))
 		return false;
 	number = memo->treatment % TREATMENTS;
@@ -332,6 +340,50 @@ INLINE __u32 memo_end(const struct connection *connection, enum way way,
 	return always ? connection->last_seen + STACK_SECONDS : memo_turn(connection, leave);
 }
 
+/* Adds to the record what the memo has counted. */
+INLINE void memo_settle(struct memo *memo, struct connection *connection, enum way way)
+{
+	connection->packets[way] += memo->packets;
+	connection->bytes[way] += memo->bytes;
+	memo->packets = 0;
+	memo->bytes = 0;
+}
+
+INLINE void memo_lasts_until(struct memo *memo, enum way way, __u32 end)
+{
+	memo->until = end;
+	if ((__s32)(end - memos_until[way]) > 0)
+		memos_until[way] = end;
+}
+
+/* The stack has let a packet through at its connection's turn: if there is a memo of the connection
+ * yet, it lasts until the next turn, so that no packet goes the long way only to make it again. */
+GLOBAL_FUNCTION int memo_go_on(const struct connection_key *key, struct connection *connection,
+			       enum way way)
+{
+	struct memo_set *set;
+	struct sides sides;
+	struct memo *memo;
+
+	if (!key || !connection || key->protocol != PROTOCOL_UDP)
+		return 0;
+	way &= 1;
+	sides = (struct sides){.peer = key->outside,
+			       .ours = way == INWARDS ? connection->external_address : key->inside,
+			       .peer_port = way == INWARDS ? connection->peer_port
+							   : key->outside_port,
+			       .port = way == INWARDS ? connection->external_port
+						      : key->inside_port,
+			       .out = way == OUTWARDS};
+	set = memo_set_of(&sides);
+	memo = set ? memo_of(set, &sides) : NULL;
+	if (!memo)
+		return 0;
+	memo_settle(memo, connection, way);
+	memo_lasts_until(memo, way, memo_turn(connection, &connection->leave[way]));
+	return 0;
+}
+
 /* Stores what is done to this packet for the next ones. */
 GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet,
 			      struct connection *connection, enum way way,
@@ -342,7 +394,6 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	struct memo_set *set;
 	struct memo *memo;
 	struct sides sides;
-	__u32 end;
 
 	if (!packet || !connection || !translation || !memo_suits(packet))
 		return 0;
@@ -363,20 +414,15 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	place = treatment_confirm(wanted, sides.out, connection->last_seen);
 	if (!place)
 		return 0;
-	if (memo_is_for(memo, &sides)) {
-		connection->packets[way] += memo->packets;
-		connection->bytes[way] += memo->bytes;
-	}
-	end = memo_end(connection, way, wanted);
+	if (memo_is_for(memo, &sides))
+		memo_settle(memo, connection, way);
 	address_copy(memo->peer, sides.peer);
 	memo->peer_port = sides.peer_port;
 	memo->port = sides.port;
 	memo->new_port = translation->port;
 	memo->packets = 0;
 	memo->bytes = 0;
-	memo->until = end;
 	memo->treatment = place->id;
-	if ((__s32)(end - memos_until[way]) > 0)
-		memos_until[way] = end;
+	memo_lasts_until(memo, way, memo_end(connection, way, wanted));
 	return 0;
 }

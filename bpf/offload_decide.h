@@ -25,7 +25,7 @@
 #include "connection_use.h"
 #include "device.h"
 #include "endpoint.h"
-#include "route.h"
+#include "memo.h"
 
 INLINE bool offload_concerns(enum protocol protocol, const struct connection *connection)
 {
@@ -47,7 +47,8 @@ INLINE bool offload_was_seen(const struct leave *leave)
 
 /* A packet has left the stack. If drop-offload ran since the last one, the path is decided again.
  */
-INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
+INLINE void offload_note(const struct connection_key *key, struct connection *connection,
+			 enum way way, __u32 now)
 {
 	struct leave *leave = &connection->leave[way];
 
@@ -56,6 +57,8 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
 	if (connection->path[way] >= PATH_CONTAINER && !offload_was_seen(leave))
 		connection->path[way] = PATH_UNDECIDED;
 	leave->left_stack = now;
+	if (connection->path[way] >= PATH_CONTAINER && leave->ifindex)
+		memo_go_on(key, connection, way);
 }
 
 /* A packet in the container's name leaves the stack. If the host has made it, the host takes part
@@ -64,18 +67,19 @@ INLINE void offload_note(struct connection *connection, enum way way, __u32 now)
  * fragments put together for the firewall look like the host's own.) Where the container sends by
  * another network, conntrack would see one direction only, and call that invalid. */
 GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct packet *packet,
+					  const struct connection_key *key,
 					  struct connection *connection, __u32 now)
 {
 	bool has_path;
 
-	if (!packet || !connection)
+	if (!packet || !key || !connection)
 		return 0;
 	has_path = connection->path[OUTWARDS] >= PATH_CONTAINER;
 	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
 		connection_stay_in_stack(connection);
 	else if (connection->leave[OUTWARDS].left_stack != now &&
 		 (has_path || skb->ingress_ifindex == owner_gateway(&connection->owner)))
-		offload_note(connection, OUTWARDS, now);
+		offload_note(key, connection, OUTWARDS, now);
 	return 0;
 }
 
@@ -142,7 +146,7 @@ GLOBAL_FUNCTION int offload_saw_leaving(const struct packet *packet, __u32 ifind
 	if (!connection || !offload_concerns(packet->tuple.protocol, connection))
 		return 0;
 	connection->in_ifindex = ifindex;
-	offload_note(connection, INWARDS, clock_second());
+	offload_note(&scratch_get()->other, connection, INWARDS, clock_second());
 	return 0;
 }
 

@@ -354,7 +354,7 @@ GLOBAL_FUNCTION enum verdict draft_translate_source(struct __sk_buff *skb,
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
 	if (outward) { /* its first packet has passed the stack */
-		offload_note_outwards(skb, packet, begun, clock_second());
+		offload_note_outwards(skb, packet, &draft->key, begun, clock_second());
 		route_note_way(skb, packet, &begun->leave[OUTWARDS]);
 	}
 	if (!share_left_to(&draft->key, begun))

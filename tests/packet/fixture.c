@@ -106,6 +106,8 @@ static int program_of(enum hook hook, enum device came_in_by, const struct frame
 		err(1, "loading a program that marks packets");
 	if (next_mark == MARK_DONE)
 		told.tc_index = TC_INDEX_OURS | TC_INDEX_DONE;
+	else if (next_mark == MARK_CONFIRM)
+		told.tc_index = TC_INDEX_OURS | TC_INDEX_CONFIRM;
 	else
 		told.hash = seal_of(PORT_SEED, frame->bytes, frame->length, raw ? 0 : ETH_HLEN);
 	return marked_program(marked, told);

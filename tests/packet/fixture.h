@@ -29,7 +29,8 @@ enum mark {
 	MARK_USUAL, /* at egress the seal of its sender; at ingress nothing */
 	MARK_NONE,
 	MARK_SEAL,
-	MARK_DONE, /* from_uplink: to_container has nothing to do */
+	MARK_DONE,    /* from_uplink: to_container has nothing to do */
+	MARK_CONFIRM, /* from_uplink: to_container shall confirm the packet */
 };
 
 /* Half-open, or assured */

@@ -208,27 +208,62 @@ static void lasting_row(const char *says, const struct entry *confirming, bool o
 	row_end();
 }
 
-/* Those whose turn comes in this second, of as many with each phase. */
-static void lasting_turn_row(void)
+/* Sends a packet behind the stack, as it left the hook before. */
+static void pass_stack(const struct entry *flow, bool out)
 {
+	struct packet packet =
+		out ? (struct packet)UDP(flow->inside, flow->inside_port, flow->outside,
+					 flow->outside_port)
+		    : (struct packet)UDP(flow->outside, flow->outside_port, flow->inside,
+					 flow->inside_port);
+
+	fixture_set_mark(out ? MARK_USUAL : MARK_CONFIRM);
+	row_send(out ? TO_UPLINK : TO_CONTAINER, out ? UPLINK : BRIDGE, &packet);
+	fixture_set_mark(MARK_USUAL);
+}
+
+/* Of flows with memos, as many with each phase: how many go on with them when those whose turn
+ * comes have been to the stack, which lets their packets through or not. */
+static int with_memos_after_turn(bool out, bool lets_through)
+{
+	const int first = 7000, end = first + PHASES * OF_EACH_PHASE;
 	int skipped = 0;
 	uint32_t second;
 
-	row_begin("and until its flow's turn in the stack comes");
 	for (int try = 0; try < ROW_TRIES; try++) {
 		second = begin_in_new_second();
-		send_of_each_phase(4);
+		for (int port = first; port < end; port++) {
+			fixture_clear_flows();
+			fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {4, 4}, .looked_up = 2));
+			skips(&MAPPED_FLOW(v4_client, port), out);
+		}
 		fixture_wait_for_next_second();
-		fixture_put(&MAPPED_FLOW(v4_client, 6999, LOOKED_UP_BEFORE));
-		skips(&MAPPED_FLOW(v4_client, 6999), false);
+		fixture_put(&MAPPED_FLOW(v4_client, first - 1, LOOKED_UP_BEFORE));
+		skips(&MAPPED_FLOW(v4_client, first - 1), out);
+		for (int port = first; port < end; port++) {
+			fixture_clear_flows();
+			fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {7, 7}, .looked_up = 2));
+			if (!skips(&MAPPED_FLOW(v4_client, port), out) && lets_through)
+				pass_stack(&MAPPED_FLOW(v4_client, port), out);
+		}
 		fixture_clear_flows();
 		skipped = 0;
-		for (int port = 7000; port < 7000 + PHASES * OF_EACH_PHASE; port++)
-			skipped += skips(&MAPPED_FLOW(v4_client, port), false);
+		for (int port = first; port < end; port++)
+			skipped += skips(&MAPPED_FLOW(v4_client, port), out);
 		if (fixture_second() == second + 1)
 			break;
 	}
-	row_expect_number(skipped, (PHASES / 2 - 1) * OF_EACH_PHASE, "packets by their memos");
+	return skipped;
+}
+
+static void turn_memo_row(const char *says, bool out, bool lets_through)
+{
+	int turns = PHASES / 2 - 1; /* of phases, those whose turn comes later */
+
+	row_begin(says);
+	row_expect_number(with_memos_after_turn(out, lets_through),
+			  (lets_through ? turns + 1 : turns) * OF_EACH_PHASE,
+			  "packets by their memos");
 	row_end();
 }
 
@@ -244,7 +279,10 @@ static void lasting_rows(void)
 	lasting_row("inwards, too", other, false, NULL, true);
 	lasting_row("not if none does", none, true, NULL, false);
 	lasting_row("nor inwards", none, false, NULL, false);
-	lasting_turn_row();
+	turn_memo_row("and until its flow's turn in the stack comes", false, false);
+	turn_memo_row("outwards, too", true, false);
+	turn_memo_row("and after that, where the stack lets the packet through", false, true);
+	turn_memo_row("outwards, too", true, true);
 	lasting_row("not after a route has been added, which its own packet might take", other,
 		    true, &added, false);
 	lasting_row("inwards that does not matter", other, false, &added, true);
