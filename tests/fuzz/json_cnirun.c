@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "cni/cache.h"
 #include "cni/result.h"
 #include "cni/version.h"
 #include "cnirun/cache.h"
@@ -103,7 +104,7 @@ static void take_cache(const char *text, size_t length)
 	MUST(fd >= 0 && write(fd, text, length) == (ssize_t)length);
 	close(fd);
 	if (!checked(cache_read(&entry, "n", &conf, &err), &err)) {
-		cleanup_free char *args = args_format(entry.args);
+		cleanup_free char *args = cni_cache_format_args(entry.args);
 
 		MUST(entry.root && args);
 	}
@@ -134,7 +135,7 @@ static void take_args(const char *line)
 
 	if (!checked_json(pairs, &err))
 		return;
-	text = args_format(pairs);
+	text = cni_cache_format_args(pairs);
 	MUST(text && strcmp(text, line) == 0);
 }
 

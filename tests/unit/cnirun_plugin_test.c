@@ -4,6 +4,7 @@
  */
 #include "cni_testing.h"
 
+#include "cni/execute.h"
 #include "cnirun/plugin.h"
 
 #define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
@@ -63,6 +64,20 @@ ROWS(rows, request_composed)
 	json_decref(prev_result);
 	json_decref(before);
 	json_decref(plugin);
+}
+
+TEST(environment_of_a_plugin, "a plugin's variables are not set in our own environment")
+{
+	static const char *const variables[][2] = {{"CNI_COMMAND", "DEL"}, {0}};
+	const struct execution execution = {.variables = variables, .input = ""};
+	cleanup_execute_output struct execute_output output = {0};
+
+	setenv("CNI_COMMAND", "ADD", 1);
+	assert_int_equal(execute_run("/usr/bin/env", &execution, &output, &fault), 0);
+	assert_non_null(strstr(output.text, "CNI_COMMAND=DEL\n"));
+	assert_null(strstr(output.text, "CNI_COMMAND=ADD\n"));
+	assert_non_null(strstr(output.text, "PATH="));
+	assert_string_equal(getenv("CNI_COMMAND"), "ADD");
 }
 
 TEST(version_missing, "a list without version sends an empty one")

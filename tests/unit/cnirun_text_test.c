@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "cni/cache.h"
 #include "cnirun/runtime_conf.h"
 
 struct pair_row {
@@ -71,7 +72,7 @@ ROWS(args_rows, args_parsed)
 		return;
 	}
 	assert_json_text(pairs, row->other);
-	text = args_format(pairs);
+	text = cni_cache_format_args(pairs);
 	assert_string_equal(text, row->plain);
 	free(text);
 	json_decref(pairs);

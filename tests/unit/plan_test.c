@@ -18,6 +18,7 @@ enum {
 	INTERFACES = 4,
 	ID = 100, /* of the first of our programs that are pinned */
 	OLD_ID = 200,
+	COPIES = MOST_HOOK_CHANGES + 4,
 };
 
 static struct addressed_interface addressed[INTERFACES];
@@ -39,7 +40,7 @@ static struct interface_look *at(uint32_t ifindex)
 static void hang(uint32_t ifindex, enum hook hook, enum program_number program, uint32_t id)
 {
 	struct hook_look *there = &at(ifindex)->hooks.hooks[hook];
-	static struct hung places[INTERFACES][HOOK_COUNT][4];
+	static struct hung places[INTERFACES][HOOK_COUNT][COPIES];
 
 	there->list = places[ifindex - ETH0][hook];
 	there->list[there->count++] = (struct hung){
@@ -324,6 +325,29 @@ TEST(test_bridge_has_another_mac, "bridge has another mac")
 	assert_int_equal(need_change_at(CNI0)->entry.bridge_mac[5], 77);
 	assert_int_equal(need_change_at(VETH)->entry.bridge_mac[5], 77);
 	assert_int_equal(need_change_at(VETH)->hooks.count, 0);
+}
+
+/* Returns the id of the program that is replaced at the hook; 0: none is. */
+static uint32_t replaced_at(const struct hook_changes *changes, enum hook hook)
+{
+	for (size_t i = 0; i < changes->count; i++)
+		if (changes->list[i].action == HOOK_REPLACE && changes->list[i].hook == hook)
+			return changes->list[i].replaced;
+	return 0;
+}
+
+/* Each process that loads without seeing the others' pins attaches a copy. */
+TEST(test_many_copies, "more copies of our programs than one command removes")
+{
+	memset(at(ETH0)->hooks.hooks, 0, sizeof(at(ETH0)->hooks.hooks));
+	for (uint32_t i = 0; i < COPIES; i++) {
+		hang(ETH0, HOOK_EGRESS, PROGRAM_TO_UPLINK, OLD_ID + i);
+		hang(ETH0, HOOK_INGRESS, PROGRAM_FROM_UPLINK, OLD_ID + COPIES + i);
+	}
+	make();
+	assert_in_range(need_change_at(ETH0)->hooks.count, HOOK_COUNT, MOST_HOOK_CHANGES);
+	assert_int_equal(replaced_at(&need_change_at(ETH0)->hooks, HOOK_EGRESS), OLD_ID);
+	assert_int_equal(replaced_at(&need_change_at(ETH0)->hooks, HOOK_INGRESS), OLD_ID + COPIES);
 }
 
 TEST(test_others_bar_the_fast_path, "others bar the fast path")

@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/io.h"
@@ -92,16 +93,33 @@ char *execute_find(const char *type, const char *path, struct cni_error *err)
 		type, path);
 }
 
-/* In our own environment, which the plugin inherits. */
-static int set_variables(const struct execution *execution, struct cni_error *err)
+static bool is_of_execution(const struct execution *execution, const char *entry)
 {
-	const char *const *variable;
+	size_t length = strcspn(entry, "=");
+	const char *name;
 
-	for (size_t i = 0; (variable = execution->variables[i])[0]; i++)
-		if (setenv(variable[0], variable[1], 1))
-			return cni_error_set(err, CNI_ERROR_IO, "cannot set %s: %s", variable[0],
-					     strerror(errno));
-	return 0;
+	for (size_t i = 0; (name = execution->variables[i][0]); i++)
+		if (!strncmp(name, entry, length) && !name[length])
+			return true;
+	return false;
+}
+
+/* Makes the plugin's environment: the execution's variables, from `*own` on, and what else is in
+ * ours. */
+static char **make_environment(const struct execution *execution, size_t *own)
+{
+	char **list = NULL;
+	size_t count = 0;
+
+	for (char **entry = environ; *entry; entry++)
+		if (!is_of_execution(execution, *entry))
+			*ARRAY_ADD(list, count) = *entry;
+	*own = count;
+	for (size_t i = 0; execution->variables[i][0]; i++)
+		*ARRAY_ADD(list, count) =
+			cni_format("%s=%s", execution->variables[i][0], execution->variables[i][1]);
+	*ARRAY_ADD(list, count) = NULL;
+	return list;
 }
 
 /* The whole text is there before the plugin starts, which need not read it. */
@@ -118,7 +136,7 @@ static int open_input(const char *text, struct cni_error *err)
 }
 
 /* Returns an errno. */
-static int spawn_once(struct child *child, int input, int output)
+static int spawn_once(struct child *child, int input, int output, char *const *environment)
 {
 	char *const arguments[] = {(char *)child->file, NULL};
 	posix_spawn_file_actions_t actions;
@@ -136,7 +154,8 @@ static int spawn_once(struct child *child, int input, int output)
 	sigaddset(&signals, SIGPIPE);
 	posix_spawnattr_setsigdefault(&attributes, &signals);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	error = posix_spawn(&child->pid, child->file, &actions, &attributes, arguments, environ);
+	error = posix_spawn(&child->pid, child->file, &actions, &attributes, arguments,
+			    environment);
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	return error;
@@ -146,20 +165,25 @@ static int start_child(struct child *child, const struct execution *execution,
 		       struct cni_error *err)
 {
 	cleanup_close int input = open_input(execution->input, err);
+	cleanup_free char **environment = NULL;
 	cleanup_close int their_output = -1;
 	int error = ETXTBSY, ends[2];
+	size_t own;
 
-	if (input < 0 || set_variables(execution, err))
+	if (input < 0)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC))
 		return cni_error_set(err, CNI_ERROR_IO, "cannot make a pipe: %s", strerror(errno));
 	child->output = ends[0];
 	their_output = ends[1];
+	environment = make_environment(execution, &own);
 	for (int i = 0; i < BUSY_TRIES && error == ETXTBSY; i++) {
 		if (i)
 			sleep(1);
-		error = spawn_once(child, input, their_output);
+		error = spawn_once(child, input, their_output, environment);
 	}
+	for (; environment[own]; own++)
+		free(environment[own]);
 	if (!error)
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot execute %s: %s", child->file,

@@ -12,10 +12,14 @@
 /* Debian has its plugins in /usr/lib/cni, Fedora in /usr/libexec/cni, others, after the plugins'
  * own releases, in /opt/cni/bin. */
 #define EXECUTE_DEFAULT_PATH "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
+/* k3s has its own plugins, and its lists, below its data directory. */
+#define K3S_DATA "/var/lib/rancher/k3s"
+#define K3S_PLUGINS K3S_DATA "/data/cni"
+#define K3S_CONFLISTS K3S_DATA "/agent/etc/cni/net.d"
 
 /* What a plugin is run with. */
 struct execution {
-	const char *const (*variables)[2]; /* names and values, up to a NULL; the rest is ours */
+	const char *const (*variables)[2]; /* names and values, up to a NULL, beside our own */
 	const char *input;                 /* stdin */
 	unsigned int timeout;              /* seconds; 0: no limit */
 	const char *longer;                /* how the user gives it more; NULL: cannot */

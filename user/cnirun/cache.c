@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cni/cache.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
@@ -20,7 +21,7 @@
 #include "cnirun/output.h"
 
 #define KIND "cniCacheV1"
-#define FOLDER "/results"
+#define FOLDER CNI_CACHE_RESULTS
 #define TEMPORARY ".cnirun-"
 #define LOCKS "/locks"
 #define TRIES_PER_SECOND 100
@@ -123,15 +124,11 @@ int cache_read(struct cache_entry *entry, const char *network, const struct runt
 int cache_read_conflist(const struct cache_entry *entry, struct conflist *list,
 			struct cni_error *err)
 {
-	const char *config = entry->config ? entry->config : "";
-	size_t encoded = strlen(config), length = BASE64_DECODE_LENGTH(encoded);
-	cleanup_free char *text = or_exit(malloc(length + 1));
+	size_t length;
+	cleanup_free char *text = cni_cache_decode_list(entry->config ?: "", &length);
 	cleanup_json json_t *root = NULL;
-	struct base64_decode_ctx decoder;
 
-	base64_decode_init(&decoder);
-	if (!base64_decode_update(&decoder, &length, (uint8_t *)text, encoded, config) ||
-	    !base64_decode_final(&decoder))
+	if (!text)
 		cni_error_set(err, CNI_ERROR_DECODE, "its config is no base64");
 	else
 		root = cni_json_parse_object(text, length, "its config", err);

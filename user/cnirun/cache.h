@@ -13,8 +13,6 @@
 #include "cnirun/conflist.h"
 #include "cnirun/runtime_conf.h"
 
-#define CACHE_DEFAULT_DIRECTORY "/var/lib/cni"
-
 /* Begins as {0}. The members from `config` on are borrowed from root; NULL where missing. */
 struct cache_entry {
 	json_t *root; /* NULL: there is no such file */

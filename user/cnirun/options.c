@@ -15,7 +15,7 @@
 #include "lib/command_line.h"
 #include "lib/memory.h"
 #include "lib/json.h"
-#include "cnirun/cache.h"
+#include "cni/cache.h"
 #include "cni/execute.h"
 
 #define DEFAULT_IFNAME "eth0"
@@ -105,8 +105,7 @@ static const struct command_option descriptions[] = {
 	 "that it has started; 0: no limit (default: " TEXT(DEFAULT_TIMEOUT) ")",
 	 NULL, offsetof(struct options, conf.timeout), 0, 0},
 	{OPTIONS_CACHE, 0, "cache-dir", "DIRECTORY",
-	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CACHE_DEFAULT_DIRECTORY
-	 ")",
+	 "where the attachments are recorded (default: CNI_CACHE_DIR, or\n" CNI_CACHE_DIRECTORY ")",
 	 NULL, offsetof(struct options, conf.cache_directory), 0, 0},
 	{0, 'h', "help", NULL, "(short: -h) this text", NULL, offsetof(struct options, help), 0, 0},
 };
@@ -191,7 +190,7 @@ int options_parse(struct options *options, int argc, char **argv, unsigned int s
 	options->conf.plugin_path = variable("CNI_PATH", EXECUTE_DEFAULT_PATH);
 	options->conf.timeout = DEFAULT_TIMEOUT;
 	options->conf.longer = "--timeout SECONDS";
-	options->conf.cache_directory = variable("CNI_CACHE_DIR", CACHE_DEFAULT_DIRECTORY);
+	options->conf.cache_directory = variable("CNI_CACHE_DIR", CNI_CACHE_DIRECTORY);
 	options->demanded = json_object();
 	options->port_mappings = json_array();
 	first = command_line_read(&line, argc, argv, options, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "cni/cache.h"
 #include "cni/execute.h"
 #include "lib/json.h"
 #include "cni/result.h"
@@ -64,7 +65,7 @@ static int run_plugin_file(const struct operation *operation, const json_t *plug
 {
 	const struct runtime_conf *conf = operation->conf;
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
-	cleanup_free char *args = args_format(conf->args);
+	cleanup_free char *args = cni_cache_format_args(conf->args);
 	cleanup_free char *file =
 		execute_find(conflist_plugin_type(plugin), conf->plugin_path, err);
 	const char *const variables[][2] = {

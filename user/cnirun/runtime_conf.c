@@ -187,21 +187,6 @@ json_t *args_parse(const char *text, struct cni_error *err)
 	return TAKE(pairs);
 }
 
-char *args_format(const json_t *pairs)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *stream = or_exit(open_memstream(&text, &size));
-	const json_t *pair;
-	size_t index;
-
-	json_array_foreach (pairs, index, pair)
-		fprintf(stream, "%s%s=%s", index ? ";" : "",
-			json_string_value(json_array_get(pair, 0)),
-			json_string_value(json_array_get(pair, 1)));
-	return or_exit(fclose(stream) ? NULL : text);
-}
-
 char *netns_resolve(const char *path_or_name, struct cni_error *err)
 {
 	cleanup_free char *here = NULL;

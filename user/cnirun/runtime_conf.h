@@ -28,8 +28,6 @@ int runtime_conf_validate(const struct runtime_conf *conf, struct cni_error *err
 
 /* Parses CNI_ARGS ("K=V;K=V"): a new array, or NULL and CNI_ERROR_INVALID_ENVIRONMENT. */
 json_t *args_parse(const char *text, struct cni_error *err);
-/* Formats pairs as CNI_ARGS: malloc'ed. `pairs` is an array of pairs of strings, or NULL. */
-char *args_format(const json_t *pairs);
 
 /* Reads -p [HOSTIP:]HOSTPORT:CONTAINERPORT[/PROTO]: appends one mapping to the array, or one for
  * each port of two ranges of the same length ("8000-8010:80-90"), since CNI has no ranges. An IPv6

@@ -89,3 +89,14 @@ void cni_make_utf8(char *text)
 {
 	replace_bytes(text, NULL);
 }
+
+const char *engine_id_digits(const char *container_id)
+{
+	const char *hyphen = strrchr(container_id, '-');
+	const char *digits = hyphen ? hyphen + 1 : container_id;
+
+	return strlen(digits) == ENGINE_ID_DIGITS &&
+			       strspn(digits, "0123456789abcdef") == ENGINE_ID_DIGITS
+		       ? digits
+		       : NULL;
+}

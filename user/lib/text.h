@@ -6,6 +6,14 @@
 
 #include <stdarg.h>
 
+/* Of an engine's container ID, and what engines show of it. */
+#define ENGINE_ID_DIGITS 64
+#define ENGINE_ID_SHOWN 12
+
+/* Returns the hexadecimal digits by which an engine names a container, behind the namespace and
+ * hyphen of nerdctl; NULL: it is no engine's ID. */
+const char *engine_id_digits(const char *container_id);
+
 /* Returns a malloc'ed text. */
 char *cni_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *cni_format_list(const char *format, va_list arguments);

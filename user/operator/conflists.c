@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cni/execute.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
 #include "lib/text.h"
@@ -15,7 +16,7 @@ static const struct {
 	const char *path, *engine;
 } directories[] = {
 	{"/etc/cni/net.d", ""},
-	{"/var/lib/rancher/k3s/agent/etc/cni/net.d", "-k3s"},
+	{K3S_CONFLISTS, "-k3s"},
 	{"/var/lib/rancher/rke2/agent/etc/cni/net.d", "-rke2"},
 	{"/var/snap/microk8s/current/args/cni-network", "-microk8s"},
 };

@@ -22,18 +22,16 @@ static bool is_containers_veth(const struct interface *entry)
 	return entry->role == ROLE_PORT || entry->role == ROLE_ROUTED;
 }
 
-static void add_change(struct hook_changes *changes, enum hook hook, enum hook_action action,
-		       struct attached_program program)
+static void detach(struct hook_changes *changes, enum hook hook, const struct hung *hung)
 {
-	/* More copies of a program than that are left to the next command. */
-	if (changes->count < MOST_HOOK_CHANGES)
-		changes->list[changes->count++] =
-			(struct hook_change){.hook = hook, .action = action, .program = program};
-}
-
-static struct attached_program as_attached(const struct hung *hung)
-{
-	return (struct attached_program){hung->mechanism, hung->program, hung->id};
+	/* More copies of programs than that are left to the next command. At each hook there is
+	 * room for one that is attached or replaced. */
+	if (changes->count < MOST_HOOK_CHANGES - HOOK_COUNT)
+		changes->list[changes->count++] = (struct hook_change){
+			.hook = hook,
+			.action = HOOK_DETACH,
+			.program = {hung->mechanism, hung->program, hung->id},
+		};
 }
 
 /* How well what hangs there can be the program: 3: it is it; 2: an older one; 1: one of another
@@ -108,7 +106,7 @@ static void detach_but(struct hook_changes *changes, const struct hook_look *the
 {
 	for (size_t i = 0; i < there->count; i++)
 		if (there->list[i].program != PROGRAM_COUNT && &there->list[i] != kept)
-			add_change(changes, hook, HOOK_DETACH, as_attached(&there->list[i]));
+			detach(changes, hook, &there->list[i]);
 }
 
 static int plan_hook(struct hook_changes *changes, const struct hooks_wanted *wanted,
@@ -129,11 +127,12 @@ static int plan_hook(struct hook_changes *changes, const struct hooks_wanted *wa
 	if (!kept) {
 		changes->makes_clsact |= attached.mechanism == MECHANISM_CLSACT &&
 					 wanted->hooks->qdisc == INGRESS_QDISC_NONE;
-		add_change(changes, hook, HOOK_ATTACH, attached);
+		changes->list[changes->count++] =
+			(struct hook_change){hook, HOOK_ATTACH, attached, 0};
 	} else if (kept->id != attached.id) {
 		attached.mechanism = kept->mechanism;
-		add_change(changes, hook, HOOK_REPLACE, attached);
-		changes->list[changes->count - 1].replaced = kept->id;
+		changes->list[changes->count++] =
+			(struct hook_change){hook, HOOK_REPLACE, attached, kept->id};
 	}
 	if (!kept || kept->program != attached.program)
 		snprintf(missing, MISSING_SIZE, "%s is not attached at %s",
@@ -200,8 +199,7 @@ void plan_no_hooks(struct hook_changes *changes, const struct hooks_look *hooks,
 			if (hooks->hooks[hook].list[i].program != PROGRAM_COUNT &&
 			    hooks->hooks[hook].list[i].program ==
 				    program_at(entry, (enum hook)hook))
-				add_change(changes, (enum hook)hook, HOOK_DETACH,
-					   as_attached(&hooks->hooks[hook].list[i]));
+				detach(changes, (enum hook)hook, &hooks->hooks[hook].list[i]);
 }
 
 enum mechanism plan_mechanism(const struct hook_changes *changes, const struct hooks_look *hooks,

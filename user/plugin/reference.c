@@ -66,15 +66,15 @@ static int pass_result(const char *path, const char *text, size_t length, struct
 	return cni_reply_result(result, err);
 }
 
-/* Runs it with our environment and our input. What it answers is our answer. It has no time limit
- * but that of the runtime: if we are killed, it finishes its work. */
-static int hand_on(const char *path, const char *config, struct cni_error *err)
+static const char *const handed_on[][2] = {{HANDED_ON, "1"}, {0}};
+
+/* Runs it with these variables beside those of our environment. What it answers is our answer. It
+ * has no time limit but that of the runtime: if we are killed, it finishes its work. */
+static int hand_on(const char *path, const struct execution *execution, struct cni_error *err)
 {
-	static const char *const variables[][2] = {{HANDED_ON, "1"}, {0}};
-	const struct execution execution = {.variables = variables, .input = config};
 	cleanup_execute_output struct execute_output output = {0};
 
-	if (execute_run(path, &execution, &output, err))
+	if (execute_run(path, execution, &output, err))
 		return cni_error_set(err, err->code,
 				     "%s; put the reference plugin portmap there, or remove the"
 				     " file if it has mapped nothing",
@@ -86,12 +86,12 @@ static int hand_on(const char *path, const char *config, struct cni_error *err)
 
 /* One that is older than the list cannot have added a container of it, and none of today knows GC.
  * Then it has nothing to do, whereas an error would make the runtime call us again and again. */
-static int hand_on_to_clean(const char *path, const struct cni_network_config *config,
+static int hand_on_to_clean(const char *path, const struct execution *execution,
 			    enum cni_command command, struct cni_error *err)
 {
 	struct cni_error failure = {0};
 
-	if (!hand_on(path, config->text, &failure))
+	if (!hand_on(path, execution, &failure))
 		return 0;
 	if (failure.code != CNI_ERROR_INCOMPATIBLE_VERSION &&
 	    !(failure.code == CNI_ERROR_INVALID_ENVIRONMENT && command == CNI_GC))
@@ -121,9 +121,15 @@ static bool has_rules(const struct cni_environment *environment,
 /* --- under our own name ------------------------------------------------------------------ */
 
 /* Behind CNI_PATH. */
-static const char usual_directories[] = "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni:"
-					"/usr/local/libexec/cni:/usr/local/lib/cni:"
-					"/var/lib/rancher/k3s/data/cni";
+static const char usual_directories[] =
+	EXECUTE_DEFAULT_PATH ":/usr/local/libexec/cni:/usr/local/lib/cni:" K3S_PLUGINS;
+
+static const char *variable(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? value : otherwise;
+}
 
 static bool is_ours(const char *path)
 {
@@ -170,6 +176,16 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 			  "name", network, "type", OUR_NAME, "backend", "iptables", "runtimeConfig",
 			  "portMappings", "hostPort", 1, "containerPort", 1, "protocol", "tcp");
 	cleanup_free char *text = or_exit(json_dumps(config, 0));
+	const char *const variables[][2] = {
+		{HANDED_ON, "1"},
+		{"CNI_COMMAND", "DEL"},
+		{"CNI_CONTAINERID", id},
+		{"CNI_NETNS", ""},
+		{"CNI_IFNAME", variable("CNI_IFNAME", "eth0")},
+		{"CNI_PATH", variable("CNI_PATH", usual_directories)},
+		{0},
+	};
+	const struct execution execution = {.variables = variables, .input = text};
 	char path[PATH_MAX];
 
 	if (!find_anywhere(path))
@@ -178,13 +194,7 @@ static int run_its_del(const char *network, const char *id, struct cni_error *er
 				     "is in no directory of plugins (CNI_PATH): install it there, "
 				     "because only it removes them",
 				     id);
-	if (setenv("CNI_COMMAND", "DEL", 1) || setenv("CNI_CONTAINERID", id, 1) ||
-	    setenv("CNI_NETNS", "", 1) || setenv("CNI_IFNAME", "eth0", 0) ||
-	    setenv("CNI_PATH", usual_directories, 0))
-		return cni_error_set(err, CNI_ERROR_IO,
-				     "cannot set the environment of portmap's DEL: %s",
-				     strerror(errno));
-	return hand_on(path, text, err);
+	return hand_on(path, &execution, err);
 }
 
 static bool has_legacy(const struct portmap_entries *entries, const char *network, const char *id)
@@ -241,6 +251,7 @@ static bool is_unknown(const struct cni_environment *environment,
 int command_with_reference(cni_command_function *ours, const struct cni_environment *environment,
 			   const struct cni_network_config *config, struct cni_error *err)
 {
+	const struct execution execution = {.variables = handed_on, .input = config->text};
 	enum cni_command command = environment->command;
 	struct cni_error failure = {0};
 	char path[PATH_MAX];
@@ -256,9 +267,9 @@ int command_with_reference(cni_command_function *ours, const struct cni_environm
 	}
 	if ((command == CNI_ADD && has_conditions(config)) ||
 	    (command == CNI_CHECK && is_unknown(environment, config)))
-		return hand_on(path, config->text, err);
+		return hand_on(path, &execution, err);
 	result = ours(environment, config, err);
 	if ((command == CNI_DEL && has_rules(environment, config)) || command == CNI_GC)
-		result |= hand_on_to_clean(path, config, command, err);
+		result |= hand_on_to_clean(path, &execution, command, err);
 	return result;
 }

@@ -9,6 +9,7 @@
 
 #include "conf/request.h"
 #include "lib/address.h"
+#include "lib/text.h"
 #include "datapath/records/attachments.h"
 #include "net/processes.h"
 #include "datapath/load/maps.h"
@@ -84,12 +85,6 @@ void describe_attachment(const struct objects *objects, const char key[ATTACHMEN
 	describe_attachment_of(&record.workload, key, text);
 }
 
-/* Engines name containers by 64 hexadecimal digits, and accept the first ones. */
-static bool is_engines_id(const char *container_id)
-{
-	return strlen(container_id) == 64 && strspn(container_id, "0123456789abcdef") == 64;
-}
-
 bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE])
 {
 	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -110,7 +105,8 @@ bool slot_is_engines(const struct slot *slot, const struct attachment *record)
 	struct attachment_name name;
 
 	return record->workload.kind != WORKLOAD_NONE || attachment_has_uuid(slot->attachment) ||
-	       (attachment_name_split(slot->attachment, &name) && is_engines_id(name.container_id));
+	       (attachment_name_split(slot->attachment, &name) &&
+		engine_id_digits(name.container_id));
 }
 
 /* Whether it may stand in a command that people copy: a pod's name is one in DNS. */
@@ -133,7 +129,7 @@ static void advise_engine(const struct workload *workload, const char *container
 		length += snprintf(text + length, ADVICE_SIZE - length,
 				   " (`kubectl delete pod -n %s %s`", workload->namespace,
 				   workload->name);
-		if (is_engines_id(container_id))
+		if (engine_id_digits(container_id))
 			length += snprintf(text + length, ADVICE_SIZE - length,
 					   "; `crictl inspectp %.12s` shows its sandbox",
 					   container_id);
@@ -141,7 +137,7 @@ static void advise_engine(const struct workload *workload, const char *container
 	} else if (workload->kind == WORKLOAD_NOMAD && is_plain(container_id)) {
 		snprintf(text, ADVICE_SIZE, "stop that allocation (`nomad alloc stop %.8s`)",
 			 container_id);
-	} else if (is_engines_id(container_id)) {
+	} else if (engine_id_digits(container_id) == container_id) {
 		snprintf(text, ADVICE_SIZE, "remove that container (`podman rm -f %.12s`)",
 			 container_id);
 	}

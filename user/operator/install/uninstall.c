@@ -15,6 +15,7 @@
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
+#include "lib/text.h"
 #include "lib/io.h"
 #include "net/bridge_entry.h"
 #include "net/link.h"
@@ -134,15 +135,18 @@ static bool has_reference(const struct installer *installer)
 
 /* --- containers -------------------------------------------------------------------------- */
 
-/* Engines' IDs have 64 digits, of which people need the first. */
+/* Of an engine's ID people need the first digits. */
 static void shorten_id(char *text)
 {
 	for (char *digits = text; *(digits += strcspn(digits, "0123456789abcdef"));) {
 		size_t length = strspn(digits, "0123456789abcdef");
 
-		if (length == 64)
-			memmove(digits + 12, digits + length, strlen(digits + length) + 1);
-		digits += length == 64 ? 12 : length;
+		if (length == ENGINE_ID_DIGITS) {
+			memmove(digits + ENGINE_ID_SHOWN, digits + length,
+				strlen(digits + length) + 1);
+			length = ENGINE_ID_SHOWN;
+		}
+		digits += length;
 	}
 }
 

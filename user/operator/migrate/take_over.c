@@ -56,7 +56,7 @@ static int read_config(struct taking *taking, struct cni_error *err)
 	if (conditions)
 		snprintf(migrating->reason, sizeof(migrating->reason), "its conditions as %s",
 			 conditions);
-	taking->arguments = add_cache_arguments(migrating->cached);
+	taking->arguments = cni_cache_format_args(json_object_get(migrating->cached, "cniArgs"));
 	taking->text = or_exit(json_dumps(config, 0));
 	taking->environment = (struct cni_environment){
 		.command = CNI_ADD,

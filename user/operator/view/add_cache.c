@@ -4,16 +4,19 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <nettle/base64.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cni/cache.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "operator/conflists.h"
 
-static const char *const directories[] = {ADD_CACHE, "/var/lib/cni/cache/results"};
+static const char *const directories[] = {
+	ADD_CACHE,
+	CNI_CACHE_DIRECTORY "/cache" CNI_CACHE_RESULTS,
+};
 
 /* What is there but is no JSON tells nothing; what cannot be opened might. */
 static void read_file(json_t *all, const char *path, bool *incomplete)
@@ -99,21 +102,6 @@ const char *add_cache_netns(const json_t *cached)
 	return path;
 }
 
-/* libcni keeps the conflist in a Go []byte, which is base64 in JSON. */
-static json_t *decode_list(const json_t *cached)
-{
-	const char *text = add_cache_text(cached, "config");
-	size_t length = BASE64_DECODE_LENGTH(strlen(text));
-	cleanup_free uint8_t *list = or_exit(malloc(length + 1));
-	struct base64_decode_ctx decoding;
-
-	base64_decode_init(&decoding);
-	if (!base64_decode_update(&decoding, &length, list, strlen(text), text) ||
-	    !base64_decode_final(&decoding))
-		return NULL;
-	return json_loadb((const char *)list, length, 0, NULL);
-}
-
 /* Those arguments that the plugin declares. */
 static json_t *make_runtime_config(const json_t *plugin, const json_t *cached)
 {
@@ -129,7 +117,9 @@ static json_t *make_runtime_config(const json_t *plugin, const json_t *cached)
 
 json_t *add_cache_config(const json_t *cached)
 {
-	cleanup_json json_t *list = decode_list(cached);
+	size_t length;
+	cleanup_free char *text = cni_cache_decode_list(add_cache_text(cached, "config"), &length);
+	cleanup_json json_t *list = text ? json_loadb(text, length, 0, NULL) : NULL;
 	json_t *plugin = conflist_plugin(list, "bpf-portmap"), *config;
 	json_t *result = json_object_get(cached, "result");
 
@@ -144,23 +134,4 @@ json_t *add_cache_config(const json_t *cached)
 	json_object_set(config, "prevResult", result);
 	json_object_set_new(config, "runtimeConfig", make_runtime_config(plugin, cached));
 	return config;
-}
-
-/* [["K", "V"], ...] becomes "K=V;..." */
-char *add_cache_arguments(const json_t *cached)
-{
-	const json_t *pair;
-	char *joined = NULL;
-	size_t size, i;
-	FILE *stream = or_exit(open_memstream(&joined, &size));
-
-	json_array_foreach (json_object_get(cached, "cniArgs"), i, pair) {
-		const char *key = json_string_value(json_array_get(pair, 0));
-		const char *value = json_string_value(json_array_get(pair, 1));
-
-		if (key && value)
-			fprintf(stream, "%s%s=%s", i ? ";" : "", key, value);
-	}
-	fclose(stream);
-	return or_exit(joined);
 }

@@ -8,9 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cni/cache.h"
 #include "lib/address.h"
 
-#define ADD_CACHE "/var/lib/cni/results"
+#define ADD_CACHE CNI_CACHE_DIRECTORY CNI_CACHE_RESULTS
 
 /* Returns a new array of all objects that are there. *incomplete is set where something cannot be
  * read; what is no JSON tells nothing, and is left out. */
@@ -32,6 +33,3 @@ const char *add_cache_netns(const json_t *cached);
  * plugin that comes later in the list may have added something, which does not matter. NULL: the
  * list has no such plugin. */
 json_t *add_cache_config(const json_t *cached);
-
-/* Returns its arguments as CNI_ARGS: malloc'ed, "" where there are none. */
-char *add_cache_arguments(const json_t *cached);

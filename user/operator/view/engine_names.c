@@ -16,7 +16,6 @@
 #include "operator/view/add_cache.h"
 
 #define MAX_NAMES 65536
-#define ID_CHARACTERS 12 /* as engines show a container ID */
 
 /* Of nerdctl: the file's name is the container's, its content the ID. */
 #define NERDCTL_NAMES "/var/lib/nerdctl/*/names/*/*"
@@ -138,29 +137,23 @@ const struct engine_name *engine_name_of(struct engine_names *names, const char 
 	return NULL;
 }
 
-/* Engines name containers by 64 hexadecimal digits, and show the first ones; nerdctl puts its
- * namespace and a hyphen before them. The ID itself where it is none of an engine. */
 const char *engine_id(const char *container_id)
 {
-	const char *hyphen = strrchr(container_id, '-');
-	const char *digits = hyphen ? hyphen + 1 : container_id;
-	bool is_engines = strlen(digits) == 64 && strspn(digits, "0123456789abcdef") == 64;
-
-	return is_engines ? digits : container_id;
+	return engine_id_digits(container_id) ?: container_id;
 }
 
 const char *engine_name_write(struct engine_names *names, const char *container_id,
 			      char text[ENGINE_TEXT_SIZE])
 {
 	const struct engine_name *name = engine_name_of(names, container_id);
-	const char *id = engine_id(container_id);
+	const char *digits = engine_id_digits(container_id);
 
 	if (name)
 		snprintf(text, ENGINE_TEXT_SIZE, "%s%s%s", name->namespace,
 			 *name->namespace ? "/" : "", name->name);
 	else
 		snprintf(text, ENGINE_TEXT_SIZE, "%.*s",
-			 strlen(id) == 64 ? ID_CHARACTERS : ENGINE_NAME_SIZE, id);
+			 digits ? ENGINE_ID_SHOWN : ENGINE_NAME_SIZE, digits ?: container_id);
 	return text;
 }
 

@@ -32,7 +32,7 @@ const struct engine_name *engine_name_of(struct engine_names *names, const char 
 const char *engine_name_write(struct engine_names *names, const char *container_id,
 			      char text[ENGINE_TEXT_SIZE]);
 
-/* Returns the ID without what nerdctl puts before it: "4f1c..." of "default-4f1c...". */
+/* Returns the digits of an engine's ID (lib/text.h), or the whole ID of another. */
 const char *engine_id(const char *container_id);
 
 void engine_names_release(struct engine_names *names);
