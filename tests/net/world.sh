@@ -36,7 +36,8 @@ export CNI_PATH=/run/cni-plugins
 
 world_make() {
 	"$build/tests/world" begin ${CGROUP_OF_RUN:+"$cgroup"}
-	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins"
+	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins" \
+		${LENT_AT_SOCKETS:+${CGROUP_OF_RUN:+"$cgroup"}}
 	"$build/tests/world" add client server
 	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
 		"default via $host4" "default via $host6"
@@ -50,7 +51,7 @@ world_make() {
 # $KEEP for the tests that follow.
 loaded_make() {
 	conflist small bridge "$(with_ours '{flowEntries: 16384}')"
-	container_add first small
+	container_add first small -p 8080:80/tcp
 	container_remove first small
 	"$build/tests/loaded" keep "$pins" "$KEEP"
 	devices_remove
