@@ -300,7 +300,7 @@ $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
 $(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -lbpf -lelf -lz -o $@
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -lbpf -lelf -lz $(STATIC_ZSTD) -o $@
 
 DIFFERENTIAL := $(wildcard tests/differential/*.c)
 

@@ -119,7 +119,7 @@ replay_connect() {
 replay_netns_path() {
 	case $1 in
 	/proc/*)
-		nsenter --net=/run/netns/"$2" sleep 1000 >/dev/null 2>&1 &
+		"$build/tests/world" in "$2" sleep 1000 >/dev/null 2>&1 &
 		wait_until 5 grep -q sleep "/proc/$!/comm" || fail "no process in $2"
 		echo "/proc/$!/ns/net" ;;
 	*)

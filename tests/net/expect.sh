@@ -33,7 +33,7 @@ ask_command() {
 		[ "$sctp" != "$peer" ] || set -- "$@" --from "$(source_towards "$who" "$2")"
 	fi
 	asking=("$tool" ask "$@")
-	[ "$who" = host ] || asking=(nsenter --net=/run/netns/"$who" "${asking[@]}")
+	[ "$who" = host ] || asking=("$build/tests/world" in "$who" "${asking[@]}")
 }
 
 # field_of NAME TEXT: the value of the last NAME=VALUE; field_read sets $field to it.
@@ -292,7 +292,7 @@ capture_start() {
 	local name=$1 who=$2 interface=$3
 	shift 3
 	local command=(tcpdump --immediate-mode -n -l ${CAPTURE:-} -i "$interface" "$*")
-	[ "$who" = host ] || command=(nsenter --net=/run/netns/"$who" "${command[@]}")
+	[ "$who" = host ] || command=("$build/tests/world" in "$who" "${command[@]}")
 	rm -f "/run/$name.log"
 	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &
 	eval "capture_$name=\$!"

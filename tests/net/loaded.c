@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/types.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -26,9 +27,26 @@
 #define META_COPY "meta_copy" /* as it was when the programs were loaded */
 
 const char tool_usage[] =
-	"loaded keep PINS DIRECTORY    pins programs at devices, and maps, also in DIRECTORY\n"
-	"loaded lend DIRECTORY PINS    empties these maps, and pins all in PINS, for the caller's\n"
-	"                              network namespace\n";
+	"loaded keep PINS DIRECTORY           pins programs and maps also in DIRECTORY\n"
+	"loaded lend DIRECTORY PINS [CGROUP]  empties these maps, and pins all in PINS, for the\n"
+	"                                     caller's network namespace; with CGROUP, also the\n"
+	"                                     links that hold the programs at its sockets\n";
+
+/* What the programs at sockets are named after, as their links' pins */
+static const struct {
+	const char *name;
+	enum bpf_attach_type hook;
+} socket_hooks[] = {
+	{"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
+	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
+	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
+	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	{"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
+	{"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
+	{"connect4", BPF_CGROUP_INET4_CONNECT},
+	{"connect6", BPF_CGROUP_INET6_CONNECT},
+};
+#define SOCKET_HOOKS (sizeof(socket_hooks) / sizeof(*socket_hooks))
 
 static int get(const char *directory, const char *name)
 {
@@ -120,6 +138,43 @@ static void pin_emptying(const char *pins, const char *directory)
 	pin(bpf_program__fd(skeleton->progs.empty_arrays), directory, EMPTYING);
 }
 
+/* Their links belong to the cgroup of the test that is over. Without cgroup2 there are none. */
+static void keep_socket_programs(const char *pins, const char *directory)
+{
+	for (size_t i = 0; i < SOCKET_HOOKS; i++) {
+		int link = get(pins, socket_hooks[i].name), program;
+		struct bpf_link_info info = {0};
+		uint32_t size = sizeof(info);
+
+		if (link < 0)
+			continue;
+		if (bpf_obj_get_info_by_fd(link, &info, &size))
+			die(socket_hooks[i].name);
+		program = bpf_prog_get_fd_by_id(info.prog_id);
+		if (program < 0)
+			die(socket_hooks[i].name);
+		pin(program, directory, socket_hooks[i].name);
+	}
+}
+
+static void lend_socket_programs(const char *directory, const char *pins, const char *cgroup)
+{
+	int root = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0)
+		die(cgroup);
+	for (size_t i = 0; i < SOCKET_HOOKS; i++) {
+		int program = get(directory, socket_hooks[i].name), link;
+
+		if (program < 0)
+			continue;
+		link = bpf_link_create(program, root, socket_hooks[i].hook, NULL);
+		if (link < 0)
+			die(socket_hooks[i].name);
+		pin(link, pins, socket_hooks[i].name);
+	}
+}
+
 static int keep(const char *pins, const char *directory)
 {
 	int copy = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_COPY, sizeof(uint32_t),
@@ -133,6 +188,7 @@ static int keep(const char *pins, const char *directory)
 	pin(copy, directory, META_COPY);
 	each_object(pins, directory, pin_in);
 	pin_emptying(pins, directory);
+	keep_socket_programs(pins, directory);
 	return 0;
 }
 
@@ -272,13 +328,15 @@ static void meta_renew(const char *directory)
 	meta_write(get(directory, "meta"), &meta);
 }
 
-static int lend(const char *directory, const char *pins)
+static int lend(const char *directory, const char *pins, const char *cgroup)
 {
 	empty_maps(directory);
 	meta_renew(directory);
 	if (mkdir(pins, 0700) && errno != EEXIST)
 		die(pins);
 	each_object(directory, pins, pin_in);
+	if (cgroup)
+		lend_socket_programs(directory, pins, cgroup);
 	return 0;
 }
 
@@ -287,7 +345,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(NULL);
 	if (argc == 4 && strcmp(argv[1], "keep") == 0)
 		return keep(argv[2], argv[3]);
-	if (argc == 4 && strcmp(argv[1], "lend") == 0)
-		return lend(argv[2], argv[3]);
+	if ((argc == 4 || argc == 5) && strcmp(argv[1], "lend") == 0)
+		return lend(argv[2], argv[3], argv[4]);
 	die_usage();
 }

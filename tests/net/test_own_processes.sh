@@ -228,9 +228,9 @@ test_own_sizes() {
 	done
 	for asked in 127.0.0.1 "$host4" ::1 "$host6"; do
 		for port in 8080 8082; do
-			curl -sS -m 30 -o /run/got "http://$(endpoint "$asked" $port)/file" || fail "from $asked"
+			curl -sS -m $((30 * SLOWER)) -o /run/got "http://$(endpoint "$asked" $port)/file" || fail "from $asked"
 			cmp /run/www/file /run/got || fail "a file from $asked port $port"
-			expect_contains "$(curl -sS -m 30 --data-binary @/run/www/file \
+			expect_contains "$(curl -sS -m $((30 * SLOWER)) --data-binary @/run/www/file \
 				"http://$(endpoint "$asked" $port)/cgi-bin/sum")" "$(md5sum </run/www/file)"
 		done
 		for size in 1 1472 1473 4000 60000; do
@@ -356,7 +356,7 @@ test_own_firewall_inside() {
 test_own_error_to_container() {
 	local asked server seen
 	container_add web bridge -p 8081:81/udp
-	(exec nsenter --net=/run/netns/web "$build/tests/datagrams" echo 81) &
+	(exec "$build/tests/world" in web "$build/tests/datagrams" echo 81) &
 	server=$!
 	wait_until 5 "$build/tests/datagrams" ask 127.0.0.1 8081 100 >/run/said || fail "$(cat /run/said)"
 	for asked in 127.0.0.1 "$host4" ::1 "$host6"; do

@@ -8,7 +8,7 @@
 test_runtimes_namespace_by_another_name() {
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
-	nsenter --net=/run/netns/web sleep 1000 &
+	"$build/tests/world" in web sleep 1000 &
 	local process=$!
 	wait_until 5 grep -q sleep "/proc/$process/comm" || fail "no process in web"
 	NETNS=/proc/$process/ns/net plugin_call CHECK web || fail "CHECK by another path"

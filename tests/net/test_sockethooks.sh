@@ -3,6 +3,8 @@
 # test_sockethooks.sh - the programs at sockets of the host's processes: where they are attached,
 # together with which others, and what works where they cannot be. What they do is tested in
 # test_localhost.sh.
+#
+# nothing is at sockets before these tests
 
 socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'

@@ -65,10 +65,10 @@ test_upgrade_programs() {
 # namespace to a receiver in another one, to which they seem to come from SOURCE. Not by
 # in_namespace, whose process would not be the one that is told to end.
 stream_start() {
-	nsenter --net="/run/netns/$5" "$build/tests/stream" receive "$6" "$7" >"/run/$1.received" 2>&1 &
+	"$build/tests/world" in "$5" "$build/tests/stream" receive "$6" "$7" >"/run/$1.received" 2>&1 &
 	eval "receiver_$1=$!"
 	wait_until 5 listens_to "$5" "$6" || fail "no receiver in $5: $(cat "/run/$1.received")"
-	nsenter --net="/run/netns/$2" "$build/tests/stream" send "$3" "$4" $((${RATE:-20000} / 2)) \
+	"$build/tests/world" in "$2" "$build/tests/stream" send "$3" "$4" $((${RATE:-20000} / 2)) \
 		>"/run/$1.sent" 2>&1 &
 	eval "sender_$1=$!"
 }

@@ -161,7 +161,7 @@ static pid_t run_meanwhile(char *program, int *status)
 			return 0;
 		if (waits_for_lock(child))
 			return child;
-		usleep(200);
+		usleep(1000);
 	}
 }
 

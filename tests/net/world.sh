@@ -36,7 +36,8 @@ export CNI_PATH=/run/cni-plugins
 
 world_make() {
 	"$build/tests/world" begin ${CGROUP_OF_RUN:+"$cgroup"}
-	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins"
+	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins" \
+		${LENT_AT_SOCKETS:+${CGROUP_OF_RUN:+"$cgroup"}}
 	"$build/tests/world" add client server
 	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
 		"default via $host4" "default via $host6"
@@ -50,7 +51,7 @@ world_make() {
 # $KEEP for the tests that follow.
 loaded_make() {
 	conflist small bridge "$(with_ours '{flowEntries: 16384}')"
-	container_add first small
+	container_add first small -p 8080:80/tcp
 	container_remove first small
 	"$build/tests/loaded" keep "$pins" "$KEEP"
 	devices_remove
@@ -76,11 +77,7 @@ has_cgroup() { [ -e "$cgroup/cgroup.procs" ]; }
 namespace_add() { "$build/tests/world" add "$@"; }
 
 # Not by `ip netns exec`, which mounts another /sys and hides the bpffs.
-in_namespace() {
-	local name=$1
-	shift
-	nsenter --net=/run/netns/"$name" "$@"
-}
+in_namespace() { "$build/tests/world" in "$@"; }
 
 # network_make NAMESPACE HOST-INTERFACE HOST4 HOST6 PEER4 PEER6 [ROUTE...]: the ROUTEs are the
 # peer's; the namespace is made if it is not there. The peer's neighbours are permanent, because a
@@ -558,15 +555,25 @@ tcx_needed() { [ "$(kernel_or 6.6)" = 6.6 ] || skip "the kernel has no TCX, whic
 # kernel_or VERSION: the older one of this kernel's version and the given one
 kernel_or() { printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1; }
 
-# wait_until SECONDS COMMAND...: waits until the command succeeds; longer on a slow machine.
+# wait_until SECONDS COMMAND...: waits until the command succeeds; longer on a slow machine. The
+# command is asked less and less often, because it mostly starts processes, of which the others that
+# wait have too many already. It may take as long as the pauses: so the seconds are counted twice.
 wait_until() {
-	local rounds=$(($1 * 50 * ${SLOWER:-1}))
+	local left=$(($1 * 2000 * ${SLOWER:-1})) pause=10
 	shift
 	while ! "$@"; do
-		rounds=$((rounds - 1))
-		[ "$rounds" -gt 0 ] || return 1
-		sleep 0.02
+		[ "$left" -gt 0 ] || return 1
+		pause_for "$pause"
+		left=$((left - pause))
+		pause=$((pause < 80 ? pause * 2 : 100))
 	done
+}
+
+# pause_for MILLISECONDS, less than a second: as sleep(1), without a process
+pause_for() {
+	local seconds
+	printf -v seconds 0.%03d "$1"
+	read -rt "$seconds" <>/run/never || true
 }
 
 # Below: our plugin without a runtime, on a container that another plugin has connected.
