@@ -27,9 +27,6 @@
 #define HASH_OF(map, key_type, value_type, entries) \
 	MAP_OF(map, BPF_MAP_TYPE_HASH, BPF_F_NO_PREALLOC, key_type, value_type, entries)
 
-#define LRU_OF(map, key_type, value_type, entries) \
-	MAP_OF(map, BPF_MAP_TYPE_LRU_HASH, 0, key_type, value_type, entries)
-
 #define ARRAY_OF(map, array_type, value_type, entries) \
 	MAP_OF(map, array_type, 0, __u32, value_type, entries)
 
@@ -74,7 +71,7 @@ ARRAY_OF(usage, BPF_MAP_TYPE_ARRAY, struct usage, 1);
 ARRAY_OF(client_shares, BPF_MAP_TYPE_ARRAY, __u32, SHARES);
 ARRAY_OF(port_shares, BPF_MAP_TYPE_ARRAY, struct port_share, SHARES);
 MAP_OF(socket_flows, BPF_MAP_TYPE_SK_STORAGE, BPF_F_NO_PREALLOC, __u32, struct socket_flows, 0);
-LRU_OF(fragments, struct fragment_key, struct fragment, MAX_FRAGMENTED);
+ARRAY_OF(fragments, BPF_MAP_TYPE_ARRAY, struct fragment_row, FRAGMENT_ROWS);
 ARRAY_OF(held, BPF_MAP_TYPE_ARRAY, struct held_fragment, MAX_HELD);
 
 /* Returns whether a bit of an ARRAY of words is set. */

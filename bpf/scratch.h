@@ -77,6 +77,13 @@ struct treatment {
 	struct translation translation; /* without ports */
 } __attribute__((aligned(8)));
 
+/* Those who have the places of a row (fragment.h) */
+struct contest {
+	__u32 accounts[FRAGMENT_PLACES];
+	__u64 over[FRAGMENT_PLACES]; /* 1: the place is free, or its time is over */
+	__u32 ages[FRAGMENT_PLACES]; /* 2^20 ns */
+};
+
 struct scratch {
 	struct draft draft;
 	struct connection_key found; /* of the packet's connection */
@@ -86,6 +93,8 @@ struct scratch {
 	struct port_order order; /* of ports for the draft */
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
+	struct fragment_key datagram; /* of the fragment at hand */
+	struct contest contest;
 	struct bpf_fib_lookup query;
 	struct bpf_fib_lookup asked; /* route_ask() only: what its caller asks, */
 	struct bpf_fib_lookup tried; /* and the same with another source port */

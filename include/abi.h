@@ -39,7 +39,8 @@
 #define MIN_ASSURED 16384
 #define MAX_ASSURED 262144
 #define MIN_HALF_OPEN 32768
-#define MAX_FRAGMENTED 8192
+#define FRAGMENT_PLACES 8 /* in a row: a power of two */
+#define FRAGMENT_ROWS 1024
 #define MAX_HELD 512            /* a power of two */
 #define PORT_WORDS (65536 / 64) /* a bit for each port */
 #define SHARES 65536            /* a power of two: hashed counters */
@@ -563,8 +564,8 @@ enum fragment_fate {
 	FRAGMENT_REPLY = 6,  /* sent to lo, to a process of this host */
 } __attribute__((packed));
 
-/* fragments: LRU_HASH of fragmented datagrams, as one hook sees them. Only the first fragment has
- * ports; later ones from the same interface share its fate. */
+/* fragments: ARRAY of rows. Fragmented datagrams, as one hook sees them. Only the first fragment
+ * has ports; later ones from the same interface share its fate. */
 struct fragment_key {
 	__u8 source[16];
 	__u8 destination[16];
@@ -576,26 +577,33 @@ struct fragment_key {
 } __attribute__((aligned(8)));
 
 struct fragment {
+	struct fragment_key key;
 	struct translation
 		translation; /* of FRAGMENT_TRANSLATED and FRAGMENT_LEFT, without ports */
 	struct owner owner;  /* of the translated container's address */
-	__u32 last_seen;     /* CLOCK_MONOTONIC, seconds */
+	__u64 last_seen;     /* CLOCK_MONOTONIC, nanoseconds */
+	__u32 account;       /* the slot of a container, twice; or an interface, inverted */
 	__u32 newest;        /* the ticket of the one held last; 0: none */
 	__u32 held;          /* how many are or were held */
-	__u32 version;       /* of the translation; odd while it is written */
 	enum fragment_fate fate;
 	__u8 reserved;
 	__u16 source_port; /* of the first fragment, as it arrived */
-	__u8 reserved2[4];
 } __attribute__((aligned(8)));
+
+struct fragment_row {
+	struct bpf_spin_lock lock;
+	__u32 reserved;
+	struct fragment places[FRAGMENT_PLACES];
+};
 
 /* held: ARRAY. Fragments that came before their datagram's first one, from the IP header on. */
 struct held_fragment {
 	__u32 ticket; /* a random number whose remainder is the index; 0: free, 1: being written */
 	__u32 previous; /* the ticket of the one held before it, of the same datagram; 0: none */
-	__u32 since;    /* CLOCK_MONOTONIC, seconds */
+	__u64 since;    /* CLOCK_MONOTONIC, nanoseconds */
 	__u32 length;
 	__u32 ifindex; /* where it arrived: it is sent in again only there */
+	__u32 account; /* as of its datagram, which is of no container yet */
 	__u32 reserved;
 	__u8 bytes[HELD_SIZE];
 } __attribute__((aligned(8)));
@@ -750,8 +758,9 @@ ASSERT_SIZE(struct half_open, 48);
 ASSERT_SIZE(struct assured, 56);
 ASSERT_SIZE(struct fragment_key, 48);
 ASSERT_SIZE(struct translation, 40);
-ASSERT_SIZE(struct fragment, 72);
-ASSERT_SIZE(struct held_fragment, 1608);
+ASSERT_SIZE(struct fragment, 120);
+ASSERT_SIZE(struct fragment_row, 8 + 120 * FRAGMENT_PLACES);
+ASSERT_SIZE(struct held_fragment, 1616);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct noticed, 32 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);

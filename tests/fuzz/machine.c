@@ -304,15 +304,23 @@ static void write_records(const struct world *world)
 	write_counts(world);
 }
 
-/* Of the datagrams that were asked for. */
-static struct fragment_key fragment_keys[64];
-static unsigned int fragment_count;
+static struct fragment_row fragment_rows[FRAGMENT_ROWS];
+static uint32_t row_numbers[FRAGMENT_ROWS];
+static bool fragments_used;
 
 static void delete_fragments(void)
 {
-	while (fragment_count)
-		bpf_map_delete_elem(bpf_map__fd(machine->skeleton->maps.fragments),
-				    &fragment_keys[--fragment_count]);
+	uint32_t count = FRAGMENT_ROWS;
+
+	if (!fragments_used)
+		return;
+	fragments_used = false;
+	memset(fragment_rows, 0, sizeof(fragment_rows));
+	for (uint32_t number = 0; number < count; number++)
+		row_numbers[number] = number;
+	if (bpf_map_update_batch(bpf_map__fd(machine->skeleton->maps.fragments), row_numbers,
+				 fragment_rows, &count, NULL))
+		err(1, "writing fragments");
 }
 
 void machine_write(const struct world *world)
@@ -379,11 +387,20 @@ void machine_read(struct world *world)
 
 void machine_read_fragment(struct world *world, const struct fragment_key *key)
 {
-	if (bpf_map_lookup_elem(bpf_map__fd(machine->skeleton->maps.fragments), key,
-				&world->fragment))
-		memset(&world->fragment, 0, sizeof(world->fragment));
-	if (fragment_count < sizeof(fragment_keys) / sizeof(fragment_keys[0]))
-		fragment_keys[fragment_count++] = *key;
+	uint32_t count = FRAGMENT_ROWS, next;
+	const struct fragment *place;
+
+	if (bpf_map_lookup_batch(bpf_map__fd(machine->skeleton->maps.fragments), NULL, &next,
+				 row_numbers, fragment_rows, &count, NULL) &&
+	    count != FRAGMENT_ROWS)
+		err(1, "reading fragments");
+	fragments_used = true;
+	memset(&world->fragment, 0, sizeof(world->fragment));
+	for (uint32_t i = 0; i < count * FRAGMENT_PLACES; i++) {
+		place = &fragment_rows[i / FRAGMENT_PLACES].places[i % FRAGMENT_PLACES];
+		if (memcmp(&place->key, key, sizeof(*key)) == 0)
+			world->fragment = *place;
+	}
 }
 
 uint32_t machine_client_share(uint32_t place)

@@ -222,14 +222,19 @@ void oracle_fragment_key(const struct visit *visit, struct fragment_key *key)
 	key->ifindex = leaves(visit) ? 0 : visit->device;
 }
 
+static bool fragment_lives(const struct world *world)
+{
+	return world->fragment.last_seen &&
+	       (int32_t)(world->now - (uint32_t)(world->fragment.last_seen / 1000000000)) <= 5;
+}
+
 /* False: the fate of the datagram's first fragment is not known. */
 static bool ask_first_fragment(struct question *question)
 {
 	const struct fragment *fragment = &question->world->fragment;
 	struct expectation *expected = question->expected;
 
-	if (!fragment->last_seen || (int32_t)(question->world->now - fragment->last_seen) > 5 ||
-	    fragment->fate == FRAGMENT_WAITING)
+	if (!fragment_lives(question->world) || fragment->fate == FRAGMENT_WAITING)
 		return false;
 	switch (fragment->fate) {
 	case FRAGMENT_DROPPED:
@@ -634,9 +639,8 @@ static void remember_fragment(struct question *question)
 		expected->fate = FRAGMENT_LIFTED;
 	else
 		expected->fate = expected->takes ? FRAGMENT_TRANSLATED : FRAGMENT_PASSED;
-	if (expected->answer != ANSWER_DROP && fragment->last_seen && fragment->newest &&
-	    (int32_t)(question->world->now - fragment->last_seen) <= 5 &&
-	    !leaves(question->visit)) {
+	if (expected->answer != ANSWER_DROP && fragment->newest &&
+	    fragment_lives(question->world) && !leaves(question->visit)) {
 		expected->unsure |= expected->choice != CHOICE_NONE; /* the port is not seen here */
 		answer(question, ANSWER_DROP, "sent in again before held ones");
 	}

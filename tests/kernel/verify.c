@@ -49,6 +49,13 @@ static long number_after(const char *log, const char *words)
 	return at ? strtol(at + strlen(words), NULL, 10) : -1;
 }
 
+/* What the verifier says of a program that it refuses, as comments of TAP */
+static void print_log(char *log)
+{
+	for (char *line = strtok(log, "\n"); line; line = strtok(NULL, "\n"))
+		printf("# %s\n", line);
+}
+
 /* Returns how many are not ok. *number counts the lines. */
 static int report(struct bpf_object *object, int *number)
 {
@@ -56,7 +63,7 @@ static int report(struct bpf_object *object, int *number)
 	int index = 0, bad = 0;
 
 	bpf_object__for_each_program (program, object) {
-		const char *log = logs[index++];
+		char *log = logs[index++];
 		/* 7.2 prints before it what each function took: "insns processed 1+2+3". */
 		long instructions = number_after(log, "\nprocessed ");
 		bool good = bpf_program__fd(program) >= 0 && instructions <= MOST_INSTRUCTIONS;
@@ -65,6 +72,8 @@ static int report(struct bpf_object *object, int *number)
 		printf("%s %d - the verifier accepts %s # %ld, %ld\n", good ? "ok" : "not ok",
 		       ++*number, bpf_program__name(program), instructions,
 		       number_after(log, "verification time ") / 1000);
+		if (!good)
+			print_log(log);
 	}
 	return bad;
 }

@@ -24,11 +24,12 @@
 
 const char tool_usage[] =
 	"herd tcp|udp|icmp INTERFACE MAC SOURCE DESTINATION PORT COUNT [--sources N]\n"
-	"     [--first N] [--at-once N] [--silent]\n"
+	"     [--first N] [--at-once N] [--silent] [--close]\n"
 	"     opens COUNT flows, prints how many were answered\n"
 	"     --sources: N addresses, counted up from SOURCE\n"
 	"     --first: the first source port, or echo identifier; each address uses all of them\n"
 	"     --silent: sends nothing after the handshake, or after the first answer\n"
+	"     --close: of TCP, the last packet is a FIN\n"
 	"herd ... --seconds S --rate N [--destinations N]\n"
 	"     only the first packet of each flow, N per second; --destinations: N addresses\n"
 	"The IP stack of the interface must not answer: it does not have these addresses, or it\n"
@@ -75,6 +76,7 @@ struct options {
 	int rate;
 	int seconds;
 	bool silent;
+	bool close;
 };
 
 static struct options options = {.sources = 1, .destinations = 1, .first = 1024, .at_once = 256};
@@ -169,6 +171,7 @@ static void send_acknowledgment(int number, bool with_data)
 	packet.tcp.doff = 5;
 	packet.tcp.ack = 1;
 	packet.tcp.psh = with_data;
+	packet.tcp.fin = options.close && flows[number].state == STATE_ANSWERED;
 	packet.tcp.window = htons(64240);
 	packet.tcp.seq = htonl(sequence);
 	packet.tcp.ack_seq = htonl(flows[number].acknowledged);
@@ -391,6 +394,7 @@ int main(int argc, char **argv)
 		{"rate", .number = &options.rate, .low = 1, .high = 1 << 20},
 		{"seconds", .number = &options.seconds, .low = 1, .high = 1 << 20},
 		{"silent", .flag = &options.silent},
+		{"close", .flag = &options.close},
 		{NULL},
 	};
 

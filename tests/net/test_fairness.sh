@@ -346,3 +346,50 @@ test_ordinary_load() {
 	echo "note: beside 30,000 UDP flows: $(cat /run/calls)"
 	expect_none_refused
 }
+
+# limit 180 s
+# an address that was forged in a flood of half-open or half-closed connections is served a minute later
+# also with portmap
+test_forged_addresses_are_served_again() {
+	local began pid
+	fair_world
+	container_start other small -p 8091:80 -p 8092:81
+	serve_crowd other 81
+	# As behind a firewall: nothing says of the server's FINs that nobody waits for them.
+	in_namespace client nft 'table ip stateful { chain input {
+		type filter hook input priority 0; ip daddr 100.64.0.2 ct state != established drop; }; }'
+	for pid in $(ip netns pids victim); do
+		[ "$(<"/proc/$pid/comm")" != crowd ] || kill -STOP "$pid" # does not close
+	done
+	half_closed 100.64.0.1 8081 --close
+	half_closed 100.64.0.2 8092
+	processes_end other
+	serve_in other 80
+	herd_outside tcp 100.64.0.3 8080 30000 --first 32768 --seconds 2 --rate 15000 >/run/herd
+	echo "note: half-open: $(cat /run/herd)"
+	began=$SECONDS
+	expect_served_again 100.64.0.3 8080
+	expect_served_again 100.64.0.1 8080
+	expect_served_again 100.64.0.2 8091
+	[ "$plugin" != bpf-portmap ] || [ "$(counted drop_flow_limit)" -gt 0 ] || fail 'the floods met no limit'
+}
+
+# half_closed SOURCE PORT [OPTION...]: as many connections as one client may have: a quarter of the table, and
+# less beside others who have much
+half_closed() {
+	herd_outside tcp "$1" "$2" 5000 --silent "${@:3}" >/run/herd
+	echo "note: $*: $(cat /run/herd)"
+	[ "$(field_of answered "$(cat /run/herd)")" -gt 2500 ] || fail "not answered: $(cat /run/herd)"
+}
+
+# expect_served_again SOURCE PORT: a minute after $began, at the latest
+expect_served_again() {
+	in_namespace client ip address add "$1/32" dev lo
+	in_namespace client ip route replace "$host4/32" dev eth0 src "$1"
+	until calls client tcp "$host4" "$2" 20 --at-once 20; do
+		[ $((SECONDS - began)) -lt 60 ] ||
+			fail "$1 is not served after $((SECONDS - began)) s: $(cat /run/calls) $(drops)"
+		sleep 0.5
+	done
+	echo "note: $1 is served after $((SECONDS - began)) s"
+}

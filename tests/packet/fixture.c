@@ -598,46 +598,65 @@ static void read_held(uint32_t place, struct held_fragment *fragment)
 		err(1, "reading a held fragment");
 }
 
+#define SECOND 1000000000LL
+
+static int64_t nanoseconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
 int fixture_count_held(void)
 {
 	static struct held_fragment fragment;
-	struct timespec now;
 	int count = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (uint32_t place = 0; place < MAX_HELD; place++) {
 		read_held(place, &fragment);
-		count += fragment.ticket && (uint32_t)now.tv_sec - fragment.since <= 5;
+		count += fragment.ticket &&
+			 nanoseconds_now() - (int64_t)fragment.since <= 5 * SECOND;
 	}
 	return count;
 }
 
-/* Collects all keys first, because a walk may meet an updated entry again. */
-static void age_records(uint32_t seconds)
-{
-	int fd = bpf_map__fd(skeleton->maps.fragments), count = 0;
-	static struct fragment_key keys[MAX_FRAGMENTED];
-	struct fragment fragment;
+static struct fragment_row written_rows[FRAGMENT_ROWS];
+static uint32_t row_numbers[FRAGMENT_ROWS];
 
-	while (count < MAX_FRAGMENTED &&
-	       bpf_map_get_next_key(fd, count ? &keys[count - 1] : NULL, &keys[count]) == 0)
-		count++;
-	for (int i = 0; i < count; i++) {
-		if (bpf_map_lookup_elem(fd, &keys[i], &fragment))
-			continue;
-		fragment.last_seen -= seconds;
-		update(skeleton->maps.fragments, &keys[i], &fragment);
-	}
+static void write_fragment_rows(void)
+{
+	uint32_t count = FRAGMENT_ROWS;
+
+	for (uint32_t number = 0; number < count; number++)
+		row_numbers[number] = number;
+	if (bpf_map_update_batch(bpf_map__fd(skeleton->maps.fragments), row_numbers, written_rows,
+				 &count, NULL))
+		err(1, "writing fragments");
 }
 
-void fixture_age_fragments(uint32_t seconds)
+static void age_records(int64_t time)
+{
+	uint32_t count = FRAGMENT_ROWS, next;
+
+	if (bpf_map_lookup_batch(bpf_map__fd(skeleton->maps.fragments), NULL, &next, row_numbers,
+				 written_rows, &count, NULL) &&
+	    count != FRAGMENT_ROWS)
+		err(1, "reading fragments");
+	for (uint32_t i = 0; i < count * FRAGMENT_PLACES; i++)
+		written_rows[i / FRAGMENT_PLACES].places[i % FRAGMENT_PLACES].last_seen -=
+			(uint64_t)time;
+	write_fragment_rows();
+}
+
+void fixture_age_fragments(int seconds)
 {
 	static struct held_fragment held;
 
-	age_records(seconds);
+	age_records(seconds * SECOND);
 	for (uint32_t place = 0; place < MAX_HELD; place++) {
 		read_held(place, &held);
-		held.since -= seconds;
+		held.since -= (uint64_t)(seconds * SECOND);
 		update(skeleton->maps.held, &place, &held);
 	}
 }
@@ -649,7 +668,8 @@ static void clear_fragments(void)
 	static uint64_t held_before;
 	struct counters counters;
 
-	clear(skeleton->maps.fragments, sizeof(struct fragment_key));
+	memset(written_rows, 0, sizeof(written_rows));
+	write_fragment_rows();
 	fixture_read_counters(&counters);
 	if (counters.fragment_held == held_before)
 		return;

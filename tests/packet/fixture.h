@@ -174,8 +174,8 @@ int fixture_ports_of(enum container container, const char *server, int server_po
 		     const char *host);
 
 int fixture_count_held(void);
-/* Makes all fragments so much older. */
-void fixture_age_fragments(uint32_t seconds);
+/* Makes all fragments so much older, or younger. */
+void fixture_age_fragments(int seconds);
 
 void fixture_address(uint8_t *address, const char *text);
 /* Reads as many records as there is room for. */

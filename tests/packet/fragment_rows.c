@@ -2,6 +2,7 @@
 /* fragment_rows.c - datagrams in fragments, in order and not. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "row.h"
 
@@ -468,16 +469,84 @@ static void each_datagram_has_its_share(void)
 	expect_held(MAX_HELD_EACH + 1);
 }
 
+/* Fills all places; what has them is young enough to keep them. */
+static void fill_held(const struct disorder *test)
+{
+	fixture_age_fragments(1);
+	for (int i = 0; i < 4; i++) {
+		run_orphans(test, 2 * MAX_HELD, false);
+		fixture_age_fragments(-1);
+	}
+	expect_held(MAX_HELD);
+}
+
 static void flood_ends_at_the_last_place(void)
 {
-	run_orphans(mapped, 8 * MAX_HELD, false);
-	expect_held(MAX_HELD);
+	fill_held(mapped);
 	step(to_host, &to_host->last, GOES_ON);
 	step(to_host, &to_host->first, GOES_ON);
 	step(to_host, &to_host->middle, GOES_ON);
 	step(mapped, &mapped->first, GOES_ON);
 	step(mapped, &mapped->last, GOES_ON);
 	step(from_container, &from_container->middle, GOES_ON);
+}
+
+static void expect_released(const struct disorder *test)
+{
+	host_watch(test->device);
+	step(test, &test->first, SHOT);
+	expect_watched(test, &test->first);
+	expect_watched(test, &test->middle);
+	expect_watched(test, &test->last);
+	host_watch_end();
+}
+
+/* Each has some places of another one's flood, and keeps them while that goes on. */
+static void who_has_most_gives_up_its_places(void)
+{
+	static const struct disorder *const each[] = {&disorders[0], &disorders[5]};
+
+	for (size_t i = 0; i < 2; i++) {
+		fixture_reset();
+		run_orphans(each[i], 8 * MAX_HELD, false);
+		expect_held(MAX_HELD);
+		fixture_age_fragments(1);
+		step(each[!i], &each[!i]->last, SHOT);
+		step(each[!i], &each[!i]->middle, SHOT);
+		fixture_age_fragments(1);
+		run_orphans(each[i], 8 * MAX_HELD, false);
+		expect_released(each[!i]);
+	}
+}
+
+/* Many datagrams. What time they take is taken back, so that none ends on a slow machine. */
+static void run_flood(struct packet packet)
+{
+	time_t began = time(NULL), now;
+
+	for (unsigned int i = 0; i < 2 * FRAGMENT_ROWS * FRAGMENT_PLACES; i++) {
+		packet.identification = 1000 + i;
+		run_at(mapped, &packet);
+		now = time(NULL);
+		if (now == began)
+			continue;
+		fixture_age_fragments((int)(began - now));
+		began = now;
+	}
+}
+
+static void remembered_ones_stay(void)
+{
+	struct packet forged = UDP(v4_stranger, 5000, v4_host_other, 9090, FIRST());
+
+	step(mapped, &mapped->first, GOES_ON);
+	step(from_container, &from_container->first, GOES_ON);
+	run_flood(mapped->last);
+	step(mapped, &mapped->middle, GOES_ON);
+	step(from_container, &from_container->middle, GOES_ON);
+	run_flood(forged);
+	step(mapped, &mapped->last, GOES_ON);
+	step(from_container, &from_container->last, GOES_ON);
 }
 
 static void places_are_free_after_seconds(void)
@@ -595,6 +664,10 @@ struct bound {
 static const struct bound bounds[] = {
 	{"of one datagram a limited number of fragments is held", each_datagram_has_its_share},
 	{"when all places are taken, fragments pass untouched", flood_ends_at_the_last_place},
+	{"who has most of them gives them up to others, once they are not new",
+	 who_has_most_gives_up_its_places},
+	{"a flood of fragments takes nothing from datagrams of other containers",
+	 remembered_ones_stay},
 	{"after a flood the places become free in seconds", places_are_free_after_seconds},
 	{"a fragment that was held for too long is not sent", old_ones_are_not_released},
 	{"not even if younger ones of its datagram are", old_ones_in_a_living_chain_are_not},
