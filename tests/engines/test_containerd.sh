@@ -217,7 +217,7 @@ plugin_waits_after_add() {
 
 plugin_waits_no_more() {
 	mv /run/waiting-plugin /run/cni-plugins/bpf-portmap
-	timeout 5 sh -c 'echo >/run/go-on' || true
+	timeout $((5 * SLOWER)) sh -c 'echo >/run/go-on' || true
 }
 
 # Removes all sandboxes, as kubelet does if they are not ready.

@@ -151,7 +151,7 @@ test_podman5_killed() {
 
 # With its file system: not by podman exec, which leaves a chroot that the test runs in
 container_runs() {
-	nsenter --net --mount --root --wd=/ --target "$(podman_pid "$1")" /bin/busybox timeout 10 \
+	nsenter --net --mount --root --wd=/ --target "$(podman_pid "$1")" /bin/busybox timeout $((10 * SLOWER)) \
 		/bin/busybox "${@:2}"
 }
 

@@ -271,10 +271,10 @@ test_errors_traceroute() {
 		errors_unlimited "$name"
 		capture_start "wire_$list" client eth0 "$quoted_leak"
 		for tool in traceroute "traceroute -I"; do
-			seen=$(in_namespace "$name" busybox $tool -n -q 1 -w 2 -m 6 "$far4" 2>&1)
+			seen=$(in_namespace "$name" busybox $tool -n -q 1 -w $((2 * SLOWER)) -m 6 "$far4" 2>&1)
 			expect_hops "$seen" "$client4" "$hop4" "$far4"
 		done
-		seen=$(in_namespace "$name" busybox traceroute6 -n -q 1 -w 2 -m 6 "$far6" 2>&1)
+		seen=$(in_namespace "$name" busybox traceroute6 -n -q 1 -w $((2 * SLOWER)) -m 6 "$far6" 2>&1)
 		expect_hops "$seen" "$client6" "$hop6" "$far6"
 		expect_captured_nothing "wire_$list"
 	done

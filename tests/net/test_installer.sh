@@ -463,7 +463,8 @@ test_installer_image_no_bpffs() {
 	wait_until 10 has_programs "$before" || fail "it does not repair: $(cat /run/watch)"
 	kill -TERM $container
 	wait $container || fail "it ended with $?: $(cat /run/watch)"
-	! grep '^bpf-portmap: ' /run/watch || fail "it complains"
+	# A busy machine may need longer for the first ADD than `repair` waits for the lock.
+	! grep '^bpf-portmap: ' /run/watch | grep -v 'the lock .* has been held' || fail "it complains"
 	# One to which the node's mounts do not come
 	expect_failure unshare --mount --propagation private sh -c \
 		"umount /sys/fs/bpf && mount --bind /sys/fs/bpf /sys/fs/bpf && exec $build/bpf-portmap attach"

@@ -330,7 +330,7 @@ names_needed() {
 
 # found_by CONTAINER SERVER NAME: the addresses that it gets for the name, sorted
 found_by() {
-	in_namespace "$1" timeout 10 busybox nslookup "$3" "$2" 2>&1 |
+	in_namespace "$1" timeout $((10 * SLOWER)) busybox nslookup "$3" "$2" 2>&1 |
 		sed -n '/^Name:/,$s/^Address[^:]*: *\([^ ]*\).*/\1/p' | sort -u | xargs
 }
 

@@ -602,9 +602,9 @@ test_operator_migrate_nothing() {
 	jq "$as_reference" "$project/conf/bridge.conflist" >/etc/cni/net.d/10-old.conflist
 	cp "$project/conf/bridge.conflist" /etc/cni/net.d/20-new.conflist
 	mkfifo /etc/cni/net.d/05-pipe.conflist
-	PREFIX='timeout 20' by_hand 0 migrate --from-portmap
+	PREFIX="timeout $((20 * SLOWER))" by_hand 0 migrate --from-portmap
 	expect_equal '  /etc/cni/net.d/10-old.conflist' "$(tail -n +3 /run/out)"
-	PREFIX='timeout 20' by_hand_says 2 '/etc/cni/net.d/05-pipe.conflist is no conflist' doctor
+	PREFIX="timeout $((20 * SLOWER))" by_hand_says 2 '/etc/cni/net.d/05-pipe.conflist is no conflist' doctor
 	expect_equal '["/etc/cni/net.d/10-old.conflist"]' \
 		"$(jq -c .summary.conflists_with_portmap <<<"$("$build/bpf-portmap" migrate --from-portmap --json)")"
 	cp "$build/bpf-portmap" /run/bpf-portmap
