@@ -35,6 +35,22 @@ test_doctor_connect_container() {
 	by_hand 3 doctor 8080/tcp --from nobody-of-that-name
 }
 
+# from another container, where both are isolated ports of the bridge, which switches what answers, and where
+# the other one has no route back or does not listen
+test_doctor_connect_isolated() {
+	FAST_PATH=off conflist bridge bridge .
+	healthy_host
+	container_add asker bridge
+	bridge link set dev "$(host_veth asker)" isolated on
+	by_hand 0 doctor 8080/tcp --from asker
+	bridge link set dev "$(host_veth web)" isolated on
+	ip -n web neighbour del "$(address4 asker)" dev eth0
+	by_hand_says 2 "both $(host_veth asker) and $(host_veth web) are isolated ports of cni0" doctor 8080/tcp --from asker
+	bridge link set dev "$(host_veth web)" isolated off
+	processes_end web
+	by_hand_says 2 'refused: nobody listens at tcp port' doctor 8080/tcp --from asker
+}
+
 # out of a container: to a server that is there, without a route inside, past a rule, and without
 # masquerade
 test_doctor_connect_out() {

@@ -126,8 +126,9 @@ alive_again() { "$build/bpf-portmap" doctor 8080/tcp >/run/out; }
 # limit 120 s
 test_doctor_faults_programs() {
 	sick_host
-	# They drop what asks for the container's MAC, too.
+	# They drop what asks for MACs, too.
 	ip neighbour replace "$web4" lladdr "$(mac_in web eth0)" dev cni0 nud permanent
+	ip -n web neighbour replace "$bridge4" lladdr "$(mac_of cni0)" dev eth0 nud permanent
 	xdp_pin
 	ip link set "$veth" xdpdrv pinned /sys/fs/bpf/xdp
 	dead 'the answer is dropped by the kernel: an XDP program of others at the veth'
@@ -206,6 +207,123 @@ closed_stays_closed() {
 	! grep -E 'remedy|accept|ACCEPT' /run/out || fail "a remedy opens it: $(cat /run/out)"
 }
 
+# what is configured on the way: MACs that were set by hand, the bridge's table of MACs, ARP, MTUs
+# limit 120 s
+test_doctor_faults_way() {
+	local mac
+	FAST_PATH=off conflist bridge bridge .
+	sick_host
+	mac=$(mac_in web eth0)
+	ip neighbour replace "$client4" lladdr 02:00:00:00:00:77 dev eth0 nud permanent
+	ip -6 neighbour replace "$client6" lladdr 02:00:00:00:00:77 dev eth0 nud permanent
+	begins "FAIL  neighbours         at eth0 the MAC 02:00:00:00:00:77 is set for $client4, which answers with $(mac_in client eth0)" 8080/tcp
+	expect_contains "$(cat /run/out)" "the MAC 02:00:00:00:00:77 is set for $client6, which answers with"
+	mend_fault
+	alive
+	expect_answer client tcp "$host4" 8080 web
+	ip -n client address add "$host4/32" dev lo
+	begins "FAIL  neighbours         somebody else at eth0, with the MAC $(mac_in client eth0), has the address $host4 of this host, too" 8080/tcp
+	ip -n client address del "$host4/32" dev lo
+	ip link add stranger0 type veth peer name stranger1
+	ip link set stranger0 master cni0 up
+	ip link set stranger1 up
+	ip neighbour replace "$web4" lladdr "$mac" dev cni0 nud permanent
+	bridge fdb replace "$mac" dev stranger0 master static sticky
+	dead "cni0 sends what is for the MAC of shop/web-0 to its port stranger0, not to $veth"
+	mend_fault
+	alive
+	ip link del stranger0
+	bridge link set dev "$veth" flood off learning off
+	bridge fdb del "$mac" dev "$veth" master
+	dead "cni0 does not know where the MAC of shop/web-0 is"
+	mend_fault
+	alive
+	ip -n web neighbour del "$bridge4" dev eth0
+	sysctl -qw net.ipv4.conf.cni0.arp_ignore=8
+	dead "shop/web-0 asks for the MAC of its gateway $bridge4, and cni0 does not answer; what it ignores says the sysctl net/ipv4/conf/cni0/arp_ignore"
+	mend_fault
+	wait_until 5 alive_again
+	ip -n web link set eth0 mtu 1400
+	by_hand_says 2 "eth0 in shop/web-0 has an MTU of 1400, its end on the host, $veth, of 1500" doctor 8080/tcp
+	mend_fault
+	alive
+	ip link set cni0 mtu 1400
+	by_hand_says 1 "cni0 has an MTU of 1400, its port $veth of 1500" doctor 8080/tcp
+	mend_fault
+	alive
+	# Which takes the host's address of IPv6 with it, and the container's route of IPv4.
+	ip link set cni0 down
+	dead 'cni0 is down'
+	mend_fault
+	dead "the host does not have $bridge6, the gateway of shop/web-0" --from "$client6" 8080/tcp
+	mend_fault
+	wait_until 5 alive_again
+	sysctl -qw net.ipv6.conf.cni0.disable_ipv6=1
+	dead "the host does not have $bridge6, the gateway of shop/web-0" --from "$client6" 8080/tcp
+	mend_fault
+	wait_until 5 alive_again
+	# The container does not ask for its gateway meanwhile, by which the host would learn its MAC.
+	ip -n web neighbour replace "$bridge4" lladdr "$(mac_of cni0)" dev eth0 nud permanent
+	in_namespace web sysctl -qw net.ipv4.conf.eth0.arp_ignore=8
+	ip neighbour del "$web4" dev cni0
+	dead 'eth0 in shop/web-0 ignores some that ask (net.ipv4.conf.eth0.arp_ignore is 8)'
+	in_namespace web sysctl -qw net.ipv4.conf.eth0.arp_ignore=0
+	ip neighbour flush dev cni0
+	alive
+	ip -n web link set eth0 arp off
+	ip neighbour flush dev cni0
+	dead 'eth0 in shop/web-0 takes no part in ARP (NOARP)'
+}
+# Runs the remedies that were printed.
+mend_fault() {
+	sed -n 's/^      remedy *//p; s/^ \{25\}\([a-z#]\)/\1/p' /run/out | bash -e || fail "a remedy: $(cat /run/out)"
+}
+
+# routes and rules that refuse a client who was seen, and is not named: one address may be banned
+test_doctor_faults_seen() {
+	sick_host
+	ip route add blackhole "$client4/32"
+	by_hand_says 0 "no route back to $client4, seen lately: no answer gets there (ip route blackhole $client4/32)" doctor 8080/tcp
+	begins "FAIL  probe              no route back to $client4: no answer gets there (ip route blackhole $client4/32)" --from "$client4" 8080/tcp
+	ip route del blackhole "$client4/32"
+	ip route add prohibit "${client4%.*}.0/28"
+	begins "FAIL  probe              no route back to $client4, seen lately: no answer gets there (ip route prohibit ${client4%.*}.0/28)" 8080/tcp
+	ip route del prohibit "${client4%.*}.0/28"
+	ip rule add to "$client4" unreachable pref 100
+	begins "FAIL  probe              no route back to $client4, seen lately: no answer gets there (ip rule 100: to $client4 unreachable)" 8080/tcp
+	ip rule del pref 100
+	reverse_path_loose
+	ip route add "$client4/32" via "$server4" dev eth1
+	by_hand_says 1 "$client4 is a neighbour at eth0, and the route to it leads to eth1" doctor --from "$client4" 8080/tcp
+	ip route del "$client4/32" via "$server4" dev eth1
+	alive
+	# It sends to a MAC that the host had before.
+	ip -n client neighbour replace "$host4" lladdr 02:00:00:00:00:78 dev eth0 nud permanent
+	expect_no_answer client tcp "$host4" 8080
+	by_hand_says 0 'packets came in by eth0 for another MAC than its own' doctor --from "$client4" 8080/tcp
+}
+
+# a firewall, of the host or of the container, that lets SYNs through alone, where nothing skips the stack
+test_doctor_faults_data() {
+	local hook part='the handshake passes, the data behind it does not:'
+	FAST_PATH=off conflist bridge bridge .
+	sick_host
+	nft "table inet f { chain c { type filter hook forward priority 0; tcp dport 80 tcp flags & (syn | ack) == ack drop; }; }"
+	dead "$part dropped by the host: nft inet f, chain c, rule handle 2 (tcp dport 80 tcp flags"
+	closed_stays_closed
+	nft delete table inet f
+	nft "table inet f { chain c { type filter hook forward priority 0; tcp sport 80 tcp flags & (syn | ack) == ack drop; }; }"
+	dead "$part the answer is dropped by the host: nft inet f"
+	nft delete table inet f
+	nft "table inet f { chain c { type filter hook prerouting priority 0; ip6 version 6 tcp dport 80 ct state established drop; }; }"
+	dead "$part dropped by the host: nft inet f" --from "$client6" 8080/tcp
+	nft delete table inet f
+	in_namespace web nft "table inet f { chain c { type filter hook input priority 0; tcp dport 80 tcp flags & (syn | ack) == ack drop; }; }"
+	dead "$part dropped in the container's own firewall: nft inet f"
+	in_namespace web nft delete table inet f
+	alive
+}
+
 # another NAT of the host that takes what was translated: to the host, to another container, to a
 # server outside; IPv4 and IPv6
 # limit 120 s
@@ -264,8 +382,13 @@ test_doctor_faults_container() {
 	ip -n web route replace default via "$bridge4"
 	ip -n web rule add to "$client4" blackhole pref 100
 	dead "shop/web-0 has no route to $client4 by its eth0: ip rule 100: to $client4 blackhole"
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
 	dead_for_all "ip rule 100: to $client4 blackhole"
 	ip -n web rule del pref 100
+	ip -n web route add blackhole "$client4/32"
+	dead "shop/web-0 has no route to $client4 by its eth0: ip route blackhole $client4/32"
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
+	ip -n web route del blackhole "$client4/32"
 	ip -n web link add d0 type veth peer name d1
 	ip -n web link set d0 up
 	ip -n web route add "$client4/32" dev d0

@@ -8,7 +8,7 @@ test_doctor_series_loss() {
 	healthy_host
 	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 80 tcp flags syn numgen random mod 2 == 0 drop; }; }'
 	by_hand 2 doctor 8080/tcp --from "$client4" --count 40
-	expect_contains "$(cat /run/out)" 'packets of 40 bytes are not answered'
+	expect_contains "$(cat /run/out)" 'packets of 52 bytes are not answered'
 	expect_contains "$(cat /run/out)" 'numgen random mod 2 0 drop'
 	nft flush ruleset
 	by_hand 0 doctor 8080/tcp --from "$client4" --count 40
@@ -65,6 +65,7 @@ test_doctor_series_healthy() {
 		table inet f { set b { type ipv4_addr; flags interval; elements = { 198.18.0.0/15, 203.0.113.0/24 }; }; chain c { type filter hook prerouting priority raw; ip saddr @b drop; ip6 saddr 2001:db8:ffff::/48 drop; }; chain o { type filter hook forward priority 0; ip daddr @b drop; ip6 daddr 2001:db8:ffff::/48 drop; }; }
 		table inet f { chain c { type filter hook forward priority 0; policy drop; ct state established,related accept; ip saddr 10.1.0.0/16 tcp dport { 80, 443 } accept; iifname "cni0" accept; ip6 saddr fd01::/16 tcp dport 80 accept; }; }
 		table inet f { chain c { type filter hook forward priority 0; tcp dport 80 ct state new limit rate over 2/second burst 3 packets drop; }; }
+		table inet f { chain c { type filter hook forward priority 0; tcp flags syn tcp option maxseg missing drop; }; }
 		table inet f { chain c { type filter hook forward priority 0; policy drop; ct state established,related accept; iifname "cni0" accept; ct state new limit rate 5/second burst 5 packets accept; }; }
 		table inet f { set m { type ipv4_addr; size 1000; flags dynamic; }; chain c { type filter hook forward priority 0; tcp flags syn tcp dport 80 ct state new add @m { ip saddr limit rate over 3/second } drop; }; }
 		table inet f { chain c { type filter hook forward priority 0; ip saddr { $client4, $server4 } tcp dport 80 reject; ip6 saddr { $client6, $server6 } tcp dport 80 reject; }; }

@@ -17,6 +17,7 @@
 #include "net/netns.h"
 #include "operator/doctor/resolve.h"
 #include "operator/doctor/ruleset.h"
+#include "operator/doctor/way.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
 #include "operator/view/claimants.h"
@@ -232,7 +233,8 @@ static bool connect_all(struct connecting *connecting)
 	return true;
 }
 
-static void report(struct connecting *connecting)
+/* False: it failed, and no rule is known that has dropped it. */
+static bool report(struct connecting *connecting)
 {
 	struct doctor *doctor = connecting->doctor;
 	const struct outcome *outcome = &connecting->outcome;
@@ -253,6 +255,7 @@ static void report(struct connecting *connecting)
 	else
 		doctor_found(doctor, VERDICT_NOTE, NULL, "%s connects to %s, %u times of %u",
 			     connecting->who, text, outcome->sent, outcome->sent);
+	return !outcome->failed || rule;
 }
 
 /* --- to mapped ports -------------------------------------------------------------------------- */
@@ -283,6 +286,26 @@ static bool choose_address(const struct connecting *connecting, const struct map
 	return false;
 }
 
+/* Where no rule has dropped the connection the way to the port's container may tell why it failed,
+ * and the container's way back to the one that asks. */
+static void look_at_way(struct connecting *connecting, size_t mapping)
+{
+	struct doctor *doctor = connecting->doctor;
+	cleanup_diagnosis struct diagnosis diagnosis = {0};
+	struct subject target;
+
+	if (!doctor_subject(doctor, mapping, &target))
+		return;
+	if (connecting->subject)
+		way_diagnose_isolation(&target, connecting->subject, &diagnosis);
+	if (!diagnosis.text)
+		way_diagnose(doctor, &target, NULL, connecting->attempt.source, &diagnosis);
+	if (!diagnosis.text)
+		way_diagnose_listener(doctor, &target, &diagnosis);
+	if (diagnosis.text && !diagnosis.is_not_looked_at)
+		doctor_found(doctor, VERDICT_FAIL, TAKE(diagnosis.remedy), "%s", diagnosis.text);
+}
+
 static void connect_to_ports(struct connecting *connecting)
 {
 	struct doctor *doctor = connecting->doctor;
@@ -294,8 +317,8 @@ static void connect_to_ports(struct connecting *connecting)
 		    !choose_address(connecting, mapping, connecting->attempt.address))
 			continue;
 		connecting->attempt.port = mapping->key.host_port;
-		if (connect_all(connecting))
-			report(connecting);
+		if (connect_all(connecting) && !report(connecting))
+			look_at_way(connecting, i);
 		doctor->ports_probed++;
 		doctor->was_probed[i] = true;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_probe.c - sends a packet to mapped ports as a client would: to which, as whom, and where it
  * comes in. */
+#include <linux/neighbour.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +125,7 @@ static void send_probe(struct probing *probing, const struct interface_look *upl
 	verdict = probe(probing->doctor, probing->subject, &way, &finding);
 	report(probing, verdict, &finding);
 	probe_finding_release(&finding);
+	neighbours_ask(probing->doctor, &uplink->link, address, destination);
 	if (verdict == VERDICT_OK || probing->doctor->options->limit)
 		send_more(probing, &way);
 }
@@ -153,8 +155,11 @@ static void send_as_any(struct probing *probing, const struct interface_look *up
 		if (!worst.is_firewall)
 			break;
 	}
-	if (clients->count)
+	if (clients->count) {
 		report(probing, verdict, &worst);
+		neighbours_ask(probing->doctor, &uplink->link, clients->list[0].address,
+			       destination);
+	}
 	probe_finding_release(&worst);
 }
 
@@ -227,6 +232,45 @@ static void tell_refused(const struct probing *probing, const char *client, cons
 		     client, interface, network, names ?: "its uplinks", subject->port);
 }
 
+/* A route for one address bans it, which is what somebody wanted. */
+static void tell_no_route_back(const struct probing *probing, const uint8_t *client,
+			       const char *words)
+{
+	struct doctor *doctor = probing->doctor;
+	const struct link *gateway = &probing->subject->gateway->link;
+	const struct forwarded answer = {
+		.from = probing->subject->mapping->portmap.container_address,
+		.to = client,
+		.ifindex = gateway->ifindex,
+		.interface = gateway->name};
+	bool is_ban = false;
+	cleanup_free char *route = route_refusing(doctor->host.socket, client, &is_ban);
+	cleanup_free char *rule = route ? NULL : rule_of_forwarded(doctor->host.socket, &answer);
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	doctor_found(doctor, is_ban && *words ? VERDICT_NOTE : VERDICT_FAIL, NULL,
+		     "no route back to %s%s: no answer gets there%s%s%s [%s]",
+		     cni_address_format(client, text), words,
+		     route  ? " (ip route "
+		     : rule ? " (ip rule "
+			    : "",
+		     route  ? route
+		     : rule ? rule
+			    : "",
+		     route || rule ? ")" : "", probing->subject->port);
+}
+
+/* The client who was seen last is of no uplink where no route leads back to it. */
+static void look_at_seen(const struct probing *probing)
+{
+	struct doctor *doctor = probing->doctor;
+	const struct seen_peer *client =
+		probe_seen_client(doctor, probing->subject, &probing->policy);
+
+	if (client && !route_to(doctor->host.socket, client->address).exists)
+		tell_no_route_back(probing, client->address, ", seen lately");
+}
+
 /* The uplink by which the client comes: routing says where answers leave, --in where it is known to
  * come in. NULL: nothing is sent, which is said. */
 static const struct interface_look *uplink_towards(struct probing *probing, const uint8_t *client)
@@ -240,9 +284,7 @@ static const struct interface_look *uplink_towards(struct probing *probing, cons
 	cni_address_format(client, text);
 	link_name(route.ifindex, name);
 	if (!route.exists)
-		doctor_found(doctor, VERDICT_FAIL, NULL,
-			     "no route back to %s: no answer gets there [%s]", text,
-			     probing->subject->port);
+		tell_no_route_back(probing, client, "");
 	else if (route.is_local || !uplink || !interface_has_role(uplink, ROLE_UPLINK))
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL,
 			     "no packet is sent as from %s, which is reached by %s, no uplink [%s]",
@@ -256,10 +298,34 @@ static const struct interface_look *uplink_towards(struct probing *probing, cons
 	return in ? in : uplink;
 }
 
+/* Tells of a route that leads away from where the client is. */
+static void look_at_neighbours(const struct probing *probing, const struct interface_look *uplink,
+			       const uint8_t *client)
+{
+	struct doctor *doctor = probing->doctor;
+	char text[CNI_ADDRESS_TEXT_SIZE];
+
+	for (size_t i = 0; i < doctor->look.found.count; i++) {
+		const struct interface_look *other = &doctor->look.found.interfaces[i];
+		struct neighbour neighbour;
+
+		if (other == uplink || !interface_has_role(other, ROLE_UPLINK))
+			continue;
+		neighbour = neighbour_of(doctor->host.socket, other->link.ifindex, client);
+		if (neighbour.exists && !(neighbour.state & (NUD_INCOMPLETE | NUD_FAILED)))
+			doctor_found(doctor, VERDICT_WARN, NULL,
+				     "%s is a neighbour at %s, and the route to it leads to %s:"
+				     " answers leave there [%s]",
+				     cni_address_format(client, text), other->link.name,
+				     uplink->link.name, probing->subject->port);
+	}
+}
+
 static void probe_from(struct probing *probing, const uint8_t *client)
 {
 	const struct interface_look *uplink = uplink_towards(probing, client);
 	uint8_t destination[CNI_ADDRESS_SIZE];
+	struct doctor *doctor = probing->doctor;
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
 	if (uplink && is_refused(probing, uplink)) {
@@ -268,10 +334,12 @@ static void probe_from(struct probing *probing, const uint8_t *client)
 	}
 	if (!uplink || !is_open(probing, uplink, true))
 		return;
+	if (!doctor->in)
+		look_at_neighbours(probing, uplink, client);
 	if (choose_destination(probing, uplink, destination))
 		send_probe(probing, uplink, client, destination);
 	else
-		doctor_found(probing->doctor, VERDICT_NOTE, NULL,
+		doctor_found(doctor, VERDICT_NOTE, NULL,
 			     "no packet is sent as from %s, which comes by %s: at no address of"
 			     " that is the port mapped [%s]",
 			     cni_address_format(client, text), uplink->link.name,
@@ -302,6 +370,7 @@ static void probe_mapping(struct probing *probing)
 	const struct range_option *from = &doctor->options->from;
 	const struct interface_look *only =
 		uplink_of(doctor, probing->subject->mapping->key.host_address);
+	size_t before = doctor->finding_count;
 
 	if (from->is_set) {
 		if (cni_address_is_ipv4(from->address) == probing->subject->ipv4)
@@ -315,6 +384,8 @@ static void probe_mapping(struct probing *probing)
 		    (doctor->in ? doctor->in == uplink : !only || only == uplink))
 			probe_by(probing, uplink);
 	}
+	if (doctor->finding_count == before)
+		look_at_seen(probing);
 }
 
 /* NULL: a packet can be sent to it. */

@@ -104,6 +104,22 @@ void check_queues(struct doctor *doctor)
 	queues_visit(doctor->host.socket, look_at_queue, doctor);
 }
 
+/* Switches flood frames now and then: only where somebody's packets are said to be lost. */
+static void note_frames_for_others(struct doctor *doctor, const struct interface_look *at,
+				   uint64_t count)
+{
+	const struct range_option *from = &doctor->options->from;
+	char client[CNI_ADDRESS_TEXT_SIZE];
+
+	if (count && from->is_set && interface_has_role(at, ROLE_UPLINK) &&
+	    route_to(doctor->host.socket, from->address).ifindex == at->link.ifindex)
+		doctor_found(doctor, VERDICT_NOTE, NULL,
+			     "%llu packets came in by %s for another MAC than its own: %s, or a"
+			     " router before it, may have an old one of this host",
+			     (unsigned long long)count, at->link.name,
+			     cni_address_format(from->address, client));
+}
+
 /* A healthy interface drops what it has no use for, such as frames of switches to one another; a
  * few while doctor runs say nothing. */
 void check_drops(struct doctor *doctor)
@@ -115,6 +131,8 @@ void check_drops(struct doctor *doctor)
 		const struct interface_look *at = doctor_interface(doctor, now.list[i].ifindex);
 		struct link_drops more = link_drops_since(&now.list[i], &doctor->drops);
 
+		if (at)
+			note_frames_for_others(doctor, at, now.list[i].for_others);
 		if (at && at->entry.role != ROLE_LEFT_ALONE && more.in + more.out >= DROPS_LEAST)
 			doctor_found(doctor, VERDICT_NOTE, NULL,
 				     "%s has dropped %llu packets that came in, and %llu that were"
@@ -126,21 +144,41 @@ void check_drops(struct doctor *doctor)
 	link_drops_release(&now);
 }
 
-/* What the container sends, and its end on the host does not take, is lost without a word. */
+/* What one end of a veth sends and the other does not take is lost without a word. */
 static bool check_veth_mtu(struct doctor *doctor, const struct subject *subject)
 {
 	const struct link *veth = &subject->veth->link;
 	const struct link *inside = &doctor_inside(doctor, subject)->link;
+	const struct namespace *namespace = doctor_namespace(doctor, subject);
+	char *remedy;
 
-	if (!inside->ifindex || inside->mtu <= veth->mtu)
+	if (!inside->ifindex || !namespace || inside->mtu == veth->mtu)
 		return true;
-	doctor_found(
-		doctor, VERDICT_FAIL,
-		cni_format("ip link set dev %s mtu %u", remedy_word(veth->name).text, inside->mtu),
-		"%s in %s has an MTU of %u, its end on the host, %s, of %u: larger packets are"
-		" lost",
-		inside->name, subject->container->text, inside->mtu, veth->name, veth->mtu);
+	remedy = inside->mtu > veth->mtu ? cni_format("ip link set dev %s mtu %u",
+						      remedy_word(veth->name).text, inside->mtu)
+					 : cni_format("nsenter --net=%s ip link set dev %s mtu %u",
+						      remedy_word(namespace->path).text,
+						      remedy_word(inside->name).text, veth->mtu);
+	doctor_found(doctor, VERDICT_FAIL, remedy,
+		     "%s in %s has an MTU of %u, its end on the host, %s, of %u: larger packets"
+		     " are lost",
+		     inside->name, subject->container->text, inside->mtu, veth->name, veth->mtu);
 	return false;
+}
+
+/* Containers are told of it only by those who send to them. */
+static void check_bridge_mtu(struct doctor *doctor, const struct subject *subject)
+{
+	const struct link *bridge = &subject->gateway->link, *veth = &subject->veth->link;
+
+	if (bridge->mtu < veth->mtu)
+		doctor_found(doctor, VERDICT_WARN,
+			     cni_format("ip link set dev %s mtu %u", remedy_word(bridge->name).text,
+					veth->mtu),
+			     "%s has an MTU of %u, its port %s of %u: larger packets to %s are"
+			     " refused",
+			     bridge->name, bridge->mtu, veth->name, veth->mtu,
+			     subject->container->text);
 }
 
 void check_mtu(struct doctor *doctor, const struct subject *subject)
@@ -151,14 +189,16 @@ void check_mtu(struct doctor *doctor, const struct subject *subject)
 	const struct namespace *namespace = doctor_namespace(doctor, subject);
 	uint32_t most = uplink && *doctor->default_uplink[subject->ipv4] ? uplink->link.mtu : 0;
 	const struct link *link = &doctor_inside(doctor, subject)->link;
-
 	char *remedy;
 
 	if (route.exists && route.locked_mtu && route.locked_mtu < most)
 		most = route.locked_mtu;
-	if (!check_veth_mtu(doctor, subject) || !namespace || !link->ifindex || veth->mtu <= most ||
-	    !most)
+	if (!check_veth_mtu(doctor, subject) || !namespace || !link->ifindex)
 		return;
+	if (veth->mtu <= most || !most) {
+		check_bridge_mtu(doctor, subject);
+		return;
+	}
 	remedy = most < MTU_LEAST
 			 ? NULL
 			 : cni_format(

@@ -126,6 +126,7 @@ void doctor_read(struct doctor *doctor)
 void doctor_release(struct doctor *doctor)
 {
 	probe_end(doctor);
+	neighbours_release(doctor);
 	view_close(&doctor->view);
 	plan_release(&doctor->plan);
 	for (size_t i = 0; doctor->insides && i < doctor->look.found.count; i++)

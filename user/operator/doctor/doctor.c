@@ -74,6 +74,9 @@ const struct check checks[] = {
 	 .run = check_queues},
 	{"drops", GROUP_WAY, NEEDS_MAPS, "no interface has dropped packets while doctor ran",
 	 .run = check_drops},
+	{"neighbours", GROUP_WAY, NEEDS_MAPS,
+	 "addresses that were asked for just now have one owner, at the MAC that is known",
+	 .run = check_neighbours},
 	{"resolver", GROUP_MASQUERADE, NEEDS_MAPS,
 	 "no container asks for names at a loopback address where nobody listens",
 	 .run = check_resolver},
@@ -116,7 +119,7 @@ static bool is_quick(const struct check *check)
 static bool sends(const struct check *check)
 {
 	return check->run == check_probe || check->run == check_outwards ||
-	       check->run == check_connect;
+	       check->run == check_connect || check->run == check_neighbours;
 }
 
 /* Mappings of one container, one after another, would say the same again. */

@@ -93,6 +93,14 @@ struct conflist {
 				 that has our plugin */
 };
 
+/* A question that was sent while ports were probed (check_neighbours.c). */
+struct asked {
+	bool is_own; /* the host's address; else that of the next hop towards a client */
+	const struct link *at;
+	uint8_t address[CNI_ADDRESS_SIZE];
+	int file; /* to read answers from; -1: it could not be sent */
+};
+
 /* What is read once, before the checks. Begins as {0}. */
 struct doctor {
 	const struct options *options;
@@ -105,6 +113,9 @@ struct doctor {
 	size_t sent;                     /* packets to mapped ports, and connections */
 	size_t ports_probed;             /* mappings to which one was sent */
 	struct prober *prober;           /* NULL: no packet was sent (probe.h) */
+	struct asked *asked;
+	size_t asked_count;
+	int64_t asked_ms; /* when the last one was sent */
 	struct host_look look;
 	struct plan plan;       /* what ADD or `repair` would change */
 	struct inside *insides; /* by their places in the look */
@@ -184,6 +195,13 @@ struct netlink *doctor_enter(struct doctor *doctor, const struct subject *subjec
 
 /* check_probe.c */
 check_run check_probe;
+/* check_neighbours.c */
+check_run check_neighbours;
+/* Asks at the uplink who has the host's address, to which the client sends, and that of the next
+ * hop back to the client. */
+void neighbours_ask(struct doctor *doctor, const struct link *uplink, const uint8_t *client,
+		    const uint8_t *destination);
+void neighbours_release(struct doctor *doctor);
 /* check_connect.c */
 check_run check_connect;
 /* check_outwards.c */

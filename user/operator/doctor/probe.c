@@ -32,7 +32,6 @@
 #define PORT_COUNT 16384
 #define TCP_RESET 0x04
 #define ROUNDS 16
-#define SEEN_AMONG_MANY_MS 500
 #define ANSWER_AMONG_MANY_MS 200
 #define LOOPBACK 1 /* its ifindex in every network namespace */
 
@@ -119,6 +118,7 @@ void probe_end(struct doctor *doctor)
 /* One probe on its way. */
 struct journey {
 	struct prober *prober;
+	const struct objects *objects;
 	const struct subject *subject;
 	const struct probe_way *way;
 	const struct link *inside_link; /* the container's end of its veth */
@@ -216,6 +216,16 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 	}
 }
 
+/* A container's kernel lets go of data that it has had, once it has answered it; or it is dropped
+ * there, of which the reason tells. */
+static bool may_be_let_go(const struct journey *journey, const struct trace_drop *drop)
+{
+	bool is_answer;
+
+	return journey->result->is_connected && drop->in_container &&
+	       is_ours(journey, &drop->tuple, &is_answer) && !is_answer;
+}
+
 /* BPF_PROG_TEST_RUN lets go of the frame of which a copy has gone in, at the loopback interface.
  * What comes behind the answer is that it is swallowed, or that what was refused is let go of. */
 static void take_drop(struct journey *journey, const struct trace_drop *drop)
@@ -223,7 +233,8 @@ static void take_drop(struct journey *journey, const struct trace_drop *drop)
 	struct probe_result *result = journey->result;
 	bool is_answer, is_original = drop->ifindex == LOOPBACK;
 
-	if (is_original || result->kernel_dropped || result->program_dropped ||
+	if (is_original || result->program_dropped ||
+	    (result->kernel_dropped && !may_be_let_go(journey, &result->kernel_drop)) ||
 	    result->answer == ANSWER_ACCEPTED || !is_ours(journey, &drop->tuple, &is_answer) ||
 	    (result->answer != ANSWER_NONE && is_answer))
 		return;
@@ -254,17 +265,19 @@ static int read_told(struct journey *journey, int milliseconds, struct cni_error
 	return 0;
 }
 
-static bool is_over(const struct probe_result *result)
+static bool is_over(const struct journey *journey)
 {
-	return result->answer != ANSWER_NONE || result->program_dropped || result->kernel_dropped ||
-	       result->rule_dropped;
+	const struct probe_result *result = journey->result;
+
+	return result->answer != ANSWER_NONE || result->program_dropped || result->rule_dropped ||
+	       (result->kernel_dropped && !may_be_let_go(journey, &result->kernel_drop));
 }
 
 static int follow(struct journey *journey, struct cni_error *err)
 {
 	const struct probe_result *result = journey->result;
 	bool is_one_of_many = journey->way->is_one_of_many;
-	int64_t end = clock_ms() + (is_one_of_many ? SEEN_AMONG_MANY_MS : SEEN_MS);
+	int64_t end = clock_ms() + SEEN_MS;
 	bool seen = false;
 
 	do {
@@ -274,7 +287,7 @@ static int follow(struct journey *journey, struct cni_error *err)
 			seen = true;
 			end = clock_ms() + (is_one_of_many ? ANSWER_AMONG_MANY_MS : ANSWER_MS);
 		}
-	} while (!is_over(result) && clock_ms() < end);
+	} while (!is_over(journey) && clock_ms() < end);
 	/* Where the kernel drops is told by two or three, each in its own time. */
 	return read_told(journey, 0, err);
 }
@@ -304,8 +317,80 @@ static int end_connection(const struct journey *journey, struct cni_error *err)
 
 	if (packet.protocol != PROTOCOL_TCP || journey->result->xdp_dropped)
 		return 0;
-	packet.is_reset = true;
+	packet.step = STEP_END;
 	return inject(journey, &packet, err);
+}
+
+/* Under which our programs remember the packet's connection, but for the client's port. */
+static struct connection_key connection_of(const struct subject *subject,
+					   const struct probe_packet *packet)
+{
+	const struct portmap *portmap = &subject->mapping->portmap;
+	struct connection_key key = {.protocol = packet->protocol,
+				     .inside_port = portmap->container_port};
+
+	memcpy(key.inside, portmap->container_address, CNI_ADDRESS_SIZE);
+	memcpy(key.outside, packet->source, CNI_ADDRESS_SIZE);
+	return key;
+}
+
+/* Reads what acknowledges the server's SYN-ACK. False: no server behind our programs has sent one.
+ */
+static bool read_acknowledgment(const struct journey *journey, uint32_t *acknowledgment)
+{
+	const struct probe_packet *packet = &journey->way->packet;
+	struct connection_key key;
+	struct connection connection;
+
+	if (packet->protocol != PROTOCOL_TCP || journey->way->is_outwards ||
+	    journey->result->answer != ANSWER_ACCEPTED || !journey->result->has_left)
+		return false;
+	key = connection_of(journey->subject, packet);
+	key.outside_port = packet->source_port;
+	if (!connection_read(journey->objects, &key, &connection) ||
+	    !(connection.state & STATE_SEQUENCE_INSIDE))
+		return false;
+	*acknowledgment = connection.tcp[OUTWARDS].sequence_end;
+	return true;
+}
+
+/* To read the reasons' names takes longer than to send a packet. */
+static bool is_dropped_by_kernel(const struct journey *journey)
+{
+	const struct probe_result *result = journey->result;
+	const char *reason;
+
+	if (!result->kernel_dropped || !may_be_let_go(journey, &result->kernel_drop))
+		return result->kernel_dropped;
+	reason = kernel_reason(&journey->prober->names, result->kernel_drop.reason);
+	return reason && !strcmp(reason, "NETFILTER_DROP");
+}
+
+/* A network stack of the container's own may be silent about data that it has had. */
+static bool has_data_arrived(const struct journey *journey)
+{
+	const struct probe_result *result = journey->result;
+
+	return result->answer != ANSWER_NONE ||
+	       (result->was_delivered && !result->has_left && !result->rule_dropped &&
+		!result->program_dropped && !is_dropped_by_kernel(journey));
+}
+
+/* A firewall may let SYNs through alone. */
+static int send_data(struct journey *journey, struct cni_error *err)
+{
+	struct probe_packet packet = journey->way->packet;
+	const struct probe_result first = *journey->result;
+
+	if (!read_acknowledgment(journey, &packet.acknowledgment))
+		return 0;
+	packet.step = STEP_DATA;
+	*journey->result = (struct probe_result){.is_connected = true};
+	if (inject(journey, &packet, err) || follow(journey, err))
+		return -1;
+	if (has_data_arrived(journey))
+		*journey->result = first;
+	return 0;
 }
 
 /* Ctrl-C waits until what the packet has begun is ended. */
@@ -337,6 +422,8 @@ static int travel(struct journey *journey, struct cni_error *err)
 	if (!result && !journey->result->xdp_dropped)
 		result = follow(journey, err);
 	if (!result)
+		result = send_data(journey, err);
+	if (!result)
 		result = end_connection(journey, err);
 	if (tracing_ask(tracing, &filter, 0, err))
 		result = -1;
@@ -359,6 +446,7 @@ static struct journey journey_of(struct doctor *doctor, const struct subject *su
 				 const struct probe_way *way, struct probe_result *result)
 {
 	return (struct journey){.prober = doctor->prober,
+				.objects = &doctor->host.datapath.objects,
 				.subject = subject,
 				.way = way,
 				.inside_link = &doctor_inside(doctor, subject)->link,
@@ -418,14 +506,12 @@ uint16_t probe_free_port(const struct doctor *doctor, const struct subject *subj
 			 const struct probe_way *way)
 {
 	const struct objects *objects = &doctor->host.datapath.objects;
-	struct connection_key key = {.protocol = way->packet.protocol};
+	struct connection_key key;
 	struct connection connection;
 
 	if (way->is_outwards)
 		return probe_random_port();
-	memcpy(key.inside, subject->mapping->portmap.container_address, CNI_ADDRESS_SIZE);
-	key.inside_port = subject->mapping->portmap.container_port;
-	memcpy(key.outside, way->packet.source, CNI_ADDRESS_SIZE);
+	key = connection_of(subject, &way->packet);
 	for (int round = 0; round < ROUNDS; round++) {
 		key.outside_port = probe_random_port();
 		if (!connection_read(objects, &key, &connection))

@@ -2,10 +2,10 @@
 /*
  * probe.h - sends one packet to a mapped port on the way that a client's would take, and follows
  * it: what our programs tell, what the kernel drops, and what nftables does with it, on the host
- * and in the container.
+ * and in the container. Where a server has answered the SYN, a packet with data follows.
  *
  * The packet begins at the uplink's ingress. The program at the uplink's egress tells of the answer
- * and drops it there, so that the client who was named gets nothing. A second packet ends the
+ * and drops it there, so that the client who was named gets nothing. The last packet ends the
  * connection that the first one has begun, as the client would; a signal to end waits for that. If
  * the command is killed nothing stays: the kernel removes nftables' trace with our socket, and the
  * programs go on to drop what the container sends again, until it has given up.
@@ -27,6 +27,7 @@ enum probe_answer {
 
 /* What became of the packet; of each kind of loss the first one. */
 struct probe_result {
+	bool is_connected; /* the SYN was answered, and this is about the data that followed */
 	bool xdp_dropped;
 	char xdp_name[XDP_NAME_SIZE];
 	bool was_seen;       /* by the program at the uplink's ingress */

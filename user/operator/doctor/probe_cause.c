@@ -11,6 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/netlink.h"
+#include "net/netns.h"
 #include "net/text_file.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/way.h"
@@ -93,6 +94,10 @@ static const char *meaning_of(const struct cause *cause)
 		{"QDISC", "a queue has no room (tc qdisc)"},
 		{"IPV6DISABLED", "IPv6 is off there"},
 		{"NOROUTES", "no route leads on, or one that refuses (ip rule, ip route)"},
+		{"PKT_TOO_BIG", "it is larger than an MTU on its way"},
+		{"__dev_forward_skb", "it is larger than the MTU of the veth's other end"},
+		{"XFRM", "an IPsec policy (ip xfrm policy)"},
+		{"IP_INHDR", "its TTL has run out: somebody sets it, or it goes in a circle"},
 		{"ip_forward", "routing does not forward it: its TTL has run out, or it is larger"
 			       " than the MTU"},
 		{"ip_error", "no route leads on, or one that refuses (ip rule, ip route)"},
@@ -230,6 +235,41 @@ static bool port_forwards(const struct cause *cause)
 	return !*state || atoi(state) == BR_STATE_FORWARDING;
 }
 
+struct arp_setting {
+	const char *interface;
+	char ignores[8];
+};
+
+static int read_arp_ignore(void *context, struct cni_error *err)
+{
+	struct arp_setting *setting = context;
+	char path[sizeof("/proc/sys/net/ipv4/conf//arp_ignore") + IF_NAMESIZE];
+
+	(void)err;
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/arp_ignore", setting->interface);
+	text_file_read(path, setting->ignores, sizeof(setting->ignores));
+	return 0;
+}
+
+/* Why the container, which has the address, tells nobody its MAC; NULL: that is not known. */
+static char *why_silent_below_ip(const struct cause *cause)
+{
+	const struct link *inside = &doctor_inside(cause->doctor, cause->subject)->link;
+	const struct namespace *namespace = doctor_namespace(cause->doctor, cause->subject);
+	const char *who = cause->subject->container->text;
+	struct arp_setting setting = {.interface = inside->name};
+	cleanup_error struct cni_error ignored = {0};
+
+	if (inside->flags & IFF_NOARP)
+		return cni_format("%s in %s takes no part in ARP (NOARP)", inside->name, who);
+	if (!cause->subject->ipv4 || !namespace || !inside->ifindex ||
+	    netns_call(namespace->fd, read_arp_ignore, &setting, &ignored) ||
+	    atoi(setting.ignores) == 0)
+		return NULL;
+	return cni_format("%s in %s ignores some that ask (net.ipv4.conf.%s.arp_ignore is %d)",
+			  inside->name, who, inside->name, atoi(setting.ignores));
+}
+
 /* Nobody takes the packet where the container should. */
 static char *absence_cause(const struct cause *cause)
 {
@@ -237,6 +277,7 @@ static char *absence_cause(const struct cause *cause)
 	cleanup_netlink struct netlink *inside = doctor_enter(cause->doctor, cause->subject);
 	bool is_gone = inside && !local_address_exists(inside, container);
 	cleanup_free char *table = is_gone ? NULL : ruleset_table_below_ip();
+	cleanup_free char *why = is_gone ? NULL : why_silent_below_ip(cause);
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	cni_address_format(container, address);
@@ -249,6 +290,9 @@ static char *absence_cause(const struct cause *cause)
 				  " (bridge link show dev %s)",
 				  cause->subject->gateway->link.name, address,
 				  cause->subject->veth->link.name, cause->subject->veth->link.name);
+	if (why)
+		return cni_format("nobody at %s answers for %s: %s",
+				  cause->subject->gateway->link.name, address, why);
 	return cni_format("nobody at %s answers for %s%s%s%s", cause->subject->gateway->link.name,
 			  address, table ? "; rules that see ARP are in nft's table " : "",
 			  table ? table : "", table ? ", and no trace tells what they drop" : "");
@@ -371,6 +415,9 @@ static void look(const struct cause *cause, struct diagnosis *diagnosis)
 	    (is_silent ? result->was_delivered || result->has_left : result->answer != ANSWER_NONE))
 		way_diagnose_listener(cause->doctor, cause->subject, diagnosis);
 	forget_what_was_not_looked_at(diagnosis);
+	if (!diagnosis->text && is_silent && result->was_delivered && !result->has_left)
+		way_diagnose_gateway(cause->doctor, cause->subject, cause->way->packet.source,
+				     diagnosis);
 	diagnosis->by_look = diagnosis->text;
 	if (!diagnosis->text)
 		diagnosis->text = unnamed_cause(cause);
@@ -380,6 +427,17 @@ static void say_other_nat(const struct cause *cause, struct diagnosis *diagnosis
 {
 	diagnosis->text = probe_nat_cause(cause);
 	diagnosis->code = diagnosis->text ? "probe-nat" : NULL;
+}
+
+/* The SYN has had an answer. */
+static void say_connected(const struct cause *cause, struct diagnosis *diagnosis)
+{
+	char *text = diagnosis->text;
+
+	if (!text || !cause->result->is_connected)
+		return;
+	diagnosis->text = cni_format("the handshake passes, the data behind it does not: %s", text);
+	free(text);
 }
 
 /* Who has dropped it knows more than what came back. */
@@ -402,6 +460,7 @@ static void find_cause(const struct cause *cause, struct diagnosis *diagnosis)
 		say_other_nat(cause, diagnosis);
 	if (!diagnosis->text)
 		look(cause, diagnosis);
+	say_connected(cause, diagnosis);
 }
 
 /* Others may masquerade what goes out before we do. */

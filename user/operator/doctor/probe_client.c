@@ -18,10 +18,11 @@ static struct seen_peer *peer_at(struct seen_peers *seen, const struct connectio
 {
 	bool ipv4 = cni_address_is_ipv4(key->outside), udp = key->protocol == PROTOCOL_UDP;
 
-	/* Of TCP: whose handshake has ended. That of a probe never does, and an attacker may send
-	 * SYNs as anybody. */
+	/* Of TCP: with data. A probe sends none that is new, and an attacker may send SYNs as
+	 * anybody. */
 	if (!(connection->state & STATE_REPLIED) ||
-	    (!udp && (key->protocol != PROTOCOL_TCP || !(connection->state & STATE_ASSURED))))
+	    (!udp && (key->protocol != PROTOCOL_TCP || !(connection->state & STATE_ASSURED) ||
+		      !(connection->state & STATE_DATA))))
 		return NULL;
 	if (connection->begun_inside)
 		return connection->kind == FLOW_MASQUERADE && !udp ? &seen->server[ipv4] : NULL;
@@ -110,18 +111,29 @@ static bool is_limited(const struct policy *policy)
 	return false;
 }
 
-static void add_seen(struct choosing *choosing, const struct subject *subject,
-		     const struct policy *policy)
+const struct seen_peer *probe_seen_client(struct doctor *doctor, const struct subject *subject,
+					  const struct policy *policy)
 {
 	const struct portmap_key *key = &subject->mapping->key;
 	bool ipv4 = cni_address_is_ipv4(key->host_address), udp = key->protocol == PROTOCOL_UDP;
-	const struct seen_peer *clients = probe_seen(choosing->doctor)->clients[ipv4][udp];
+	const struct seen_peer *clients = probe_seen(doctor)->clients[ipv4][udp];
 	const struct seen_peer *peer = clients ? &clients[key->host_port] : NULL;
+
+	return peer && peer->last_seen &&
+			       (!policy->source_range_count ||
+				conf_ranges_hold(policy->source_ranges, policy->source_range_count,
+						 peer->address))
+		       ? peer
+		       : NULL;
+}
+
+static void add_seen(struct choosing *choosing, const struct subject *subject,
+		     const struct policy *policy)
+{
+	const struct seen_peer *peer = probe_seen_client(choosing->doctor, subject, policy);
 	struct neighbour neighbour;
 
-	if (!peer || !peer->last_seen ||
-	    (policy->source_range_count &&
-	     !conf_ranges_hold(policy->source_ranges, policy->source_range_count, peer->address)))
+	if (!peer)
 		return;
 	neighbour = neighbour_of(choosing->doctor->host.socket, choosing->uplink->ifindex,
 				 peer->address);

@@ -9,6 +9,10 @@
 /* Reads the table once. */
 const struct seen_peers *probe_seen(struct doctor *doctor);
 
+/* Returns the last client of the port, if its policy lets that in; NULL: none is known. */
+const struct seen_peer *probe_seen_client(struct doctor *doctor, const struct subject *subject,
+					  const struct policy *policy);
+
 #define CANDIDATES_MOST 3
 
 struct candidate {

@@ -14,8 +14,8 @@
 #define TRACED_MOST 10 /* of lost packets, to find the rule */
 #define MORE_MOST 3
 #define SIZE_MOST 1500
-#define SMALL_IPV4 40 /* a SYN without options */
-#define SMALL_IPV6 60
+#define SMALL_IPV4 52 /* a SYN */
+#define SMALL_IPV6 72
 
 /* What became of packets of one size. */
 struct size {

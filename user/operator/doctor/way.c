@@ -18,6 +18,7 @@
 #include "net/text_file.h"
 #include "operator/doctor/listening.h"
 #include "operator/doctor/remedy_word.h"
+#include "operator/doctor/ruleset.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
 
@@ -110,13 +111,19 @@ static void look_at_bridge(const struct passage *way)
 		    "%s is no port of %s any more", veth->name, bridge->link.name);
 }
 
+static bool leads_to_container(const struct passage *way, const struct route *route)
+{
+	return route->exists && !route->is_local &&
+	       route->ifindex == way->subject->gateway->link.ifindex;
+}
+
 static void look_at_route(const struct passage *way)
 {
 	struct route route = route_to(way->doctor->host.socket, way->container);
 	const struct link *gateway = &way->subject->gateway->link;
 	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
 
-	if (route.exists && !route.is_local && route.ifindex == gateway->ifindex)
+	if (leads_to_container(way, &route))
 		return;
 	if (!route.exists || !link_name(route.ifindex, name))
 		snprintf(name, sizeof(name), "nowhere");
@@ -203,6 +210,45 @@ static void look_at_other_mac(const struct passage *way)
 	}
 	say(way, cni_format("ip neighbour del %s dev %s", address, remedy_word(gateway->name).text),
 	    "at %s another MAC than the container's is known for %s", gateway->name, address);
+}
+
+static bool port_is(const struct subject *subject, const char *property)
+{
+	cleanup_free char *path =
+		cni_format("/sys/class/net/%s/brport/%s", subject->veth->link.name, property);
+	char value[8];
+
+	text_file_read(path, value, sizeof(value));
+	return *value == '1';
+}
+
+/* A frame for the container leaves by the port that the bridge has for its MAC, or else by all that
+ * are flooded. */
+static void look_at_port_of_mac(const struct passage *way)
+{
+	const struct subject *subject = way->subject;
+	const char *bridge = subject->gateway->link.name, *veth = subject->veth->link.name;
+	const struct link *inside = &doctor_inside(way->doctor, subject)->link;
+	const uint8_t *mac = inside->mac;
+	char name[IF_NAMESIZE];
+	uint32_t port;
+
+	if (subject->gateway == subject->veth || !inside->ifindex)
+		return;
+	port = bridge_port_of(way->doctor->host.socket, subject->gateway->link.ifindex, mac);
+	if (!port && !port_is(subject, "unicast_flood"))
+		say(way,
+		    cni_format("bridge link set dev %s flood on learning on",
+			       remedy_word(veth).text),
+		    "%s does not know where the MAC of %s is, and its port %s gets no frames then"
+		    " (flood off)",
+		    bridge, subject->container->text, veth);
+	else if (port && port != subject->veth->link.ifindex && link_name(port, name))
+		say(way,
+		    cni_format("bridge fdb del %02x:%02x:%02x:%02x:%02x:%02x dev %s master", mac[0],
+			       mac[1], mac[2], mac[3], mac[4], mac[5], remedy_word(name).text),
+		    "%s sends what is for the MAC of %s to its port %s, not to %s", bridge,
+		    subject->container->text, name, veth);
 }
 
 /* --- in the container --------------------------------------------------------------------- */
@@ -294,18 +340,76 @@ static bool host_has_gateway(const struct passage *way)
 }
 
 /* Where the bridge has another address the container's route is wrong; else its own has gone. */
-static char *gateway_remedy(const struct passage *way, struct netlink *inside,
-			    const struct link *link, const uint8_t *gateway)
+static void say_no_gateway(const struct passage *way, struct netlink *inside,
+			   const struct link *link, const uint8_t *gateway)
 {
+	const char *bridge = way->subject->gateway->link.name;
+	cleanup_free char *key = cni_format("net/ipv6/conf/%s/disable_ipv6", bridge);
+	cleanup_free char *path = cni_format("/proc/sys/%s", key);
 	unsigned int length = route_prefix_length(inside, gateway);
+	char address[CNI_ADDRESS_TEXT_SIZE], is_off[8] = "", *remedy = NULL;
+
+	cni_address_format(gateway, address);
+	if (!way->subject->ipv4)
+		text_file_read(path, is_off, sizeof(is_off));
+	if (host_has_gateway(way))
+		remedy = route_remedy(way, link->name);
+	else if (length)
+		remedy = cni_format(
+			"%s%s%sip address add %s/%u dev %s", *is_off == '1' ? "sysctl -w " : "",
+			*is_off == '1' ? remedy_word(key).text : "", *is_off == '1' ? "=0\n" : "",
+			address, length, remedy_word(bridge).text);
+	say(way, remedy, "the host does not have %s, the gateway of %s", address,
+	    way->subject->container->text);
+}
+
+/* The host's route has gone with the gateway's address, as IPv6 addresses go with a bridge that
+ * goes down. */
+static void look_at_lost_gateway(const struct passage *way)
+{
+	const struct link *link = &doctor_inside(way->doctor, way->subject)->link;
+	struct route to_container = route_to(way->doctor->host.socket, way->container);
+	cleanup_netlink struct netlink *inside = NULL;
+	struct route back = {0};
+
+	if (leads_to_container(way, &to_container) || !link->ifindex)
+		return;
+	inside = doctor_enter(way->doctor, way->subject);
+	if (inside)
+		back = route_to(inside, way->client);
+	if (back.exists && back.ifindex == link->ifindex && !cni_address_is_any(back.gateway) &&
+	    !local_address_exists(way->doctor->host.socket, back.gateway))
+		say_no_gateway(way, inside, link, back.gateway);
+}
+
+static int arp_ignore_of(const char *interface)
+{
+	char path[sizeof("/proc/sys/net/ipv4/conf//arp_ignore") + IF_NAMESIZE], value[8];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/arp_ignore", interface);
+	text_file_read(path, value, sizeof(value));
+	return atoi(value);
+}
+
+/* The host has the address, and does not say so. Of the two settings the larger one counts. */
+static void say_silent_gateway(const struct passage *way, const uint8_t *gateway)
+{
+	const char *bridge = way->subject->gateway->link.name;
+	int of_bridge = arp_ignore_of(bridge), of_all = arp_ignore_of("all");
+	bool ignores = way->subject->ipv4 && (of_bridge || of_all);
+	cleanup_free char *key =
+		cni_format("net/ipv4/conf/%s/arp_ignore", of_bridge >= of_all ? bridge : "all");
+	cleanup_free char *table = ruleset_table_below_ip();
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
-	if (host_has_gateway(way))
-		return route_remedy(way, link->name);
-	cni_address_format(gateway, address);
-	return length ? cni_format("ip address add %s/%u dev %s", address, length,
-				   remedy_word(way->subject->gateway->link.name).text)
-		      : NULL;
+	say(way,
+	    ignores && of_bridge > of_all
+		    ? cni_format("sysctl -w %s=%d", remedy_word(key).text, of_all)
+		    : NULL,
+	    "%s asks for the MAC of its gateway %s, and %s does not answer%s%s%s%s",
+	    way->subject->container->text, cni_address_format(gateway, address), bridge,
+	    ignores ? "; what it ignores says the sysctl " : "", ignores ? key : "",
+	    table ? "; rules that see ARP are in nft's table " : "", table ? table : "");
 }
 
 /* A gateway that no host has, as Calico's 169.254.1.1, is answered for all the same. */
@@ -313,13 +417,10 @@ static void look_at_gateway(const struct passage *way, struct netlink *inside,
 			    const struct link *link, const uint8_t *gateway)
 {
 	struct neighbour neighbour = neighbour_of(inside, link->ifindex, gateway);
-	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	if (neighbour.exists && neighbour.state & (NUD_INCOMPLETE | NUD_FAILED) &&
 	    !local_address_exists(way->doctor->host.socket, gateway))
-		say(way, gateway_remedy(way, inside, link, gateway),
-		    "the host does not have %s, the gateway of %s",
-		    cni_address_format(gateway, address), way->subject->container->text);
+		say_no_gateway(way, inside, link, gateway);
 }
 
 /* The remedy is a default route, which mends nothing where a rule or a narrower route has the
@@ -332,12 +433,14 @@ static void say_no_route_back(const struct passage *way, struct netlink *inside,
 	const char *who = way->subject->container->text;
 	unsigned int length = route_prefix_length(inside, way->client);
 	cleanup_free char *rule = rule_of_forwarded(inside, &packet);
+	bool is_single;
+	cleanup_free char *route = route_refusing(inside, way->client, &is_single);
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	cni_address_format(way->client, address);
-	if (rule)
-		say(way, NULL, "%s has no route to %s by its %s: ip rule %s", who, address,
-		    link->name, rule);
+	if (rule || route)
+		say(way, NULL, "%s has no route to %s by its %s: ip %s %s", who, address,
+		    link->name, rule ? "rule" : "route", rule ? rule : route);
 	else if (length)
 		say(way, NULL, "%s has a route for %s/%u that does not lead out by its %s", who,
 		    address, length, link->name);
@@ -385,8 +488,9 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis)
 {
 	static void (*const looks[])(const struct passage *) = {
-		look_at_forwarding, look_at_links,     look_at_bridge, look_at_route,
-		look_at_rules,      look_at_other_mac, look_inside,
+		look_at_forwarding,   look_at_links,       look_at_bridge,
+		look_at_lost_gateway, look_at_route,       look_at_rules,
+		look_at_other_mac,    look_at_port_of_mac, look_inside,
 	};
 	struct passage way = passage_of(doctor, subject, diagnosis);
 
@@ -394,6 +498,39 @@ void way_diagnose(struct doctor *doctor, const struct subject *subject, const st
 	way.client = client;
 	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]) && !diagnosis->text; i++)
 		looks[i](&way);
+}
+
+void way_diagnose_gateway(struct doctor *doctor, const struct subject *subject,
+			  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis)
+{
+	const struct passage way = passage_of(doctor, subject, diagnosis);
+	const struct link *link = &doctor_inside(doctor, subject)->link;
+	cleanup_netlink struct netlink *inside = doctor_enter(doctor, subject);
+	struct neighbour neighbour;
+	struct route route;
+
+	if (!inside || !link->ifindex)
+		return;
+	route = route_to(inside, client);
+	neighbour = neighbour_of(inside, link->ifindex, route.gateway);
+	if (route.exists && !cni_address_is_any(route.gateway) && neighbour.exists &&
+	    neighbour.state & (NUD_INCOMPLETE | NUD_FAILED))
+		say_silent_gateway(&way, route.gateway);
+}
+
+void way_diagnose_isolation(const struct subject *subject, const struct subject *asker,
+			    struct diagnosis *diagnosis)
+{
+	const struct link *ends[] = {&asker->veth->link, &subject->veth->link};
+	const struct passage way = {.subject = subject, .diagnosis = diagnosis};
+
+	if (ends[0]->master == ends[1]->master && port_is(asker, "isolated") &&
+	    port_is(subject, "isolated"))
+		say(&way,
+		    cni_format("bridge link set dev %s isolated off",
+			       remedy_word(ends[1]->name).text),
+		    "both %s and %s are isolated ports of %s, which switches nothing between them",
+		    ends[0]->name, ends[1]->name, subject->gateway->link.name);
 }
 
 /* --- who takes it ------------------------------------------------------------------------- */

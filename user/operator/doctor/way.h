@@ -27,6 +27,15 @@ void diagnosis_release(struct diagnosis *diagnosis);
 void way_diagnose(struct doctor *doctor, const struct subject *subject, const struct link *uplink,
 		  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
 
+/* Looks whether the container, which is silent, waits for the MAC of its gateway. */
+void way_diagnose_gateway(struct doctor *doctor, const struct subject *subject,
+			  const uint8_t client[CNI_ADDRESS_SIZE], struct diagnosis *diagnosis);
+
+/* Looks whether a bridge keeps the subject's answers from a neighbour that asks it, which are
+ * switched, not routed. */
+void way_diagnose_isolation(const struct subject *subject, const struct subject *asker,
+			    struct diagnosis *diagnosis);
+
 /* Returns the container whose interface has this MAC, or where it is NULL whose veth is this one;
  * NULL: there is none. */
 const struct container_info *way_container(struct doctor *doctor, uint32_t veth,

@@ -57,7 +57,7 @@ static void take_link(struct nlmsghdr *message, void *context)
 	nla_memcpy(&stats, found, sizeof(stats));
 	*ARRAY_ADD(drops->list, drops->count) = (struct link_drops){
 		header->ifindex, stats.rx_dropped + stats.rx_missed_errors + stats.rx_errors,
-		stats.tx_dropped + stats.tx_errors};
+		stats.tx_dropped + stats.tx_errors, stats.rx_otherhost_dropped};
 }
 
 void link_drops_read(struct netlink *socket, struct link_drops_list *drops)
@@ -82,8 +82,9 @@ struct link_drops link_drops_since(const struct link_drops *now,
 		const struct link_drops *then = &before->list[i];
 
 		if (then->ifindex == now->ifindex && now->in >= then->in && now->out >= then->out)
-			return (struct link_drops){now->ifindex, now->in - then->in,
-						   now->out - then->out};
+			return (struct link_drops){.ifindex = now->ifindex,
+						   .in = now->in - then->in,
+						   .out = now->out - then->out};
 	}
-	return (struct link_drops){now->ifindex, 0, 0};
+	return (struct link_drops){.ifindex = now->ifindex};
 }

@@ -27,6 +27,7 @@ void queues_visit(struct netlink *socket, void (*visit)(void *context, const str
 struct link_drops {
 	uint32_t ifindex;
 	uint64_t in, out;
+	uint64_t for_others; /* for another MAC; since Linux 5.19 */
 };
 
 /* Begins as {0}. */

@@ -22,6 +22,8 @@
 #define FRAME_SIZE 2048 /* XDP may make it longer */
 #define HOP_LIMIT 64
 #define WINDOW 64240
+#define SEQUENCE_BEGIN 1
+#define DATA_LEAST 2 /* an even number of bytes */
 
 /* The checksum of an even number of bytes; never 0, which would be none. */
 static uint16_t checksum(const uint8_t *bytes, size_t length, uint32_t sum)
@@ -33,30 +35,79 @@ static uint16_t checksum(const uint8_t *bytes, size_t length, uint32_t sum)
 	return sum == 0xffff ? 0xffff : htons((uint16_t)~sum);
 }
 
+/* As clients begin: firewalls drop a SYN without a maximum segment size as that of a scanner. */
+#define SYN_OPTIONS 12
+static const uint8_t syn_options[SYN_OPTIONS] = {
+	TCPOPT_MAXSEG,
+	TCPOLEN_MAXSEG,
+	0x05,
+	0xa0, /* 1440 bytes */
+	TCPOPT_NOP,
+	TCPOPT_NOP,
+	TCPOPT_SACK_PERMITTED,
+	TCPOLEN_SACK_PERMITTED,
+	TCPOPT_NOP,
+	TCPOPT_WINDOW,
+	TCPOLEN_WINDOW,
+	7,
+};
+
+union segment {
+	struct {
+		struct tcphdr header;
+		uint8_t options[SYN_OPTIONS];
+	} tcp;
+	struct udphdr udp;
+};
+
+static size_t header_of(const struct probe_packet *packet)
+{
+	if (packet->protocol != PROTOCOL_TCP)
+		return sizeof(struct udphdr);
+	return sizeof(struct tcphdr) + (packet->step == STEP_BEGIN ? SYN_OPTIONS : 0);
+}
+
+/* `data`: how many bytes follow the header. Those of STEP_DATA end where the SYN has ended. */
+static void put_tcp(union segment *segment, const struct probe_packet *packet, size_t data)
+{
+	struct tcphdr *header = &segment->tcp.header;
+	bool begins = packet->step == STEP_BEGIN, has_data = packet->step == STEP_DATA;
+
+	*header = (struct tcphdr){
+		.source = htons(packet->source_port),
+		.dest = htons(packet->destination_port),
+		.seq = htonl(SEQUENCE_BEGIN + !begins - (has_data ? (uint32_t)data : 0)),
+		.ack_seq = htonl(has_data ? packet->acknowledgment : 0),
+		.doff = header_of(packet) / 4,
+		.syn = begins,
+		.ack = has_data,
+		.rst = packet->step == STEP_END,
+		.window = htons(WINDOW)};
+	memcpy(segment->tcp.options, syn_options, SYN_OPTIONS);
+}
+
 /* With the pseudo header. The twelve bytes before an IPv4 address here are the same of both: two
  * times 0xffff, which is no summand. */
 static size_t put_transport(uint8_t *at, const struct probe_packet *packet, size_t header)
 {
 	bool is_tcp = packet->protocol == PROTOCOL_TCP;
-	struct tcphdr tcp = {.source = htons(packet->source_port),
-			     .dest = htons(packet->destination_port),
-			     .seq = htonl(packet->is_reset ? 2 : 1),
-			     .doff = sizeof(tcp) / 4,
-			     .syn = !packet->is_reset,
-			     .rst = packet->is_reset,
-			     .window = htons(WINDOW)};
-	size_t length = is_tcp ? sizeof(tcp) : sizeof(struct udphdr);
-	size_t filled = packet->size > header + length ? packet->size - header : length;
-	struct udphdr udp = {
-		.source = tcp.source, .dest = tcp.dest, .len = htons((uint16_t)filled)};
-	uint8_t bytes[2 * CNI_ADDRESS_SIZE + sizeof(tcp)];
+	size_t length = header_of(packet);
+	size_t least = length + (is_tcp && packet->step == STEP_DATA ? DATA_LEAST : 0);
+	size_t filled = packet->size > header + least ? packet->size - header : least;
+	union segment segment = {.udp = {.source = htons(packet->source_port),
+					 .dest = htons(packet->destination_port),
+					 .len = htons((uint16_t)filled)}};
+	uint8_t bytes[2 * CNI_ADDRESS_SIZE + sizeof(segment)];
+	uint16_t *check = is_tcp ? &segment.tcp.header.check : &segment.udp.check;
 
+	if (is_tcp)
+		put_tcp(&segment, packet, filled - length);
 	memcpy(bytes, packet->source, CNI_ADDRESS_SIZE);
 	memcpy(bytes + CNI_ADDRESS_SIZE, packet->destination, CNI_ADDRESS_SIZE);
-	memcpy(bytes + sizeof(bytes) - sizeof(tcp), is_tcp ? (void *)&tcp : (void *)&udp, length);
-	tcp.check = udp.check =
+	memcpy(bytes + 2 * CNI_ADDRESS_SIZE, &segment, length);
+	*check =
 		checksum(bytes, 2 * CNI_ADDRESS_SIZE + length, packet->protocol + (uint32_t)filled);
-	memcpy(at, is_tcp ? (void *)&tcp : (void *)&udp, length);
+	memcpy(at, &segment, length);
 	return filled;
 }
 

@@ -16,6 +16,16 @@
 #define FRAME_MAX 1514
 #define XDP_NAME_SIZE 16
 
+/* TCP: the next packet of the same connection. */
+enum probe_step {
+	STEP_BEGIN, /* SYN */
+	/* An ACK with data that the receiver has acknowledged already, as a keep-alive has: whoever
+	 * follows the connection lets it pass, and the receiver answers it with an ACK and has
+	 * nothing for its program. */
+	STEP_DATA,
+	STEP_END, /* RST */
+};
+
 /* Ports in host byte order. */
 struct probe_packet {
 	enum protocol protocol; /* TCP or UDP */
@@ -23,7 +33,8 @@ struct probe_packet {
 	uint8_t destination[CNI_ADDRESS_SIZE];
 	uint16_t source_port;
 	uint16_t destination_port;
-	bool is_reset; /* TCP: a RST, which ends what the same packet without this has begun */
+	enum probe_step step;
+	uint32_t acknowledgment; /* of STEP_DATA */
 	/* Of the IP packet, which is filled up with zeros; 0: as short as can be. Never fragmented.
 	 */
 	uint16_t size;

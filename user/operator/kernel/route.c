@@ -115,6 +115,57 @@ unsigned int route_prefix_length(struct netlink *socket, const uint8_t address[C
 	return netlink_ask(socket, request, take_prefix_length, &length) ? 0 : length;
 }
 
+/* --- routes that refuse ------------------------------------------------------------------- */
+
+struct refusal {
+	const uint8_t *address;
+	const char *word; /* NULL: none is found yet */
+	uint8_t prefix[CNI_ADDRESS_SIZE];
+	unsigned int length;
+};
+
+static void take_refusal(struct nlmsghdr *message, void *context)
+{
+	static const char *const words[RTN_MAX + 1] = {
+		[RTN_BLACKHOLE] = "blackhole",
+		[RTN_UNREACHABLE] = "unreachable",
+		[RTN_PROHIBIT] = "prohibit",
+	};
+	const struct rtmsg *header = nlmsg_data(message);
+	struct refusal *found = context;
+	bool ipv4 = cni_address_is_ipv4(found->address);
+	uint8_t prefix[CNI_ADDRESS_SIZE] = {0};
+
+	if (header->rtm_type > RTN_MAX || !words[header->rtm_type] ||
+	    (found->word && header->rtm_dst_len < found->length))
+		return;
+	if (ipv4)
+		memcpy(prefix, cni_address_any_ipv4, CNI_ADDRESS_SIZE);
+	take_address(nlmsg_find_attr(message, sizeof(*header), RTA_DST), ipv4, prefix);
+	if (!cni_address_has_prefix(found->address, prefix, header->rtm_dst_len))
+		return;
+	found->word = words[header->rtm_type];
+	found->length = header->rtm_dst_len;
+	memcpy(found->prefix, prefix, CNI_ADDRESS_SIZE);
+}
+
+char *route_refusing(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE],
+		     bool *is_single)
+{
+	bool ipv4 = cni_address_is_ipv4(address);
+	struct rtmsg header = {.rtm_family = ipv4 ? AF_INET : AF_INET6};
+	cleanup_request struct nl_msg *request =
+		netlink_begin(RTM_GETROUTE, NLM_F_DUMP, &header, sizeof(header));
+	struct refusal found = {.address = address};
+	char prefix[CNI_ADDRESS_TEXT_SIZE];
+
+	netlink_ask(socket, request, take_refusal, &found);
+	*is_single = found.length == (ipv4 ? 32 : 128);
+	return found.word ? cni_format("%s %s/%u", found.word,
+				       cni_address_format(found.prefix, prefix), found.length)
+			  : NULL;
+}
+
 /* --- rules -------------------------------------------------------------------------------- */
 
 struct rule_search {

@@ -42,6 +42,11 @@ struct route route_of_forwarded(struct netlink *socket, const struct forwarded *
  * looked up in a table of its own. NULL: there is none. */
 char *rule_of_forwarded(struct netlink *socket, const struct forwarded *packet);
 
+/* Returns the route, malloc'ed, by which an address is refused: "blackhole 192.0.2.0/24". NULL:
+ * there is none in the usual tables. *is_single: it is for this address alone. Reads all routes. */
+char *route_refusing(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE],
+		     bool *is_single);
+
 /* Returns the length of the prefix of the route by which the address is reached; 0: none. */
 unsigned int route_prefix_length(struct netlink *socket, const uint8_t address[CNI_ADDRESS_SIZE]);
 
