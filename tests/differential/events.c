@@ -3,6 +3,7 @@
 #include "flow.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const rules[] = {
@@ -15,12 +16,19 @@ static const char *const rules[] = {
 
 #define RULES (sizeof(rules) / sizeof(*rules))
 
-static bool present[RULES], second_address;
+static bool present[RULES], second_address, other_route;
 
 void events_forget(void)
 {
 	memset(present, 0, sizeof(present));
-	second_address = false;
+	second_address = other_route = false;
+}
+
+bool fast_path_is_on(void)
+{
+	const char *mode = getenv("FAST_PATH");
+
+	return !mode || strcmp(mode, "off");
 }
 
 bool events_second_address(void)
@@ -81,6 +89,12 @@ bool event_make(struct step *step)
 		return run(step, second_address ? "address_add" : "address_delete", "");
 	case 4:
 		return run(step, "reverse_path", random_chance(50) ? "1" : "2");
+	case 5:
+		/* What skips the stack leaves by the old route for a second. */
+		if (fast_path_is_on())
+			return true;
+		other_route = !other_route;
+		return run(step, other_route ? "route_add" : "route_delete", "");
 	default:
 		return change_rule(step);
 	}

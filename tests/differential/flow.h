@@ -16,8 +16,9 @@ struct view {
 	enum end at;
 	struct packet forward; /* as it arrived there last */
 	bool answered;
-	struct packet reply;     /* as it arrived at the origin last */
-	bool learned, reset;     /* reset: a RST has arrived since */
+	struct packet reply; /* as it arrived at the origin last */
+	bool learned, reset; /* reset: a RST has arrived since */
+	bool ended, midway;  /* of TCP: by a RST of either; what came first, or then, was no SYN */
 	struct in6_addr address; /* of the origin, as the peer sees it */
 	uint16_t port;
 	uint32_t origin_expects, peer_expects; /* of TCP: the next sequence number */
@@ -71,6 +72,8 @@ bool event_make(struct step *step);
 void events_forget(void);
 /* Whether the host's second address at its uplink is there now */
 bool events_second_address(void);
+/* Whether packets of ours may skip the stack */
+bool fast_path_is_on(void);
 
 /* --- host.c: processes of the host */
 void host_open(struct world *world);

@@ -50,6 +50,16 @@ static bool learn_source(struct view *view, const struct packet *packet)
 	return !known || same;
 }
 
+/* Whether a connection goes on that was never begun, or has ended */
+static void learn_beginning(struct view *view, const struct packet *packet)
+{
+	if (packet->flags & SYN)
+		view->midway = false;
+	else if (!view->arrived || view->ended)
+		view->midway = packet->protocol == IPPROTO_TCP;
+	view->ended = packet->flags & RST;
+}
+
 static bool learn(struct step *step, enum which_world which, const struct arrival *arrival)
 {
 	struct flow *flow = step->flow;
@@ -60,6 +70,7 @@ static bool learn(struct step *step, enum which_world which, const struct arriva
 	if (step->error || is_icmp_error(packet))
 		return true;
 	if (step->forward && (arrival->copy || (stream && arrival->end != flow->origin))) {
+		learn_beginning(view, packet);
 		if (!view->arrived) /* the first one, or the first to its peer's successor */
 			view->learned = false;
 		view->arrived = true;
@@ -71,6 +82,7 @@ static bool learn(struct step *step, enum which_world which, const struct arriva
 	}
 	if (arrival->end == flow->origin) {
 		view->answered = true;
+		view->ended |= packet->flags & RST;
 		view->reply = *packet;
 		if (!step->odd && !(packet->flags & RST))
 			view->origin_expects = next_sequence(packet);

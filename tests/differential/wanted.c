@@ -3,7 +3,6 @@
 #include "flow.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Only these worlds have seen something, and each of it passes. */
@@ -56,14 +55,16 @@ static bool is_let_out(const struct difference *difference)
 	return may_be_invalid(difference->step) && all(difference, REFERENCE, is_untranslated);
 }
 
-/* A client goes on with a connection to the container's own address that was never begun. Ours has
- * no record of it: one made in the middle would keep what the container itself has begun from being
- * masqueraded. */
+/* A client goes on with a connection to the container's own address that was never begun, or has
+ * ended. Ours has no record of it: one made in the middle would keep what the container itself has
+ * begun from being masqueraded. So an error about it does not leave, either. */
 static bool is_taken_up(const struct difference *difference)
 {
-	return difference->step->odd && !difference->step->forward &&
-	       difference->count[REFERENCE] && all(difference, REFERENCE, is_untranslated) &&
-	       all(difference, OURS, is_copy);
+	const struct step *step = difference->step;
+
+	return (step->odd || (step->error && step->flow->views[REFERENCE].midway)) &&
+	       !step->forward && difference->count[REFERENCE] &&
+	       all(difference, REFERENCE, is_untranslated) && all(difference, OURS, is_copy);
 }
 
 /* In the reference a client's SYN that is sent again goes to the address that the container had
@@ -103,12 +104,10 @@ static bool is_late(const struct difference *difference)
 static bool is_begun_again(const struct difference *difference)
 {
 	const struct step *step = difference->step;
-	const char *fast_path = getenv("FAST_PATH");
 
 	return step->flow && step->forward && step->sent[OURS].flags == SYN &&
 	       step->flow->views[OURS].answered && is_source_alone(difference) &&
-	       !strstr(difference->only[OURS][0]->text, "another source") &&
-	       (!fast_path || strcmp(fast_path, "off"));
+	       !strstr(difference->only[OURS][0]->text, "another source") && fast_path_is_on();
 }
 
 /* A container begins with the ports of a client that has reached it by its own address. */

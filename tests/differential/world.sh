@@ -130,6 +130,17 @@ address_delete() {
 	ip address del 2001:db8:1::7/64 dev eth0
 }
 
+# The server is behind the other uplink, by a router that is the client.
+route_add() {
+	ip route add "$server4" via "$client4"
+	ip route add "$server6" via "$client6"
+}
+
+route_delete() {
+	ip route del "$server4" via "$client4"
+	ip route del "$server6" via "$client6"
+}
+
 # What the programs count is what a walk finds, after all that came.
 counts_check() { [ "$PLUGIN" != bpf-portmap ] || "$build/tests/counts" "$pins"; }
 

@@ -102,7 +102,7 @@ static void inward_row(const char *says, bool asks)
 	row_end();
 }
 
-/* As many flows as have each phase four times */
+/* As many flows as have each phase four times: ids follow each other, and four have one phase. */
 #define PHASES 6
 #define OF_EACH_PHASE 4
 
@@ -111,10 +111,10 @@ static void send_of_each_phase(uint32_t seen)
 {
 	struct frame frame;
 
+	fixture_clear_flows();
 	for (int port = 7000; port < 7000 + PHASES * OF_EACH_PHASE; port++) {
 		struct packet packet = UDP(v4_client, port, v4_host, 8080);
 
-		fixture_clear_flows();
 		fixture_put(&MAPPED_FLOW(v4_client, port, .seen = {seen, seen}, .looked_up = 2));
 		row_build(&frame, &packet, FROM_UPLINK, UPLINK);
 		fixture_run(FROM_UPLINK, UPLINK, UPLINK, &frame);
