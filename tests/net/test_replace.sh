@@ -234,7 +234,7 @@ test_replace_workloads() {
 # waited for; one that has a process is refused at once
 test_replace_conflict_waits() {
 	local adding since id
-	id=4c01db0b339c$(printf '%052d' 7)
+	id=default-4c01db0b339c$(printf '%052d' 7) # nerdctl's have their namespace before the digits
 	container_add_plain first
 	container_add_plain second
 	plugin_config first | NETNS=/run/netns/first plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"

@@ -49,3 +49,25 @@ ROWS(rows, cleaned)
 	assert_string_equal(text, row->expected);
 	free(text);
 }
+
+#define DIGITS "4c01db0b339c0000000000000000000000000000000000000000000000000007"
+
+static const struct {
+	const char *name, *id, *digits;
+} engine_ids[] = {
+	{"containerd's", DIGITS, DIGITS},
+	{"nerdctl's", "k8s-default-" DIGITS, DIGITS},
+	{"a digit too many", "0" DIGITS, NULL},
+	{"other letters", "g" DIGITS, NULL},
+	{"a word", "web", NULL},
+	{"nothing", "", NULL},
+};
+
+ROWS(engine_ids, engine_id)
+{
+	const char *digits = engine_id_digits(row->id);
+
+	assert_int_equal(!digits, !row->digits);
+	if (digits)
+		assert_string_equal(digits, row->digits);
+}

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "operator/print/flow_words.h"
+#include "operator/flow_words.h"
 #include "operator/print/format.h"
 
 static const char *endpoint(const char *address, uint16_t port)

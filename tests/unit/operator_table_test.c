@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "operator/print/items.h"
+#include "operator/items.h"
 #include "operator/print/table.h"
 
 static const struct table_column columns[] = {{"NAME", TABLE_LEFT, NULL},

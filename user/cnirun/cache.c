@@ -168,7 +168,6 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 	cleanup_free char *folder = cni_format("%s" FOLDER, conf->cache_directory);
 	cleanup_free char *temporary = temporary_path_of(list->name, conf);
 	cleanup_free char *path = path_of(list->name, conf);
-	cleanup_close int fd = -1;
 
 	if (!text)
 		return cni_error_set(err, CNI_ERROR_IO, "%s: a name is not UTF-8", path);
@@ -179,13 +178,9 @@ int cache_write(const struct conflist *list, const struct runtime_conf *conf, js
 				     path, CNI_INPUT_LIMIT);
 	if (directory_create(folder, err))
 		return -1;
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* Readers see the old file or the new one, never a part of it. */
-	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !rename(temporary, path))
+	if (!directory_replace_file(path, temporary, text, 0600, false))
 		return 0;
-	cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-	unlink(temporary);
-	return -1;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
 int cache_remove(const char *network, const struct runtime_conf *conf, struct cni_error *err)

@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/io.h"
@@ -100,4 +102,36 @@ int directory_create(const char *path, struct cni_error *err)
 			*slash = '/';
 	}
 	return 0;
+}
+
+/* A name that was renamed may be lost with the power, too. */
+static int synchronise_directory_of(const char *path)
+{
+	cleanup_free char *directory = cni_format("%.*s", (int)(strrchr(path, '/') - path), path);
+	cleanup_close int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 || fsync(fd) ? -1 : 0;
+}
+
+static int remove_file(const char *path)
+{
+	return unlink(path) && errno != ENOENT ? -1 : 0;
+}
+
+int directory_replace_file(const char *path, const char *temporary, const char *text, mode_t mode,
+			   bool durable)
+{
+	cleanup_close int fd = -1;
+	int failure;
+
+	if (text)
+		fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (text ? fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !(durable && fsync(fd)) &&
+			    !rename(temporary, path)
+		 : !remove_file(temporary) && !remove_file(path))
+		return durable ? synchronise_directory_of(path) : 0;
+	failure = errno;
+	unlink(temporary);
+	errno = failure;
+	return -1;
 }

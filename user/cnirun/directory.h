@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lib/error.h"
 
@@ -34,3 +35,10 @@ char *directory_read_any(const char *path, size_t *length, struct cni_error *err
 
 /* Creates it like mkdir -p, with mode 0700 for new directories. CNI_ERROR_IO. */
 int directory_create(const char *path, struct cni_error *err);
+
+/* Replaces a file, so that readers see the old one or the new one, never a part; NULL in place of
+ * the text: removes it, if it is there. `temporary` is another name in the same file system, which
+ * nobody else writes meanwhile; a run that was killed may have left it. `durable`: also if the
+ * power fails. 0, or -1 and errno. */
+int directory_replace_file(const char *path, const char *temporary, const char *text, mode_t mode,
+			   bool durable);

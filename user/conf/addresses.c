@@ -21,7 +21,7 @@ bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE])
 	       (!cni_address_is_ipv4(address) && cni_address_is_link_local(address));
 }
 
-/* In all of the 128 bits. */
+/* Returns the length in all of the 128 bits. */
 static unsigned int whole_prefix_length(const struct address_range *range)
 {
 	return range->prefix_length + (cni_address_is_ipv4(range->address) ? IPV4_PREFIX_BITS : 0U);

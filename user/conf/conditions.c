@@ -28,7 +28,7 @@ static const struct match {
 	[MATCH_INTERFACE] = {{"-i", "--in-interface", NULL}, "uplinks", "excludeInterfaces"},
 };
 
-/* Of the words at hand: "!" perhaps, a match, its value. */
+/* What the words at hand say: "!" perhaps, a match, its value. */
 struct condition {
 	int match;
 	bool negated;

@@ -101,7 +101,7 @@ int option_read_strings(const struct given *given, const struct string_list *lis
 	return 0;
 }
 
-/* Of CNI and of runtimes. */
+/* Keys that CNI and runtimes give a meaning. */
 static const char *const keys_of_cni[] = {"type", "name", "cniVersion",    "capabilities", "ipam",
 					  "dns",  "args", "runtimeConfig", "prevResult"};
 

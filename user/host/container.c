@@ -7,9 +7,7 @@
 
 #include "lib/json.h"
 #include "conf/request.h"
-#include "datapath/records/attachment_add.h"
 #include "datapath/records/attachments.h"
-#include "host/interfaces.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
@@ -152,17 +150,4 @@ void container_claim_veth(struct container *container, const struct plan *plan)
 	memcpy(claims->container_mac, veth->container_mac, LINK_MAC_SIZE);
 	if (veth->bridge.ifindex)
 		memcpy(claims->bridge_entry_mac, veth->container_mac, LINK_MAC_SIZE);
-}
-
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err)
-{
-	const struct look_at at = {.container = container, .adds = true};
-
-	if (container_find_veth(container, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err) ||
-	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
-		return -1;
-	container_claim_veth(container, plan);
-	return 0;
 }

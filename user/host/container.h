@@ -57,11 +57,4 @@ int container_find_veth(struct container *container, struct cni_error *err);
 /* Makes the claims whole, by the veth that was found and the plan. */
 void container_claim_veth(struct container *container, const struct plan *plan);
 
-/* For an attachment that is to be added: finds the veth, has maps and programs in the kernel,
- * brings the host to where it should be, but for the veth's hooks, and makes the claims whole.
- * Release the plan also after a failure. Errors as of container_find_veth(), host_make_ready() and
- * host_settle(). */
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err);
-
 #define cleanup_container __attribute__((cleanup(container_release)))

@@ -23,7 +23,7 @@
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
 #define MIN_UNIQUE_ID 32
 
-/* Of one ADD. */
+/* How many warnings one ADD prints of sockets. */
 #define MAX_WARNINGS 16
 
 static void warn_of_slow_localhost(const struct cni_error *why)

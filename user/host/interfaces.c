@@ -10,6 +10,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/attach/hooks.h"
+#include "datapath/records/attachment_add.h"
 #include "datapath/records/host_addresses.h"
 #include "datapath/records/attachments.h"
 #include "lib/array.h"
@@ -498,4 +499,17 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
+}
+
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err)
+{
+	const struct look_at at = {.container = container, .adds = true};
+
+	if (container_find_veth(container, err) ||
+	    host_make_ready(host, container->conf.flow_entries, err) ||
+	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
+		return -1;
+	container_claim_veth(container, plan);
+	return 0;
 }

@@ -16,7 +16,6 @@
 
 #include "lib/cleanup.h"
 #include "lib/digest.h"
-#include "lib/io.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cnirun/directory.h"
@@ -262,44 +261,14 @@ json_t *state_subnets(const struct settings *settings, struct cni_error *err)
 	return subnets;
 }
 
-/* The directory, too, as a name that was renamed may else be lost with the power. */
-static int synchronise(const char *directory)
-{
-	cleanup_close int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 || fsync(fd) ? -1 : 0;
-}
-
-static int replace(const struct state *state, const char *path, const char *temporary)
-{
-	cleanup_free char *text = json_dumps(state->root, JSON_INDENT(1));
-	cleanup_close int fd =
-		open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	int failure;
-
-	if (fd >= 0 && !cni_write_all(fd, text, strlen(text)) && !fsync(fd) &&
-	    !rename(temporary, path))
-		return 0;
-	failure = errno;
-	unlink(temporary);
-	errno = failure;
-	return -1;
-}
-
-static int remove_file(const char *path)
-{
-	return unlink(path) && errno != ENOENT ? -1 : 0;
-}
-
 int state_write(const struct state *state, struct cni_error *err)
 {
-	cleanup_free char *path = path_of(state, SUFFIX);
-	/* Only the holder of the lock is here. A killed one may have left it. */
-	cleanup_free char *temporary = path_of(state, ".new");
-	int failed = json_object_size(state->pools) ? replace(state, path, temporary)
-						    : remove_file(temporary) || remove_file(path);
+	bool is_used = json_object_size(state->pools);
+	cleanup_free char *text = is_used ? json_dumps(state->root, JSON_INDENT(1)) : NULL;
+	cleanup_free char *path = path_of(state, SUFFIX), *temporary = path_of(state, ".new");
 
-	if (!failed && !synchronise(state->settings->state))
+	/* Only the holder of the lock is here. */
+	if (!directory_replace_file(path, temporary, text, 0600, true))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }

@@ -22,7 +22,7 @@
 
 #define COMMENT_OF_RULE 0 /* the type of a comment in a rule's user data */
 
-/* As it is, for the chain is asked for. */
+/* The name stays as it is, because the chain is asked for by it. */
 static void copy_chain(char chain[NFT_NAME_MAXLEN], struct bytes name)
 {
 	if (!name.size || name.size >= NFT_NAME_MAXLEN)
@@ -503,7 +503,7 @@ static void take_immediate(struct reader *reader, struct bytes expression)
 
 	if (to == REGISTERS && chain.size && chain.size < sizeof(rule->target)) {
 		rule->jumps = true;
-		/* As it is, for the chain is asked for. */
+		/* The name stays as it is, because the chain is asked for by it. */
 		memcpy(rule->target, chain.data, chain.size);
 		rule->target[chain.size] = '\0';
 	}

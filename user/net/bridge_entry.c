@@ -14,7 +14,7 @@
 #define NTF_STICKY (1 << 6)
 #endif
 
-static bool is_meant(const uint8_t mac[LINK_MAC_SIZE])
+static bool is_known(const uint8_t mac[LINK_MAC_SIZE])
 {
 	static const uint8_t none[LINK_MAC_SIZE];
 
@@ -33,7 +33,7 @@ static int change_entry(int type, int flags, uint32_t port, const uint8_t mac[LI
 	cleanup_request struct nl_msg *request =
 		netlink_begin(type, flags | NLM_F_ACK, &header, sizeof(header));
 
-	if (!is_meant(mac))
+	if (!is_known(mac))
 		return 0;
 	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
 	return netlink_ask(netlink_route(NULL), request, NULL, NULL);
@@ -72,7 +72,7 @@ bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE])
 		netlink_begin(RTM_GETNEIGH, 0, &header, sizeof(header));
 	struct wanted wanted = {.port = port};
 
-	if (!is_meant(mac))
+	if (!is_known(mac))
 		return false;
 	nla_put(request, NDA_LLADDR, LINK_MAC_SIZE, mac);
 	if (netlink_ask(netlink_route(NULL), request, take_entry, &wanted))

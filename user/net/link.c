@@ -108,7 +108,7 @@ int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct 
 			     strerror(errno));
 }
 
-/* Of the port; its ifindex is 0 where there is none. */
+/* Reads the bridge of a port; the bridge's ifindex is 0 where the port has none. */
 static int get_bridge(const struct link *port, struct link *bridge, struct cni_error *err)
 {
 	if (link_get(netlink_route(NULL), port->master, NULL, bridge, err))

@@ -68,7 +68,7 @@ bool port_ranges_choose(struct port_range ephemeral, const char *reserved,
 	return false;
 }
 
-/* With what /proc/sys/net/ipv4 of this namespace says. */
+/* The ranges follow from what /proc/sys/net/ipv4 of this namespace says. */
 static bool choose_for_host(struct port_range ranges[MASQUERADE_RANGES])
 {
 	struct port_range ephemeral = DEFAULT_EPHEMERAL;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cni/result.h"
@@ -167,45 +168,28 @@ static bool has_names(const struct cache_entry *entry, const struct runtime_conf
 	       !netns_is_gone(entry->netns);
 }
 
-/* Returns how many there are. */
-static size_t print_containers(FILE *file, const struct cache_entries *all,
-			       const struct runtime_conf *without)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < all->count; i++) {
-		if (!has_names(&all->entries[i], without))
-			continue;
-		print_container(file, &all->entries[i]);
-		count++;
-	}
-	return count;
-}
-
 /* Replaces a network's file, or removes it if no container is left. */
 static int write_file(const char *path, const char *first_line, const struct request *request,
 		      const struct runtime_conf *without, struct cni_error *err)
 {
 	cleanup_cache_entries struct cache_entries all = {0};
-	size_t count = 0;
+	cleanup_free char *text = NULL;
+	size_t count = 0, size;
 	FILE *file;
-	int failed;
 
 	if (cache_read_all(&all, request->network_name, request->conf.cache_directory, err))
 		return -1;
-	file = fopen(TEMPORARY, "we");
-	if (file) {
-		fprintf(file, "%s\n", first_line);
-		count = print_containers(file, &all, without);
-	}
-	failed = !file || (ferror(file) | fclose(file));
-	if (!failed && count)
-		failed = rename(TEMPORARY, path);
-	else if (!failed)
-		failed = unlink(TEMPORARY) || (unlink(path) && errno != ENOENT);
-	return failed ? cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path,
-				      strerror(errno))
-		      : 0;
+	file = or_exit(open_memstream(&text, &size));
+	fprintf(file, "%s\n", first_line);
+	for (size_t i = 0; i < all.count; i++)
+		if (has_names(&all.entries[i], without)) {
+			print_container(file, &all.entries[i]);
+			count++;
+		}
+	or_exit(fclose(file) ? NULL : text);
+	if (!directory_replace_file(path, TEMPORARY, count ? text : NULL, 0644, false))
+		return 0;
+	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
 /* False: no server runs, as the number in its file may be that of any process by now. */
@@ -236,7 +220,7 @@ static int start_server(struct cni_error *err)
 			     server, server);
 }
 
-/* As netavark has it, which writes there, too. */
+/* This is netavark's lock: netavark writes into the folder, too. */
 static int lock_folder(struct cni_error *err)
 {
 	int fd;

@@ -84,7 +84,7 @@ static int append_default_routes(json_t *routes, const struct network *network,
 	return 0;
 }
 
-/* Of the family; with an address one that it is in. */
+/* Returns whether the network has a subnet of the family; with an address, one that it is in. */
 static bool has_subnet(const struct network *network, bool ipv4, const uint8_t *address)
 {
 	cleanup_error struct cni_error ignored = {0};

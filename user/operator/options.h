@@ -11,8 +11,7 @@
 #include "abi.h"
 #include "lib/address.h"
 #include "lib/command_line.h"
-#include "operator/print/flow_words.h"
-#include "operator/print/terminal.h"
+#include "operator/flow_words.h"
 
 /* Which options a verb has. */
 enum option_set {
@@ -28,6 +27,14 @@ enum option_set {
 	OPTIONS_INSTALL = 1 << 9,
 	OPTIONS_UNINSTALL = 1 << 10,
 	OPTIONS_UPGRADE = 1 << 11,
+};
+
+/* --color */
+enum color {
+	COLOR_UNSET, /* as COLOR_AUTO */
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
 };
 
 struct port_option {

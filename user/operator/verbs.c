@@ -10,7 +10,7 @@
 #include "cni/version.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "operator/print/items.h"
+#include "operator/items.h"
 
 const struct verb verbs[] = {
 	{"list", "", 0, 0, OPTIONS_OUTPUT | OPTIONS_PORTS | OPTIONS_LIST, verb_list, "Looking",

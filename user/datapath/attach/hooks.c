@@ -242,7 +242,7 @@ void hooks_look_release(struct hooks_look *look)
 	*look = (struct hooks_look){0};
 }
 
-/* Of whichever set: with no maps at hand. */
+/* Looks at programs of whichever set, with no maps at hand. */
 static void look_without_maps(struct hooks_look *look, uint32_t ifindex)
 {
 	struct objects none;

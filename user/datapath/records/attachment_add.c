@@ -289,7 +289,7 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 	return interface_write(objects, claims->ifindex, &interface, err);
 }
 
-/* Not live yet. */
+/* Makes the slot, which is not live yet. */
 static struct slot slot_of(const struct adding *adding)
 {
 	const struct objects *objects = adding->release.objects;

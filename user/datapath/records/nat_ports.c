@@ -21,7 +21,7 @@ void nat_ports_release(struct nat_port_list *ports)
 	*ports = (struct nat_port_list){0};
 }
 
-/* As the programs look it up. */
+/* The programs look it up in the same way. */
 uint32_t nat_port_hooks(const struct objects *objects, const struct portmap_key *key)
 {
 	struct portmap_key any = *key;

@@ -257,7 +257,7 @@ static int probe(const char *text, struct cni_error *err)
 	return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
 }
 
-/* Before anything is changed. */
+/* Refuses what can be refused before anything is changed. */
 static int check(const struct installer *installer, const char *name, const struct file *list,
 		 struct cni_error *err)
 {

@@ -22,7 +22,7 @@
 #include "net/tc.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
-#include "operator/portmap_gone.h"
+#include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 #include "operator/view/view.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "operator/portmap_gone.h"
+#include "operator/view/portmap_gone.h"
 #include "operator/view/engine_names.h"
 
 enum migrating_fate {

@@ -10,7 +10,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/print/format.h"
-#include "operator/view/view.h"
+#include "operator/print/terminal.h"
 
 #define JSON_ENDPOINT_SIZE (ENDPOINT_TEXT_SIZE + 32)
 
@@ -20,31 +20,6 @@ json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
 
 	return json_pack("{s:s, s:i}", "address", cni_address_format(address, text), "port",
 			 (int)port);
-}
-
-const char *container_kind_word(const struct container_info *container)
-{
-	switch (container->record.workload.kind) {
-	case WORKLOAD_POD:
-		return "pod";
-	case WORKLOAD_NOMAD:
-		return "job";
-	default:
-		return "container";
-	}
-}
-
-json_t *json_container(const struct view *view, const struct container_info *container)
-{
-	char veth[IF_NAMESIZE];
-
-	if (!container)
-		return json_null();
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "name", container->text, "kind",
-			 container_kind_word(container), "id", container->name.container_id,
-			 "network", container->name.network, "interface", container->name.ifname,
-			 "host_interface",
-			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);
 }
 
 void output_begin(struct output *output, const struct table_column *columns, size_t column_count)
@@ -166,30 +141,6 @@ void output_endpoint(struct output *output, const char *text,
 	else if (!text) /* of a protocol without ports */
 		cni_address_format(address, made);
 	output_cell(output, text ? text : made, made);
-}
-
-/* Made once for each container, and freed with the view: for thousands of items. */
-static const char *json_text_of(const struct view *view, struct container_info *container)
-{
-	cleanup_json json_t *json = NULL;
-
-	if (!container->json) {
-		json = json_container(view, container);
-		container->json = or_exit(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
-	}
-	return container->json;
-}
-
-void output_container(struct output *output, const char *text, const struct view *view,
-		      struct container_info *container)
-{
-	bool in_json = output->options->json && container;
-
-	output_cell(output,
-		    text        ? text
-		    : container ? container->text
-				: "-",
-		    in_json ? json_text_of(view, container) : NULL);
 }
 
 int output_end(struct output *output, json_t *summary, struct cni_error *err)

@@ -6,9 +6,8 @@
 #pragma once
 
 #include "operator/options.h"
-#include "operator/print/items.h"
+#include "operator/items.h"
 #include "operator/print/table.h"
-#include "operator/view/view.h"
 
 /* Begins as {.options}. */
 struct output {
@@ -37,9 +36,6 @@ void output_number(struct output *output, uint64_t number);
  * protocol without ports: "192.0.2.1" */
 void output_endpoint(struct output *output, const char *text,
 		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
-/* "default/web-0", unless there is another text, and json_container(); NULL: "-" and null */
-void output_container(struct output *output, const char *text, const struct view *view,
-		      struct container_info *container);
 
 /* Prints the rest. Steals the summary of items, which may be NULL. CNI_ERROR_IO. */
 int output_end(struct output *output, json_t *summary, struct cni_error *err);
@@ -49,10 +45,3 @@ void output_release(struct output *output);
 
 /* {"address":"192.0.2.1","port":80} */
 json_t *json_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
-
-/* "pod", "job", "container" */
-const char *container_kind_word(const struct container_info *container);
-
-/* {"name":"default/web-0","kind":"pod","id":"4f1c...","network":"bridge","interface":"eth0",
- * "host_interface":"vethb3f2d6e2"}; null for NULL. A veth that has gone is null. */
-json_t *json_container(const struct view *view, const struct container_info *container);

@@ -17,7 +17,7 @@
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"
 
-/* Of UTF-8: it does not continue a character. */
+/* In UTF-8 such a byte does not continue a character. */
 static bool begins_character(char byte)
 {
 	return ((unsigned char)byte & 0xc0) != 0x80;

@@ -7,13 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* --color */
-enum color {
-	COLOR_UNSET, /* as COLOR_AUTO */
-	COLOR_AUTO,
-	COLOR_ALWAYS,
-	COLOR_NEVER,
-};
+#include "operator/options.h"
 
 /* Returns the columns, which COLUMNS says first; 0: it is not a terminal, so that lines have no
  * limit. */

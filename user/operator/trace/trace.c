@@ -22,7 +22,8 @@
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
 #include "operator/kernel/programs.h"
-#include "operator/print/items.h"
+#include "operator/items.h"
+#include "operator/print/terminal.h"
 #include "operator/trace/words.h"
 #include "operator/verbs.h"
 

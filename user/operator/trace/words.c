@@ -8,7 +8,7 @@
 
 #include "datapath/load/maps.h"
 #include "operator/print/output.h"
-#include "operator/print/flow_words.h"
+#include "operator/flow_words.h"
 #include "operator/print/format.h"
 #include "operator/view/statistics.h"
 

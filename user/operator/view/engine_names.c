@@ -19,7 +19,7 @@
 
 /* Of nerdctl: the file's name is the container's, its content the ID. */
 #define NERDCTL_NAMES "/var/lib/nerdctl/*/names/*/*"
-/* Of Podman, and whoever else uses containers/storage. */
+/* Podman keeps its names here, as does whoever else uses containers/storage. */
 #define STORAGE_CONTAINERS "/var/lib/containers/storage/*-containers/*containers.json"
 
 static void add(struct engine_names *names, const char *id, const char *namespace, const char *name)

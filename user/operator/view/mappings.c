@@ -30,7 +30,7 @@ static void add_mapping(struct mappings *mappings, const struct portmap_key *key
 					 .last_port = key->host_port};
 }
 
-/* Without a port last; IPv4 before IPv6. */
+/* A mapping without a port comes last, one of IPv4 before one of IPv6. */
 static int compare_keys(const struct portmap_key *a, const struct portmap_key *b)
 {
 	bool ipv4 = cni_address_is_ipv4(a->host_address);

@@ -10,7 +10,7 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/text.h"
-#include "operator/print/flow_words.h"
+#include "operator/flow_words.h"
 
 const struct counter_word counter_words[] = {
 #define X(name, meaning) {#name, meaning, offsetof(struct counters, name)},

@@ -235,3 +235,52 @@ bool container_matches(const struct container_info *container, const char *wante
 	return length >= MIN_ID_CHARACTERS &&
 	       (!strncmp(id, wanted, length) || !strncmp(engine_id(id), wanted, length));
 }
+
+const char *container_kind_word(const struct container_info *container)
+{
+	switch (container->record.workload.kind) {
+	case WORKLOAD_POD:
+		return "pod";
+	case WORKLOAD_NOMAD:
+		return "job";
+	default:
+		return "container";
+	}
+}
+
+json_t *json_container(const struct view *view, const struct container_info *container)
+{
+	char veth[IF_NAMESIZE];
+
+	if (!container)
+		return json_null();
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s?}", "name", container->text, "kind",
+			 container_kind_word(container), "id", container->name.container_id,
+			 "network", container->name.network, "interface", container->name.ifname,
+			 "host_interface",
+			 view_interface(view, container->record.ifindex, veth) ? veth : NULL);
+}
+
+/* Made once for each container, and freed with the view: for thousands of items. */
+static const char *json_text_of(const struct view *view, struct container_info *container)
+{
+	cleanup_json json_t *json = NULL;
+
+	if (!container->json) {
+		json = json_container(view, container);
+		container->json = or_exit(json_dumps(json, JSON_COMPACT | JSON_ENSURE_ASCII));
+	}
+	return container->json;
+}
+
+void output_container(struct output *output, const char *text, const struct view *view,
+		      struct container_info *container)
+{
+	bool in_json = output->options->json && container;
+
+	output_cell(output,
+		    text        ? text
+		    : container ? container->text
+				: "-",
+		    in_json ? json_text_of(view, container) : NULL);
+}

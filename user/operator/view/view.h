@@ -13,6 +13,7 @@
 #include "datapath/records/attachments.h"
 #include "datapath/records/describe.h"
 #include "lib/error.h"
+#include "operator/print/output.h"
 #include "operator/view/engine_names.h"
 
 /* Pod, job or container: both names of a workload, and what stands between them. */
@@ -81,3 +82,13 @@ bool view_interface(const struct view *view, uint32_t ifindex, char name[IF_NAME
 /* Returns whether the user has typed this container: its name, its name without the namespace, its
  * ID, or the beginning of the ID. */
 bool container_matches(const struct container_info *container, const char *wanted);
+
+/* "pod", "job", "container" */
+const char *container_kind_word(const struct container_info *container);
+
+/* {"name":"default/web-0","kind":"pod","id":"4f1c...","network":"bridge","interface":"eth0",
+ * "host_interface":"vethb3f2d6e2"}; null for NULL. A veth that has gone is null. */
+json_t *json_container(const struct view *view, const struct container_info *container);
+/* "default/web-0", unless there is another text, and json_container(); NULL: "-" and null */
+void output_container(struct output *output, const char *text, const struct view *view,
+		      struct container_info *container);

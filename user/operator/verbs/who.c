@@ -14,7 +14,7 @@
 #include "nat/nat_chains.h"
 #include "operator/view/mappings.h"
 #include "operator/verbs.h"
-#include "operator/who.h"
+#include "operator/verbs/who.h"
 
 enum {
 	EXIT_FREE = 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* flow_words.c - what a record of a connection says, in netfilter's and the RFCs' words. */
-#include "operator/print/flow_words.h"
+#include "operator/flow_words.h"
 
 #include <netinet/in.h>
 #include <stddef.h>

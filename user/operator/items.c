@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* items.c - --json: one object with a list of items. */
-#include "operator/print/items.h"
+#include "operator/items.h"
 
 #include <errno.h>
 #include <string.h>

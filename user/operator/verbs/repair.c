@@ -20,7 +20,7 @@
 #include "host/foreign_nat.h"
 #include "net/bridge_entry.h"
 #include "net/port_ranges.h"
-#include "operator/portmap_gone.h"
+#include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 #include "plan/uplinks.h"
@@ -78,7 +78,7 @@ static int collect_abandoned(struct repair *repair, struct cni_error *err)
 
 /* --- interfaces and sockets ---------------------------------------------------------------- */
 
-/* For struct host, too. */
+/* struct host calls it, too. */
 static void say_interface(const char *interface, const char *what, void *context)
 {
 	struct repair *repair = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portmap_gone.c - rules of the reference plugin portmap for containers that are gone. */
-#include "operator/portmap_gone.h"
+#include "operator/view/portmap_gone.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "net/processes.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
-#include "operator/who.h"
+#include "operator/verbs/who.h"
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
 #define REMARK_SIZE 160

@@ -13,7 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
-#include "operator/print/flow_words.h"
+#include "operator/flow_words.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/view/statistics.h"
