@@ -36,7 +36,8 @@ rootfs_make() {
 	cp "$(command -v busybox)" "$rootfs/bin/busybox"
 	ln -s busybox "$rootfs/bin/sh"
 	cp "$peer" "$rootfs/bin/peer"
-	ldd "$peer" | grep -o '/[^ ]*' | while read -r file; do
+	# It has some where DYNAMIC=1 has built it.
+	{ ldd "$peer" 2>/dev/null || true; } | sed -n 's|^[^/]*\(/[^ ]*\).*|\1|p' | while read -r file; do
 		mkdir -p "$rootfs$(dirname "$file")"
 		cp "$file" "$rootfs$file"
 	done
