@@ -60,8 +60,9 @@ link = $(call say,LINK,$@){ $(1) -o $@ $(2) 2>$@.said || { cat $@.said >&2; exit
 LIBRARIES := libbpf jansson nettle libnl-3.0
 # libelf of newer distributions wants libzstd when linked statically.
 STATIC_ZSTD := $(if $(findstring /,$(shell $(CC) -print-file-name=libzstd.a 2>/dev/null)),-lzstd)
+LDLIBS_SHARED = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -lresolv
 ifdef DYNAMIC
-LDLIBS_PLUGIN = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -lresolv
+LDLIBS_PLUGIN = $(LDLIBS_SHARED)
 LDLIBS_RUNTIME = $(shell $(PKG_CONFIG) --libs jansson nettle)
 else
 STATIC := -static
@@ -240,7 +241,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/sanitized/tests/unit/%.o $(UNIT_OBJECTS)
 
 # The programs as a whole under the sanitizers, for tests that feed them bad input.
 $(BUILD)/sanitized/bpf-portmap: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(PLUGIN_OBJECTS))
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lelf -lz -lresolv -o $@
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(LDLIBS_SHARED) -o $@
 
 $(BUILD)/sanitized/cnirun: $(patsubst $(BUILD)/%,$(BUILD)/sanitized/%,$(RUNTIME_OBJECTS))
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ $(LDLIBS_RUNTIME) -o $@

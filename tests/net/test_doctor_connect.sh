@@ -87,6 +87,10 @@ test_doctor_connect_name() {
 	in_namespace server "$build/tests/names" :: "db.test=$server4" "only6.test=$server6" </dev/null >/dev/null
 	by_hand_says 0 "shop/web-0 connects to db:5432 ($server4, as $server4 says)" doctor 8080/tcp --to db:5432
 	expect_equal '' "$(grep 'finds no address' /run/out || true)"
+	# With shared libraries, as DYNAMIC=1 links it.
+	readelf -d "$build/sanitized/bpf-portmap" | grep 'NEEDED.*libresolv' >/dev/null || fail 'no shared libresolv'
+	binary=$build/sanitized/bpf-portmap by_hand_says 0 "shop/web-0 connects to db:5432 ($server4, as $server4 says)" \
+		doctor 8080/tcp --to db:5432
 	by_hand_says 0 "connects to only6:5432 ($server6, as $server4 says)" doctor 8080/tcp --to only6:5432
 	by_hand_says 0 "connects to by-hosts:5432 ($server4, as its /etc/hosts says)" doctor --from web-0 --to by-hosts:5432
 	by_hand_says 2 "finds no address of nobody: $server4 knows no IPv" doctor --from web-0 --to nobody:5432
