@@ -21,6 +21,8 @@ each_family row udp_slow 'packets/s' higher 'UDP to the container, 60,000 flows,
 each_family row udp_slow_worst 'packets/s' higher 'UDP to the container, 60,000 flows, each a packet a second, the worst second of seven'
 each_family row udp_in_new 'packets/s' higher 'UDP to the container, 200,000 new flows, 64 bytes'
 each_family row udp_in_new_1400 'packets/s' higher 'UDP to the container, 200,000 new flows, 1,400 bytes'
+each_family row udp_in_new_full 'packets/s' higher \
+	'UDP to the container, 200,000 new flows, 64 bytes, beside 240,000 answered ones in a table of 262,144'
 each_family row udp_in_1_1400 'packets/s' higher 'UDP to the container, 1 flow, 1,400 bytes'
 each_family row udp_out_1 'packets/s' higher 'UDP out of the container, masqueraded, 1 flow, 64 bytes'
 each_family row udp_out_30000 'packets/s' higher 'UDP out of the container, masqueraded, 30,000 flows, 64 bytes'
@@ -49,6 +51,7 @@ each_family measure quick "$everyone" 20 udp_in_oneway udp_in_oneway
 each_family measure quick plain,portmap,established,off 30 udp_slow
 each_family measure quick "$everyone" 20 udp_in_new udp_in_new 60
 each_family measure full "$everyone" 20 udp_in_new udp_in_new_1400 1400
+each_family measure full/1 portmap,established 90 udp_in_new_full
 each_family measure full "$everyone" 20 udp_out udp_out_1 1 60
 each_family measure quick "$everyone" 20 udp_out udp_out_30000 30000 60
 each_family measure full "$everyone" 20 udp_out udp_out_30000_1400 30000 1400
@@ -205,6 +208,33 @@ udp_in_new() {
 	[ "$fast_path" = always ] || fast_path=off # for first packets
 	rate_at "$1" datagrams generate_in --flows 20000000 --first "$(udp_new_first)" --size "$2" \
 		--arrivals 200000
+}
+
+# table_fill: answered flows of 15 containers, seen again after two seconds, by which both contenders
+# hold them for assured. Those of one container alone would not fill our table.
+table_fill() {
+	local number pass
+	for number in {1..15}; do
+		[ ! -e "/run/full$number.ready" ] || continue
+		container_plus "full$number" "$((8100 + number)):80/udp"
+		in_namespace "full$number" "$tools/sink" attach eth0 80 "full$number"
+		: >"/run/full$number.ready"
+	done
+	for pass in 1 2; do
+		for number in {1..15}; do
+			answered_flows "full$number" 16000 generate_to "full$number" $((8100 + number))
+		done
+		[ "$pass" = 2 ] || sleep 2
+	done
+}
+
+udp_in_new_full() {
+	local first
+	udp_prepare
+	[ "$fast_path" = always ] || fast_path=off
+	first=$(udp_new_first)
+	table_fill
+	rate_at udp_in_new_full datagrams generate_in --flows 20000000 --first "$first" --arrivals 200000
 }
 
 # A container of which a thread polls the host's end of the veth; other containers have none, as
