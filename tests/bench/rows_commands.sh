@@ -14,6 +14,8 @@ row command_doctor_all ms lower 'bpf-portmap doctor without a port, on a host wi
 budget command_doctor_all established at-most 1000
 row command_doctor_rules ms lower "bpf-portmap doctor 20001/tcp, and beside 10,000 rules of others' NAT, too"
 budget command_doctor_rules established at-most 500
+row command_doctor_whole ms lower 'bpf-portmap doctor without a port beside all of these'
+budget command_doctor_whole established at-most 1000
 
 measure quick/1 established 120 commands
 
@@ -32,6 +34,7 @@ commands() {
 	command_takes doctor doctor 20001/tcp
 	in_namespace fresh nft -f - < <(many_rules)
 	command_takes doctor_rules doctor 20001/tcp
+	command_takes doctor_whole doctor
 	fresh_remove
 	calls_end
 }

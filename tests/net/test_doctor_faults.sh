@@ -39,13 +39,21 @@ test_doctor_faults_host() {
 	sysctl -qw net.ipv4.ip_forward=1
 	sysctl -qw net.ipv6.conf.all.forwarding=0
 	dead 'the host does not forward IPv6' --from "$client6" 8080/tcp
-	sysctl -qw net.ipv6.conf.all.forwarding=1
+	# Which does not cost the host the routes that routers tell it.
+	mend_fault
+	expect_equal '2 2' "$(sysctl -n net.ipv6.conf.eth0.accept_ra net.ipv6.conf.eth1.accept_ra | xargs)"
+	alive
 	sysctl -qw net.ipv4.conf.cni0.forwarding=0
 	dead 'the host does not forward IPv4 packets that come in by cni0'
 	sysctl -qw net.ipv4.conf.cni0.forwarding=1
 	ip route add "$web4/32" dev eth1
 	dead "the host's route to $web4 leads to eth1, not to cni0"
 	ip route del "$web4/32" dev eth1
+	ip route add "$web4/32" dev eth1 table 77
+	ip rule add lookup 77 pref 100
+	dead "the host's route to $web4 leads to eth1, not to cni0: ip rule 100: lookup 77"
+	! grep remedy /run/out || fail "a remedy: $(cat /run/out)"
+	ip rule del pref 100
 	ip route add blackhole "$web4/32"
 	dead "the host's route to $web4 leads to nowhere"
 	ip route del blackhole "$web4/32"
@@ -321,6 +329,11 @@ test_doctor_faults_data() {
 	in_namespace web nft "table inet f { chain c { type filter hook input priority 0; tcp dport 80 tcp flags & (syn | ack) == ack drop; }; }"
 	dead "$part dropped in the container's own firewall: nft inet f"
 	in_namespace web nft delete table inet f
+	nft "table inet f { chain c { type filter hook forward priority 0; policy drop; ct state new accept; iifname cni0 accept; }; }"
+	dead "$part dropped by the host: nft inet f, chain c, policy drop"
+	mend_fault
+	alive --from "$client4" 8080/tcp
+	nft delete table inet f
 	alive
 }
 

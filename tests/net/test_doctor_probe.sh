@@ -234,6 +234,10 @@ test_doctor_probe_other_address() {
 	nft delete table inet f
 	begins 'FAIL  host-ip            203.0.113.77:9091/tcp' 9091
 	expect_contains "$(cat /run/out)" 'no packet is sent to 203.0.113.77:9091/tcp: no uplink has an address at which'
+	expect_contains "$(cat /run/out)" 'ip address add 203.0.113.77/32 dev eth0'
+	ip -n client address add 203.0.113.77/32 dev lo
+	by_hand_says 2 'the host does not have the address 203.0.113.77, which somebody else has' doctor 9091
+	! grep 'ip address add' /run/out || fail "the address of somebody else: $(cat /run/out)"
 }
 
 # firewalls that drop others: fail2ban's chain, a set of banned addresses, a rate limit, kube-proxy's

@@ -7,14 +7,17 @@
 #include "conf/port_set.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
+#include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 #include "operator/doctor/remedy_word.h"
+#include "operator/kernel/neighbour_ask.h"
 #include "operator/print/format.h"
 
 #define LOOKS 10 /* an ADD takes a few milliseconds for what is looked at */
 #define LOOK_PAUSE_US 20000
+#define ANSWER_MS 100
 
 /* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
@@ -79,21 +82,37 @@ void check_owner(struct doctor *doctor)
 			doctor->options->from.is_set ? " for this client's family" : "");
 }
 
+/* Asks the network of the uplink whether somebody else has the address. */
+static bool is_of_others(const struct doctor *doctor, const uint8_t *address)
+{
+	const struct interface_look *uplink =
+		doctor_usual_uplink(doctor, cni_address_is_ipv4(address));
+	uint8_t mac[LINK_MAC_SIZE];
+	cleanup_close int question =
+		uplink && !doctor->options->no_probe ? neighbour_ask(&uplink->link, address) : -1;
+
+	return question >= 0 && neighbour_answer(question, address, ANSWER_MS, mac);
+}
+
 void check_host_ip(struct doctor *doctor, const struct subject *subject)
 {
 	const uint8_t *address = subject->mapping->key.host_address;
 	const char *uplink = doctor->default_uplink[cni_address_is_ipv4(address)];
 	char text[CNI_ADDRESS_TEXT_SIZE];
+	bool is_taken;
 
 	if (cni_address_is_any(address) || cni_address_is_loopback(address) ||
 	    local_address_exists(doctor->host.socket, address))
 		return;
 	cni_address_format(address, text);
+	is_taken = is_of_others(doctor, address);
 	doctor_found(doctor, VERDICT_FAIL,
-		     cni_format("ip address add %s/%d dev %s", text,
-				cni_address_is_ipv4(address) ? 32 : 128,
-				remedy_word(*uplink ? uplink : "lo").text),
-		     "%s: the host does not have the address %s", subject->port, text);
+		     is_taken ? NULL
+			      : cni_format("ip address add %s/%d dev %s", text,
+					   cni_address_is_ipv4(address) ? 32 : 128,
+					   remedy_word(*uplink ? uplink : "lo").text),
+		     "%s: the host does not have the address %s%s", subject->port, text,
+		     is_taken ? ", which somebody else has" : "");
 }
 
 /* The kernel takes a list in any order. Each remedy has the ports of those before it, so that

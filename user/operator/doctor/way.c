@@ -61,6 +61,28 @@ say(const struct passage *way, char *remedy, const char *format, ...)
 
 /* --- on the host -------------------------------------------------------------------------- */
 
+/* A host that forwards IPv6 takes no default route of routers' advertisements any more, unless it
+ * is told to: uplinks that do by now go on with it. */
+static char *forwarding6_remedy(const struct passage *way)
+{
+	const struct look *look = &way->doctor->look.found;
+	char *remedy = cni_format("sysctl -w net.ipv6.conf.all.forwarding=1");
+
+	for (size_t i = 0; i < look->count; i++) {
+		cleanup_free char *key =
+			cni_format("net/ipv6/conf/%s/accept_ra", look->interfaces[i].link.name);
+		cleanup_free char *path = cni_format("/proc/sys/%s", key), *before = NULL;
+		char value[8];
+
+		text_file_read(path, value, sizeof(value));
+		if (!interface_has_role(&look->interfaces[i], ROLE_UPLINK) || atoi(value) != 1)
+			continue;
+		before = remedy;
+		remedy = cni_format("sysctl -w %s=2\n%s", remedy_word(key).text, before);
+	}
+	return remedy;
+}
+
 static void look_at_forwarding_from(const struct passage *way, const char *interface)
 {
 	bool ipv4 = way->subject->ipv4;
@@ -70,11 +92,11 @@ static void look_at_forwarding_from(const struct passage *way, const char *inter
 	if (ipv4 ? forwarding_is_on(true, interface) : forwarding_is_on(false, "all"))
 		return;
 	if (!forwarding_is_on(ipv4, "all"))
-		snprintf(key, sizeof(key), "%s",
-			 ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
+		snprintf(key, sizeof(key), "net.ipv4.ip_forward");
 	else
 		snprintf(key, sizeof(key), "net/ipv4/conf/%s/forwarding", interface);
-	say(way, cni_format("sysctl -w %s=1", remedy_word(key).text),
+	say(way,
+	    ipv4 ? cni_format("sysctl -w %s=1", remedy_word(key).text) : forwarding6_remedy(way),
 	    "the host does not forward IPv%c packets that come in by %s", ipv4 ? '4' : '6',
 	    interface);
 }
@@ -121,17 +143,25 @@ static void look_at_route(const struct passage *way)
 {
 	struct route route = route_to(way->doctor->host.socket, way->container);
 	const struct link *gateway = &way->subject->gateway->link;
+	const struct forwarded packet = {.from = way->client,
+					 .to = way->container,
+					 .interface = way->uplink ? way->uplink->name : "lo"};
 	char address[CNI_ADDRESS_TEXT_SIZE], name[IF_NAMESIZE];
+	cleanup_free char *rule = NULL;
 
 	if (leads_to_container(way, &route))
 		return;
+	/* The rule's table goes before the one that a remedy would write to. */
+	rule = rule_of_forwarded(way->doctor->host.socket, &packet);
 	if (!route.exists || !link_name(route.ifindex, name))
 		snprintf(name, sizeof(name), "nowhere");
 	cni_address_format(way->container, address);
 	say(way,
-	    cni_format("ip route replace %s/%d dev %s", address, way->subject->ipv4 ? 32 : 128,
-		       remedy_word(gateway->name).text),
-	    "the host's route to %s leads to %s, not to %s", address, name, gateway->name);
+	    rule ? NULL
+		 : cni_format("ip route replace %s/%d dev %s", address,
+			      way->subject->ipv4 ? 32 : 128, remedy_word(gateway->name).text),
+	    "the host's route to %s leads to %s, not to %s%s%s", address, name, gateway->name,
+	    rule ? ": ip rule " : "", rule ? rule : "");
 }
 
 const struct container_info *way_container(struct doctor *doctor, uint32_t veth, const uint8_t *mac)
@@ -292,12 +322,20 @@ static void say_own_stack(const struct passage *way)
 	way->diagnosis->is_not_looked_at = true;
 }
 
+static bool host_has_gateway(const struct passage *way)
+{
+	const struct addressed_interface *gateway = way->subject->gateway->addressed;
+
+	return gateway &&
+	       !cni_address_is_any(way->subject->ipv4 ? gateway->address4 : gateway->address6);
+}
+
 static char *route_remedy(const struct passage *way, const char *interface)
 {
 	const struct addressed_interface *gateway = way->subject->gateway->addressed;
 	char address[CNI_ADDRESS_TEXT_SIZE];
 
-	if (!gateway)
+	if (!host_has_gateway(way))
 		return NULL;
 	cni_address_format(way->subject->ipv4 ? gateway->address4 : gateway->address6, address);
 	return cni_format("nsenter --net=%s ip route replace default via %s dev %s",
@@ -329,14 +367,6 @@ static void look_at_netmask(const struct passage *way, struct netlink *inside,
 		    " and nobody answers there",
 		    way->subject->container->text, cni_address_format(way->client, address),
 		    link->name);
-}
-
-static bool host_has_gateway(const struct passage *way)
-{
-	const struct addressed_interface *gateway = way->subject->gateway->addressed;
-
-	return gateway &&
-	       !cni_address_is_any(way->subject->ipv4 ? gateway->address4 : gateway->address6);
 }
 
 /* Where the bridge has another address the container's route is wrong; else its own has gone. */
