@@ -46,10 +46,10 @@ static int ports_of(enum container container)
 	return ports_at(container, 53);
 }
 
-static const struct entry of_one =
+static const struct entry new_of_one =
 	MASQUERADED(NEW, IPPROTO_UDP, v4_container_one, 0, v4_server, 53, v4_host, 0, .owner = ONE);
-static const struct entry left_by_two = MASQUERADED(
-	NEW, IPPROTO_UDP, v4_container_two, 0, v4_server, 53, v4_host, 0, .owner = TWO, .idle = 11);
+static const struct entry new_of_two =
+	MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 0, v4_server, 53, v4_host, 0, .owner = TWO);
 
 /* Has as many records like this, whose ports are spread over the set as those that the search
  * chooses. To send from thousands takes an emulated kernel longer than the time after which their
@@ -75,7 +75,7 @@ static void shares_of_ports(void)
 	int taken;
 
 	set_ports(SET);
-	put_ports(of_one, 0, SET - 2 * RESERVED);
+	put_ports(new_of_one, 0, SET - 2 * RESERVED);
 	row_begin_counting("one container can have all ports towards one server port but the last "
 			   "sixteenth");
 	/* More than there are, because the search may miss the last free ones. */
@@ -99,7 +99,7 @@ static void shares_of_ports(void)
 static void given_up_ports(void)
 {
 	set_ports(SET);
-	put_ports(of_one, 0, SET - RESERVED);
+	put_ports(new_of_one, 0, SET - RESERVED);
 	row_begin_counting(
 		"a container that has its share gets no other's port, nor its own again");
 	row_expect_dropped(ask_from(v4_container_one, 7000, 53), "one more");
@@ -146,9 +146,9 @@ static void fullest_pays(void)
 	row_begin_counting("but not those that may still be answered, for 5 s");
 	set_ports(SET);
 	second = fixture_second();
-	take(v4_container_two, 2 * RESERVED);
-	take(v4_container_one, SET);
-	/* The oldest is 4 s old then, also where taking them was a matter of seconds. */
+	put_ports(new_of_two, 0, 2 * RESERVED);
+	put_ports(new_of_one, 2 * RESERVED, SET - RESERVED);
+	/* The oldest is 4 s old then, also where putting them was a matter of seconds. */
 	passed = fixture_second() - second;
 	fixture_age_flows(passed < 4 ? 4 - passed : 0);
 	fixture_wait_for_next_second();
@@ -165,8 +165,9 @@ static void fullest_leaves(void)
 	int before;
 
 	set_ports(SET);
-	put_ports(of_one, 0, SET - RESERVED);
-	put_ports(left_by_two, SET - RESERVED, SET - RESERVED / 2);
+	put_ports(new_of_two, SET - RESERVED, SET - RESERVED / 2);
+	fixture_age_flows(11);
+	put_ports(new_of_one, 0, SET - RESERVED);
 	row_begin_counting("what another one has given up is not added to a used share");
 	before = ports_of(ONE);
 	take_from(v4_container_one, 30000, 300);
