@@ -12,7 +12,8 @@
  * noted as the host's, either.
  *
  * Peers share places, and the key of the hash is secret: outsiders cannot choose whose note theirs
- * replaces. A tunnel that lost its note has it back with its next packet.
+ * replaces. A tunnel that lost its note has it back with its next packet. What arrives may have
+ * forged its peer, so it replaces no note of one to which the host has sent lately.
  */
 #pragma once
 
@@ -26,6 +27,8 @@ struct tunnel_note {
 	/* CLOCK_MONOTONIC, seconds; 0: never */
 	__u32 seen;
 	__u32 refused; /* by an error of the host */
+	__u32 sent;    /* by the host */
+	__u32 reserved;
 };
 
 MAP_OF(tunnel_notes, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct tunnel_note, TUNNEL_PLACES);
@@ -40,9 +43,14 @@ INLINE struct tunnel_note *tunnel_place(const struct connection_key *key, __u64 
 	return bpf_map_lookup_elem(&tunnel_notes, &place);
 }
 
+INLINE bool tunnel_is_recent(__u32 second)
+{
+	return second && idle_seconds(clock_second(), second) <= TIMEOUT_PORTLESS;
+}
+
 /* Returns the note of a packet without ports, of the host's or of an error about one, and its key.
- */
-INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way way,
+ * NULL: it has none, and does not get another one's place. */
+INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way way, bool sends,
 					  struct connection_key *key)
 {
 	struct tunnel_note *note;
@@ -50,10 +58,12 @@ INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way 
 
 	connection_key_of(&packet->tuple, way, key);
 	note = tunnel_place(key, &whose);
-	if (note && note->hash != whose) {
-		note->hash = whose;
-		note->seen = note->refused = 0;
-	}
+	if (!note || note->hash == whose)
+		return note;
+	if (!sends && tunnel_is_recent(note->sent))
+		return NULL;
+	note->hash = whose;
+	note->seen = note->refused = note->sent = 0;
 	return note;
 }
 
@@ -61,10 +71,10 @@ INLINE struct tunnel_note *tunnel_note_of(const struct packet *packet, enum way 
 GLOBAL_FUNCTION int tunnel_send(const struct packet *packet)
 {
 	struct connection_key key;
-	struct tunnel_note *note = packet ? tunnel_note_of(packet, OUTWARDS, &key) : NULL;
+	struct tunnel_note *note = packet ? tunnel_note_of(packet, OUTWARDS, true, &key) : NULL;
 
-	if (note && note->seen != clock_second())
-		note->seen = clock_second();
+	if (note && note->sent != clock_second())
+		note->seen = note->sent = clock_second();
 	return 0;
 }
 
@@ -79,7 +89,7 @@ GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet, __u32 ifindex)
 
 	if (!packet || !interface || interface->role != ROLE_UPLINK || interface->bridge_ifindex)
 		return 0;
-	note = tunnel_note_of(packet, INWARDS, &key);
+	note = tunnel_note_of(packet, INWARDS, false, &key);
 	if (note && note->seen != now &&
 	    (!note->refused || idle_seconds(now, note->refused) > TUNNEL_REFUSED_SECONDS) &&
 	    !bpf_map_lookup_elem(&aliases, &key)) /* of a dead connection, or it had the packet */
@@ -91,11 +101,11 @@ GLOBAL_FUNCTION int tunnel_receive(const struct packet *packet, __u32 ifindex)
 GLOBAL_FUNCTION int tunnel_refuse(const struct packet *error)
 {
 	struct connection_key key;
-	struct tunnel_note *note = error ? tunnel_note_of(error, OUTWARDS, &key) : NULL;
+	struct tunnel_note *note = error ? tunnel_note_of(error, OUTWARDS, false, &key) : NULL;
 
 	if (!note)
 		return 0;
-	note->seen = 0;
+	note->seen = note->sent = 0;
 	note->refused = clock_second();
 	return 0;
 }
@@ -107,6 +117,5 @@ INLINE bool tunnel_is_of_host(const struct connection_key *external)
 	__u64 whose;
 
 	note = tunnel_place(external, &whose);
-	return note && note->hash == whose && note->seen &&
-	       idle_seconds(clock_second(), note->seen) <= TIMEOUT_PORTLESS;
+	return note && note->hash == whose && tunnel_is_recent(note->seen);
 }

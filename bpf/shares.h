@@ -96,7 +96,8 @@ enum share_rest {
 	SHARE_EXACTLY = 31,
 };
 
-/* Returns whether maxFlows leaves room in the account. What proves nothing takes none from TCP. */
+/* Returns whether maxFlows leaves room in the account. What proves nothing takes none from TCP, and
+ * what others begin so takes none from what the container begins. */
 INLINE bool share_within_policy(const struct share *share, __u32 account, const struct owner *owner,
 				enum share_rest rest)
 {
@@ -104,7 +105,9 @@ INLINE bool share_within_policy(const struct share *share, __u32 account, const 
 	__u32 flows = share->flows[ACCOUNT_PROVEN] + share->flows[ACCOUNT_PROVEN | ACCOUNT_OUT];
 
 	if (!(account & ACCOUNT_PROVEN))
-		flows += share->flows[0] + share->flows[ACCOUNT_OUT];
+		flows += share->flows[ACCOUNT_OUT];
+	if (!account)
+		flows += share->flows[0];
 	if (!policy || !policy->max_flows)
 		return true;
 	flows += policy->max_flows >> rest;

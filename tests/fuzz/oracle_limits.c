@@ -25,15 +25,16 @@ static uint32_t part_of(uint32_t limit, uint32_t part)
 	return part ? limit / part : 0;
 }
 
-/* Of TCP, maxFlows counts only TCP; of others it counts all. */
+/* maxFlows counts only TCP of TCP, not what others begin of what the container begins, and all of
+ * the rest. */
 static bool is_within_policy(const struct world *world, const struct owner *owner,
-			     const struct share *share, bool proven, uint32_t part)
+			     const struct share *share, uint32_t account, uint32_t part)
 {
 	const struct policy *policy = world_policy(world, owner);
 	uint32_t flows = 0;
 
 	for (uint32_t i = 0; i < ACCOUNTS; i++)
-		if (!proven || i & ACCOUNT_PROVEN)
+		if (i & ACCOUNT_PROVEN || !account || (i == ACCOUNT_OUT && i == account))
 			flows += share->flows[i];
 	return !policy || !policy->max_flows ||
 	       flows + part_of(policy->max_flows, part) < policy->max_flows;
@@ -85,7 +86,7 @@ static bool has_part_left(const struct world *world, const struct connection_key
 	share_of(world, &value->owner, &share, &hogs);
 	if (!record_has_owner(value))
 		return share.flows[account] < all / 16;
-	if (!is_within_policy(world, &value->owner, &share, account & ACCOUNT_PROVEN, part))
+	if (!is_within_policy(world, &value->owner, &share, account, part))
 		return false;
 	left -= left < part_of(all, part) ? left : part_of(all, part);
 	if (share.flows[account] < all / 16) {

@@ -107,4 +107,6 @@ struct tunnel_note {
 	uint64_t hash;
 	uint32_t seen;
 	uint32_t refused;
+	uint32_t sent;
+	uint32_t reserved;
 };

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* portless_rows.c - protocols of which only the addresses are translated: GRE, ESP, IP in IP, ...
  */
+#include <stdio.h>
+
 #include "row.h"
+
+#include "keys.h"
 
 #define IP_IN_IP 4
 #define DCCP 33
@@ -173,9 +177,27 @@ static const struct row direct_row_list[] = {
 	 DROPPED_AS("drop_no_tuple")},
 };
 
+static void peers_are_forged(void)
+{
+	const struct packet of_host = PORTLESS(GRE, v4_host, v4_server);
+	char peer[32];
+
+	fixture_reset();
+	row_begin_counting(
+		"packets of forged peers do not hide the tunnels that the host sends by");
+	row_send_of_host(TO_UPLINK, UPLINK, &of_host);
+	for (int i = 0; i < 4 * TUNNEL_PLACES; i++) {
+		snprintf(peer, sizeof(peer), "100.64.%d.%d", i / 256, i % 256);
+		ARRIVE(PORTLESS(GRE, peer, v4_host));
+	}
+	row_expect_dropped(LEAVE(PORTLESS(GRE, v4_container_one, v4_server)), "a container's");
+	row_end_checked();
+}
+
 void portless_rows(void)
 {
 	ROWS_RUN(masquerade_row_list);
 	ROWS_RUN(host_row_list);
 	ROWS_RUN(direct_row_list);
+	peers_are_forged();
 }

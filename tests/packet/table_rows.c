@@ -609,6 +609,7 @@ static void share_of_proven(void)
 		put_datagram(nth, crowd_address(nth));
 	row_expect_dropped(ARRIVE(UDP(v4_client, 5000, v4_host, 8080)), "one more datagram's");
 	row_expect_passed(connect_to_one(40000), "a TCP client's");
+	row_expect_passed(LEAVE(UDP(v4_container_one, 5000, v4_server, 53)), "its own question");
 	row_end_checked();
 }
 
