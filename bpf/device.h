@@ -59,13 +59,17 @@ GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)
 	return 0;
 }
 
+/* Returns the address of the packet's network namespace. */
+INLINE __u64 device_net(struct __sk_buff *skb)
+{
+	return device_read(device_read((__u64)skb, device_layout.skb_device),
+			   device_layout.device_net);
+}
+
 /* Returns the address of what the packet's namespace has for IPv4 or IPv6. */
 INLINE __u64 device_namespace(struct __sk_buff *skb, bool ipv4)
 {
-	__u64 device = device_read((__u64)skb, device_layout.skb_device);
-
-	return device_read(device, device_layout.device_net) +
-	       (ipv4 ? device_layout.net_ipv4 : device_layout.net_ipv6);
+	return device_net(skb) + (ipv4 ? device_layout.net_ipv4 : device_layout.net_ipv6);
 }
 
 /* Goes by priority and kind; only user space checks which BPF program it is. */
@@ -140,11 +144,8 @@ GLOBAL_FUNCTION bool device_is_cut_off(struct __sk_buff *skb, __u32 veth, __u32 
  * follow that of XFRM_POLICY_IN. */
 GLOBAL_FUNCTION bool device_host_has_policies(struct __sk_buff *skb)
 {
-	__u64 device = device_read((__u64)skb, device_layout.skb_device);
-	__u64 net = device_read(device, device_layout.device_net);
-
 	return device_layout.xfrm &&
-	       device_read(net + device_layout.net_xfrm,
+	       device_read(device_net(skb) + device_layout.net_xfrm,
 			   device_layout.xfrm_policy_count + sizeof(__u32)) != 0;
 }
 

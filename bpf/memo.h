@@ -16,8 +16,8 @@
  * path was not renewed for it), the treatment ends with the second. What must take effect at once
  * is checked each time: the owner, the interface, and drop-offload.
  *
- * While a connection's packets use a memo, its record's last_seen lags by up to six seconds, which
- * are few beside the minutes that the record lives.
+ * While a connection's packets use a memo, its record's last_seen lags by the seconds between two
+ * turns, which are few beside the minutes that the record lives.
  *
  * Packets that go through the IP stack have memos for a second, too: the firewall decides about
  * each one. One that was made behind the stack spares from_container the lookup, too. TCP has none,
@@ -28,7 +28,7 @@
  */
 #pragma once
 
-#include "device.h"
+#include "firewall.h"
 #include "flow_context.h"
 #include "route.h"
 
@@ -44,11 +44,6 @@ struct treatment_place {
 /* A treatment that is used for longer is given a new id, so that its old memos end: `until`, of 16
  * bits, would seem to be in the future again 2^16 seconds later. */
 #define TREATMENT_SECONDS (1 << 14)
-
-/* A packet of UDP goes through the stack again in each such period, ... */
-#define STACK_SECONDS 6
-/* ... but not so soon after another one. */
-#define STACK_REST_SECONDS 3
 
 #define MEMO_PACKETS 0xff /* then the record counts them; their bytes fit 24 bits, too */
 
@@ -114,18 +109,7 @@ INLINE struct memo_set *memo_set_of(const struct sides *sides)
  * further away has ended. */
 INLINE bool memo_has_ended(const struct memo *memo, __u32 now)
 {
-	return (__u16)(memo->until - now - 1) >= STACK_SECONDS;
-}
-
-/* Returns the second of a UDP connection's next turn in the stack: one in each of its periods. They
- * begin at a second of its own, so that connections that began together do not all take their turn
- * in the same second. */
-INLINE __u32 memo_turn(const struct connection *connection, const struct leave *leave)
-{
-	__u32 phase = (connection->id >> 2) % STACK_SECONDS; /* the lowest bits are not random */
-	__u32 wait = STACK_SECONDS - (leave->left_stack + phase) % STACK_SECONDS;
-
-	return leave->left_stack + (wait < STACK_REST_SECONDS ? STACK_REST_SECONDS : wait);
+	return (__u16)(memo->until - now - 1) >= MOST_SETTLED_SECONDS;
 }
 
 /* Our own address is in the hash, and the treatment has it. */
@@ -194,7 +178,7 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 /* Finds the translation of a packet by its memo. False: there is none that is valid. At a
  * container's veth, the translation of a memo without a path is left to the hook that made it,
  * behind the stack. */
-GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet,
+GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, struct packet *packet,
 			      struct translation *translation)
 {
 	const struct treatment_place *place;
@@ -220,7 +204,8 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, const struct packet *packet
 	if (!place || place->second != now || place->id != memo->treatment)
 		return false;
 	treatment = &place->treatment;
-	if (!address_equal(treatment->address, sides.ours) || memo->packets == MEMO_PACKETS ||
+	packet->of_many = memo->packets == MEMO_PACKETS;
+	if (packet->of_many || !address_equal(treatment->address, sides.ours) ||
 	    !treatment_stands(skb, packet, treatment))
 		return false;
 	__builtin_memcpy(translation, &treatment->translation, sizeof(*translation));
@@ -325,8 +310,8 @@ INLINE void treatment_describe(const struct packet *packet, const struct connect
 }
 
 /* Returns when a memo ends: with this second, or at the connection's turn in the stack. */
-INLINE __u32 memo_end(const struct connection *connection, enum way way,
-		      const struct treatment *treatment)
+INLINE __u32 memo_end(const struct packet *packet, const struct connection *connection,
+		      enum way way, const struct treatment *treatment)
 {
 	const struct slot *slot = owner_slot(&connection->owner);
 	const struct leave *leave = &connection->leave[way];
@@ -337,7 +322,8 @@ INLINE __u32 memo_end(const struct connection *connection, enum way way,
 		return connection->last_seen; /* drop-offload ran since the path was used */
 	if (treatment->only_in)
 		return connection->last_seen + 1;
-	return always ? connection->last_seen + STACK_SECONDS : memo_turn(connection, leave);
+	return always ? connection->last_seen + STACK_SECONDS
+		      : firewall_turn(connection, leave, packet->of_many);
 }
 
 /* Adds to the record what the memo has counted. */
@@ -368,19 +354,18 @@ GLOBAL_FUNCTION int memo_go_on(const struct connection_key *key, struct connecti
 	if (!key || !connection || key->protocol != PROTOCOL_UDP)
 		return 0;
 	way &= 1;
-	sides = (struct sides){.peer = key->outside,
-			       .ours = way == INWARDS ? connection->external_address : key->inside,
-			       .peer_port = way == INWARDS ? connection->peer_port
-							   : key->outside_port,
-			       .port = way == INWARDS ? connection->external_port
-						      : key->inside_port,
-			       .out = way == OUTWARDS};
+	sides = (struct sides){
+		.peer = key->outside,
+		.ours = way == INWARDS ? connection->external_address : key->inside,
+		.peer_port = way == INWARDS ? connection->peer_port : key->outside_port,
+		.port = way == INWARDS ? connection->external_port : key->inside_port,
+		.out = way == OUTWARDS};
 	set = memo_set_of(&sides);
 	memo = set ? memo_of(set, &sides) : NULL;
 	if (!memo)
 		return 0;
 	memo_settle(memo, connection, way);
-	memo_lasts_until(memo, way, memo_turn(connection, &connection->leave[way]));
+	memo_lasts_until(memo, way, firewall_turn(connection, &connection->leave[way], false));
 	return 0;
 }
 
@@ -423,6 +408,6 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	memo->packets = 0;
 	memo->bytes = 0;
 	memo->treatment = place->id;
-	memo_lasts_until(memo, way, memo_end(connection, way, wanted));
+	memo_lasts_until(memo, way, memo_end(packet, connection, way, wanted));
 	return 0;
 }

@@ -16,7 +16,7 @@
  *
  * Then either both directions get a path or none. TCP does not return to the stack after that:
  * conntrack has missed sequence numbers and windows, and would call the packets invalid. UDP
- * returns every six seconds, which keeps conntrack's entry alive and lets a new rule take effect.
+ * returns every few seconds (firewall.h).
  * While a container's veth or bridge has a qdisc or filter (device.h), its connections go through
  * the stack.
  */
@@ -56,7 +56,7 @@ INLINE void offload_note(const struct connection_key *key, struct connection *co
 		return;
 	if (connection->path[way] >= PATH_CONTAINER && !offload_was_seen(leave))
 		connection->path[way] = PATH_UNDECIDED;
-	leave->left_stack = now;
+	firewall_note(connection, leave, now);
 	if (connection->path[way] >= PATH_CONTAINER && leave->ifindex)
 		memo_go_on(key, connection, way);
 }

@@ -31,7 +31,7 @@ INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct con
 
 	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
 	    (packet->tuple.protocol == PROTOCOL_TCP ||
-	     (__s32)(memo_turn(connection, leave) - clock_second()) > 0))
+	     (__s32)(firewall_turn(connection, leave, packet->of_many) - clock_second()) > 0))
 		return false;
 	return offload_mode(&connection->owner) != FAST_PATH_ALWAYS;
 }
@@ -65,6 +65,7 @@ INLINE void offload_note_routes(struct __sk_buff *skb, bool ipv4, enum way way)
 
 	__builtin_memset(next_hop, 0, sizeof(*next_hop));
 	next_hop->routes = device_host_routes(skb, ipv4);
+	next_hop->rules = firewall_look(skb);
 	if (way == INWARDS && next_hop->routes)
 		next_hop->routes = !device_host_routes_by_source(skb, ipv4);
 }

@@ -73,6 +73,7 @@ struct packet {
 	bool leaving;         /* at egress */
 	bool renewed;         /* its connection's path was renewed for it */
 	bool asked;           /* for that routing was asked: scratch has the answer */
+	bool of_many;         /* its memo has counted as many as it can */
 	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */
 	bool no_checksum;     /* UDP over IPv4 may have none (RFC 768) */
 	bool echo_reply;      /* or a timestamp reply: the identifier is the destination's port */

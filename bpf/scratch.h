@@ -61,6 +61,8 @@ struct next_hop {
 	/* What device_host_routes() said before routing was asked; inwards 1. 0: others must ask
 	 * for themselves. */
 	__u64 routes;
+	__u32 rules; /* what firewall_look() said */
+	__u32 reserved;
 };
 
 /* What is done to the packets between one of our addresses and any peer. */

@@ -92,6 +92,7 @@ enum connection_state {
 	STATE_ASSURED =
 		1 << 1, /* and it has lasted (connection_use.h): its place is in `assured` */
 	STATE_COUNTED = 1 << 2,     /* counted in the shares of its owner and client */
+	STATE_SETTLED = 1 << 3,     /* in the IP stack twice within seconds (bpf/firewall.h) */
 	STATE_UNCONFIRMED = 1 << 4, /* FLOW_DIRECT: the IP stack has not let it through yet */
 	STATE_CHARGED_OUT = 1 << 5, /* counted as begun by its owner */
 	STATE_DATA = 1 << 6,        /* TCP: payload was sent */
@@ -442,7 +443,7 @@ struct connection {
 	__u8 begun_inside;      /* 1: the inside sent the first packet */
 	enum flow_path path[2]; /* by enum way */
 	/* CLOCK_MONOTONIC, seconds; written at most once a second, and not by packets that use a
-	 * memo (memo.h), which lasts six */
+	 * memo (bpf/memo.h), which lasts until a turn in the IP stack (bpf/firewall.h) */
 	__u32 last_seen;
 	__u32 place; /* index in half_open or, with STATE_ASSURED, assured */
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process

@@ -28,6 +28,11 @@
 #define TIMEOUT_ICMP 60      /* RFC 5508 REQ-1: at least 60 s */
 #define TIMEOUT_PORTLESS 600 /* netfilter's, of protocols that it knows nothing about */
 
+/* A UDP connection that skips the IP stack sends a packet through it in each period of so many
+ * seconds, or of as many as device_layout.settled_seconds says, at most these. */
+#define STACK_SECONDS 6
+#define MOST_SETTLED_SECONDS 24
+
 #define STATE_FINS (STATE_FIN_INSIDE | STATE_FIN_OUTSIDE)
 #define STATE_AWAITED (STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE)
 

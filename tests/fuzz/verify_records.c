@@ -19,9 +19,10 @@ static const struct touch *find_touch(const struct expectation *expected,
 	return NULL;
 }
 
-/* The oracle does not predict paths past the stack, nor places. */
+/* The oracle does not predict paths past the stack, turns in it, nor places. */
 static void forget_ways(struct connection *value)
 {
+	value->state &= ~(uint32_t)STATE_SETTLED;
 	memset(value->leave, 0, sizeof(value->leave));
 	memset(value->path, 0, sizeof(value->path));
 	value->in_ifindex = 0;

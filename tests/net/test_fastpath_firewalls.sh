@@ -167,12 +167,14 @@ test_fastpath_tcp_handshake() {
 
 conntrack_ids() { conntrack_list udp -o id | grep -o ' id=[0-9]*' | sort; }
 
+# nothing is loaded
 # UDP flows that are busy for longer than conntrack's time-out keep their entries there, because one
 # packet every few seconds goes through the IP stack; none is lost
 test_fastpath_udp_refreshed() {
 	local before pid pids=() address
+	guard
+	conntrack_times udp_timeout=9 udp_timeout_stream=9 # the loader heeds them
 	guarded_world
-	conntrack_times udp_timeout=9 udp_timeout_stream=9
 	container_add echo bridge -p 8090:80/udp
 	in_namespace echo "$build/tests/datagrams" echo 80 --background
 	in_namespace server "$build/tests/datagrams" echo 9002 --background
@@ -238,6 +240,52 @@ test_fastpath_rule_added_later() {
 	conversations_each expect_fast tcp
 	drop_offload
 	conversations_silent tcp udp
+}
+
+# UDP flows whose packets the firewall has let through for a while, of which each has had its turn
+# there again; then it sees none for three seconds
+settled_flows() {
+	local before
+	[ "$(kernel_or 6.18)" = 6.18 ] || skip 'the kernel does not tell that rules have changed'
+	guarded_world
+	conversation_open in4_udp client udp "$host4" 8080 --timeout 500
+	conversation_open out6_udp web udp "$server6" 9000 --timeout 500
+	says_for 9 in4_udp out6_udp
+	before=$(forwarded udp)
+	says_for 3 in4_udp out6_udp
+	expect_equal "$before" "$(forwarded udp)" "datagrams through the IP stack, before these"
+}
+
+are_silent() {
+	local name
+	for name; do case $(say "$name") in *name=*) return 1 ;; esac done
+}
+
+# a UDP flow that goes on for long without the firewall is ended by a rule that is added later as soon
+# as one that has just begun
+test_fastpath_udp_settled() {
+	settled_flows
+	guard "$refuses_all"
+	says_for 2 in4_udp out6_udp
+	are_silent in4_udp out6_udp || fail 'a flow goes on'
+}
+
+# while iptables-legacy has a table, whose changes the kernel does not tell, no UDP flow goes on without
+# the firewall for longer than usual
+test_fastpath_udp_settled_legacy() {
+	local before
+	settled_flows
+	iptables-legacy -nL FORWARD >/dev/null 2>&1 || skip "no iptables-legacy"
+	iptables-legacy -A FORWARD -p tcp --dport 9 -j DROP
+	says_for 2 in4_udp out6_udp
+	before=$(forwarded udp)
+	says_for 8 in4_udp out6_udp
+	[ "$(forwarded udp)" -ge $((before + 4)) ] ||
+		fail "$(($(forwarded udp) - before)) datagrams went through the IP stack"
+	iptables-legacy -A FORWARD -p udp -j DROP
+	ip6tables-legacy -A FORWARD -p udp -j DROP
+	says_for 7 in4_udp out6_udp
+	are_silent in4_udp out6_udp || fail 'a flow goes on'
 }
 
 # drop-offload where the firewall still accepts: flows continue through the IP stack, and skip it

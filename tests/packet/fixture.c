@@ -118,6 +118,15 @@ void fixture_set_mark(enum mark wanted)
 	next_mark = wanted;
 }
 
+bool fixture_rules_stand(uint32_t seconds)
+{
+	volatile uint32_t *second = &skeleton->data->firewall_second;
+
+	if (*second)
+		*second = fixture_second() - seconds;
+	return *second;
+}
+
 int fixture_run(enum hook hook, enum device device, enum device came_in_by, struct frame *frame)
 {
 	struct __sk_buff context = {.ifindex = device,

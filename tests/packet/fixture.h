@@ -62,6 +62,7 @@ struct entry {
 	uint32_t idle; /* seconds since it was used */
 	bool replied;
 	bool with_data;
+	bool settled; /* conntrack keeps it */
 	enum device out[2];
 	uint16_t path_mtu; /* 0: 1500 */
 	uint32_t seen[2];  /* last packet that left the stack: 1 this second, 2 the last; 0: none */
@@ -116,6 +117,9 @@ bool fixture_set_checksum_complete(bool complete);
 void fixture_set_addresses(enum device device, const char *address4, const char *address6);
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
+/* For how long the firewall's rules have not changed, once a program has looked at them. False:
+ * this kernel does not tell. */
+bool fixture_rules_stand(uint32_t seconds);
 /* As ADD and `repair` write down what the host's NAT takes: bits of enum nat_hook. */
 void fixture_leave_to_nat(int protocol, const char *host, int host_port, uint32_t hooks);
 /* Another container of the workload takes the port over. */

@@ -406,6 +406,8 @@ static uint32_t bits_of(const struct entry *entry)
 		state |= STATE_REPLIED;
 	if (entry->with_data)
 		state |= STATE_DATA;
+	if (entry->settled)
+		state |= STATE_SETTLED;
 	if (entry->stage == NEW)
 		return state;
 	return state | STATE_ASSURED | STATE_REPLIED | bits[entry->state];

@@ -161,6 +161,61 @@ static bool skips(const struct entry *flow, bool out)
 	       before.fast_into_container + before.fast_out;
 }
 
+/* Whether the last of so many packets of a flow that was in the stack last before `seen` seconds
+ * skips it, where no rule has changed for so many. */
+static bool skips_when_rules_stand(const struct entry *flow, uint32_t rules_stand, int packets)
+{
+	const struct entry *other = &MAPPED_FLOW(v4_client, 6999, LOOKED_UP_BEFORE);
+	bool skipped = false;
+	uint32_t second;
+
+	for (int try = 0; try < ROW_TRIES; try++) {
+		second = begin_in_new_second();
+		fixture_put(other);
+		skips(other, false); /* a program looks at the rules */
+		fixture_rules_stand(rules_stand);
+		fixture_put(flow);
+		for (int i = 0; i < packets; i++)
+			skipped = skips(flow, false);
+		if (fixture_second() == second)
+			break;
+	}
+	return skipped;
+}
+
+static void settled_row(const char *says, const struct entry *flow, uint32_t rules_stand,
+			int packets, bool expected)
+{
+	row_begin(says);
+	if (skips_when_rules_stand(flow, rules_stand, packets) != expected)
+		row_fail("it %s the stack", expected ? "does not skip" : "skips");
+	row_end();
+}
+
+#define SETTLED_FLOW(ago) \
+	MAPPED_FLOW(v4_client, 7000, .settled = true, .seen = {(ago) + 1, (ago) + 1}, \
+		    .looked_up = 2)
+#define MOST_COUNTED 255 /* by a memo */
+
+static void settled_rows(void)
+{
+	const struct entry flow = SETTLED_FLOW(11), older = SETTLED_FLOW(24),
+			   recent = SETTLED_FLOW(7);
+	struct entry unsettled = SETTLED_FLOW(11);
+
+	if (!fixture_rules_stand(60))
+		return; /* this kernel does not tell */
+	unsettled.settled = false;
+	settled_row("a settled UDP flow skips the stack eleven seconds after it was there", &flow,
+		    60, 1, true);
+	settled_row("one that is not settled does not", &unsettled, 60, 1, false);
+	settled_row("nor one since whose turn a rule has changed", &flow, 11, 1, false);
+	settled_row("nor one whose turn was 24 seconds ago", &older, 60, 1, false);
+	settled_row("one that carries little does when its last turn was seven seconds ago",
+		    &recent, 60, MOST_COUNTED, true);
+	settled_row("but not one that carries much", &recent, 60, MOST_COUNTED + 2, false);
+}
+
 /* A command of `ip` between two packets, and the one that takes it back */
 struct change {
 	const char *done, *undone;
@@ -211,11 +266,10 @@ static void lasting_row(const char *says, const struct entry *confirming, bool o
 /* Sends a packet behind the stack, as it left the hook before. */
 static void pass_stack(const struct entry *flow, bool out)
 {
-	struct packet packet =
-		out ? (struct packet)UDP(flow->inside, flow->inside_port, flow->outside,
-					 flow->outside_port)
-		    : (struct packet)UDP(flow->outside, flow->outside_port, flow->inside,
-					 flow->inside_port);
+	struct packet packet = out ? (struct packet)UDP(flow->inside, flow->inside_port,
+							flow->outside, flow->outside_port)
+				   : (struct packet)UDP(flow->outside, flow->outside_port,
+							flow->inside, flow->inside_port);
 
 	fixture_set_mark(out ? MARK_USUAL : MARK_CONFIRM);
 	row_send(out ? TO_UPLINK : TO_CONTAINER, out ? UPLINK : BRIDGE, &packet);
@@ -314,6 +368,7 @@ void renewal_rows(void)
 		  &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
 		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
 	host_configure("rule del ipproto udp dport 9 lookup main\n");
+	settled_rows();
 	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
 	turn_row("three seconds after that those whose period has ended do", 4, PHASES / 2);
 	turn_row("and six seconds after that all others", 7, PHASES);
