@@ -129,7 +129,7 @@ bool network_make(struct network *network, struct network_key *key, const char *
 bool network_read_by_name(const struct objects *objects, const char *name, struct network_key *key,
 			  struct network *network)
 {
-	return make_key(key, name) && network_read(objects, key, network);
+	return make_key(key, name) && map_read(objects, MAP_NETWORKS, key, network);
 }
 
 uint8_t network_number(const struct network *network, const char *name,
