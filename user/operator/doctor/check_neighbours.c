@@ -150,11 +150,12 @@ static void judge_next_hop(struct doctor *doctor, const struct asked *asked,
 
 void check_neighbours(struct doctor *doctor)
 {
-	doctor->has_looked = doctor->asked_count;
+	doctor->has_looked = false;
 	for (size_t i = 0; i < doctor->asked_count; i++) {
 		const struct asked *asked = &doctor->asked[i];
 		struct answers answers;
 
+		doctor->has_looked |= asked->file >= 0;
 		read_answers(doctor, asked, &answers);
 		(asked->is_own ? judge_host : judge_next_hop)(doctor, asked, &answers);
 	}
