@@ -3,6 +3,7 @@
 # Random packets, sockets and events in two worlds (README.md)
 
 # limit 300 s
+# nothing is at sockets
 # also with fastPath off
 # the same random packets, sockets and events arrive as with portmap
 test_differential() {

@@ -148,9 +148,9 @@ static void fullest_pays(void)
 	second = fixture_second();
 	put_ports(new_of_two, 0, 2 * RESERVED);
 	put_ports(new_of_one, 2 * RESERVED, SET - RESERVED);
-	/* The oldest is 4 s old then, also where putting them was a matter of seconds. */
+	/* The oldest is 4 s old then, however many seconds it took to put them all. */
 	passed = fixture_second() - second;
-	fixture_age_flows(passed < 4 ? 4 - passed : 0);
+	fixture_age_flows(4 - passed);
 	fixture_wait_for_next_second();
 	row_expect_dropped(ask_from(v4_container_two, 30000, 53), "the first");
 	fixture_age_flows(2);
