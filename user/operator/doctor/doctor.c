@@ -9,6 +9,7 @@
 #include "datapath/load/maps.h"
 #include "lib/array.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "operator/doctor/explain.h"
 #include "operator/print/output.h"
 #include "operator/print/terminal.h"
@@ -122,19 +123,53 @@ static bool sends(const struct check *check)
 	       check->run == check_connect || check->run == check_neighbours;
 }
 
-/* Mappings of one container, one after another, would say the same again. */
-static bool is_same_endpoint(const struct doctor *doctor, size_t i)
+struct place {
+	const struct portmap *portmap;
+	size_t mapping;
+};
+
+static int compare_endpoints(const struct place *one, const struct place *other)
 {
-	const struct portmap *list = &doctor->mappings.list[i].portmap;
+	int order = memcmp(&one->portmap->owner, &other->portmap->owner, sizeof(struct owner));
 
-	for (size_t j = 0; j < i; j++) {
-		const struct portmap *before = &doctor->mappings.list[j].portmap;
+	return order ? order
+		     : memcmp(one->portmap->container_address, other->portmap->container_address,
+			      CNI_ADDRESS_SIZE);
+}
 
-		if (owner_is(list->owner, before->owner) &&
-		    !memcmp(list->container_address, before->container_address, CNI_ADDRESS_SIZE))
-			return true;
-	}
-	return false;
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *one = a, *other = b;
+	int order = compare_endpoints(one, other);
+
+	return order ? order : (one->mapping > other->mapping) - (one->mapping < other->mapping);
+}
+
+/* Mappings of one container, one after another, would say the same again. Returns, by mapping,
+ * whether it is the first one of its container's address; free it. */
+static bool *find_first_of_endpoints(const struct doctor *doctor)
+{
+	size_t count = doctor->mappings.count;
+	cleanup_free struct place *places = or_exit(calloc(count + 1, sizeof(*places)));
+	bool *first = or_exit(calloc(count + 1, sizeof(*first)));
+
+	for (size_t i = 0; i < count; i++)
+		places[i] = (struct place){&doctor->mappings.list[i].portmap, i};
+	qsort(places, count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < count; i++)
+		first[places[i].mapping] =
+			i == 0 || compare_endpoints(&places[i - 1], &places[i]) != 0;
+	return first;
+}
+
+static void run_at_endpoints(struct doctor *doctor, const struct check *check)
+{
+	cleanup_free bool *first = find_first_of_endpoints(doctor);
+	struct subject subject;
+
+	for (size_t i = 0; i < doctor->mappings.count; i++)
+		if (first[i] && doctor_subject(doctor, i, &subject))
+			check->of_endpoint(doctor, &subject);
 }
 
 static void run_check(struct doctor *doctor, const struct check *check)
@@ -148,9 +183,8 @@ static void run_check(struct doctor *doctor, const struct check *check)
 	for (size_t i = 0; check->of_mapping && i < doctor->mappings.count; i++)
 		if (doctor_subject(doctor, i, &subject))
 			check->of_mapping(doctor, &subject);
-	for (size_t i = 0; check->of_endpoint && i < doctor->mappings.count; i++)
-		if (!is_same_endpoint(doctor, i) && doctor_subject(doctor, i, &subject))
-			check->of_endpoint(doctor, &subject);
+	if (check->of_endpoint)
+		run_at_endpoints(doctor, check);
 }
 
 static void run_checks(struct doctor *doctor)
