@@ -335,3 +335,15 @@ test_beside_nat_errors() {
 	nat_rule postrouting 'ip6 daddr fd00:88::/64 udp dport 81 masquerade to :20089'
 	each_bridge_netfilter expect_errors
 }
+
+# nothing is loaded
+# where nobody has loaded nf_conntrack, ports and masquerade work, and neither ADD nor repair loads it
+test_beside_nat_not_loaded() {
+	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || skip "nf_conntrack is in the kernel already"
+	serve_in server 9000
+	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
+	expect_serves web
+	expect_gets_out web
+	by_hand 0 repair
+	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || fail "nf_conntrack is loaded now"
+}
