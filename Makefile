@@ -476,7 +476,7 @@ rpm: roots-deps
 
 C_FILES = $(shell git ls-files '*.c' '*.h' | grep -v '^vmlinux/')
 
-lint:
+lint: $(SKELETONS)
 	$(Q)tests/lint
 
 format:
