@@ -52,15 +52,13 @@ static bool file_has_address(const char *file, const uint8_t address[CNI_ADDRESS
 
 static bool netavark_gave(uint64_t container, const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	DIR *folder = opendir(NETAVARK_PORTS);
+	cleanup_listing DIR *folder = opendir(NETAVARK_PORTS);
 	const struct dirent *entry;
 	bool gave = false;
 
 	while (!gave && folder && (entry = readdir(folder)))
 		gave = is_named_for(entry->d_name, container) &&
 		       file_has_address(entry->d_name, address);
-	if (folder)
-		closedir(folder);
 	return gave;
 }
 

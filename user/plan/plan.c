@@ -380,6 +380,7 @@ int plan_make(struct plan *plan, const struct look *look, struct cni_error *err)
 	conflict = uplink_conflict(look);
 	if (conflict)
 		*ARRAY_ADD(plan->warnings, plan->warning_count) = conflict;
+	plan->look = NULL;
 	return 0;
 }
 

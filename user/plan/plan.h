@@ -33,7 +33,7 @@ struct change {
 
 /* Begins as {0}. */
 struct plan {
-	const struct look *look; /* while it is made */
+	const struct look *look; /* that it is made of; NULL once it is made */
 	struct change *changes;
 	size_t count;
 	/* Of each of the host's interfaces with an address (struct address_list), whether no port

@@ -14,11 +14,10 @@
 #include "operator/doctor/doctor.h"
 #include "operator/kernel/neighbour_ask.h"
 #include "operator/kernel/route.h"
+#include "operator/print/format.h"
 
-#define ANSWER_MS 100 /* in a network nearby; what comes later is not read */
 #define ASKED_MOST 16
 #define ANSWERS_MOST 4
-#define MAC_TEXT_SIZE 18
 
 static void ask(struct doctor *doctor, const struct asked *question)
 {
@@ -76,20 +75,13 @@ static void read_answers(const struct doctor *doctor, const struct asked *asked,
 {
 	answers->count = 0;
 	while (asked->file >= 0 && answers->count < ANSWERS_MOST) {
-		int64_t left = doctor->asked_ms + ANSWER_MS - clock_ms();
+		int64_t left = doctor->asked_ms + NEIGHBOUR_ANSWER_MS - clock_ms();
 
 		if (!neighbour_answer(asked->file, asked->address, left > 0 ? (int)left : 0,
 				      answers->macs[answers->count]))
 			return;
 		answers->count++;
 	}
-}
-
-static const char *format_mac(const uint8_t *mac, char text[MAC_TEXT_SIZE])
-{
-	snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
-		 mac[3], mac[4], mac[5]);
-	return text;
 }
 
 /* Of two interfaces in one network the host answers by either. */

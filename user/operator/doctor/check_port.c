@@ -17,7 +17,6 @@
 
 #define LOOKS 10 /* an ADD takes a few milliseconds for what is looked at */
 #define LOOK_PAUSE_US 20000
-#define ANSWER_MS 100
 
 /* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
@@ -91,7 +90,7 @@ static bool is_of_others(const struct doctor *doctor, const uint8_t *address)
 	cleanup_close int question =
 		uplink && !doctor->options->no_probe ? neighbour_ask(&uplink->link, address) : -1;
 
-	return question >= 0 && neighbour_answer(question, address, ANSWER_MS, mac);
+	return question >= 0 && neighbour_answer(question, address, NEIGHBOUR_ANSWER_MS, mac);
 }
 
 void check_host_ip(struct doctor *doctor, const struct subject *subject)

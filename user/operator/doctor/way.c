@@ -260,7 +260,7 @@ static void look_at_port_of_mac(const struct passage *way)
 	const char *bridge = subject->gateway->link.name, *veth = subject->veth->link.name;
 	const struct link *inside = &doctor_inside(way->doctor, subject)->link;
 	const uint8_t *mac = inside->mac;
-	char name[IF_NAMESIZE];
+	char name[IF_NAMESIZE], mac_text[MAC_TEXT_SIZE];
 	uint32_t port;
 
 	if (subject->gateway == subject->veth || !inside->ifindex)
@@ -275,8 +275,8 @@ static void look_at_port_of_mac(const struct passage *way)
 		    bridge, subject->container->text, veth);
 	else if (port && port != subject->veth->link.ifindex && link_name(port, name))
 		say(way,
-		    cni_format("bridge fdb del %02x:%02x:%02x:%02x:%02x:%02x dev %s master", mac[0],
-			       mac[1], mac[2], mac[3], mac[4], mac[5], remedy_word(name).text),
+		    cni_format("bridge fdb del %s dev %s master", format_mac(mac, mac_text),
+			       remedy_word(name).text),
 		    "%s sends what is for the MAC of %s to its port %s, not to %s", bridge,
 		    subject->container->text, name, veth);
 }

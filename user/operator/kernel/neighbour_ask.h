@@ -11,6 +11,9 @@
 #include "lib/address.h"
 #include "net/link.h"
 
+/* Who is in the network answers within that. */
+#define NEIGHBOUR_ANSWER_MS 100
+
 /* Asks all who are there. The sender of an ARP question has no address, so that nobody learns
  * anything from it. Returns a file to read answers from, which is to be closed, or -1. */
 int neighbour_ask(const struct link *link, const uint8_t address[CNI_ADDRESS_SIZE]);

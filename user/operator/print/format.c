@@ -105,3 +105,10 @@ const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE])
 		*text = '\0';
 	return text;
 }
+
+const char *format_mac(const uint8_t *mac, char text[MAC_TEXT_SIZE])
+{
+	snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	return text;
+}

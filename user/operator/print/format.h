@@ -12,6 +12,7 @@
 #define NUMBER_TEXT_SIZE 32
 #define DURATION_TEXT_SIZE 16
 #define TIME_TEXT_SIZE 32
+#define MAC_TEXT_SIZE 18
 
 /* "192.0.2.1:80", "[2001:db8::1]:80" */
 const char *format_endpoint(const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
@@ -25,3 +26,5 @@ const char *format_number(uint64_t number, char text[NUMBER_TEXT_SIZE]);
 const char *format_duration(uint64_t seconds, char text[DURATION_TEXT_SIZE]);
 /* Seconds of CLOCK_REALTIME as "2026-11-22T04:01:07Z"; "" where that is no time. */
 const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE]);
+/* "02:00:00:00:00:01", of six bytes */
+const char *format_mac(const uint8_t *mac, char text[MAC_TEXT_SIZE]);
