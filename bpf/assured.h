@@ -15,17 +15,17 @@
 #define HAND_STEPS 64 /* places that a newcomer checks; then as many again, closed ones too */
 /* of HAND_STEPS, where the count of connections shows room: about 0.1 ms */
 #define FAR_ROUNDS 256
-/* A search for dead ones, of a few microseconds, once a millisecond at most: so many places, until
- * CLEAN_LOOKS connections had to be looked at. */
-#define CLEAN_STEPS 1024
-#define CLEAN_LOOKS 48
+/* A search for dead ones, of a few microseconds for each millisecond since the last one: so many
+ * places, until CLEAN_LOOKS connections had to be looked at; CLEAN_ROUNDS times that at most. */
+#define CLEAN_STEPS 512
+#define CLEAN_LOOKS 96
+#define CLEAN_ROUNDS 4
 #define FEW_PART 64             /* few places are free: less than a 64th */
 #define PRESSURE_PART 4         /* pressure: less than a quarter is free */
 #define PRESSURE_TICK 2         /* seconds until pressure is checked again */
 #define PRESSURE_SECONDS_TCP 60 /* TCP that has never carried data */
-/* Half-closed TCP where its account, or its client, has nearly all that it may have. A FIN that no
- * peer acknowledges is repeated after twice the time each (RFC 6298 5.5): so 30 s later at the
- * latest there are 15 s of silence. */
+/* Half-closed TCP where its account, or its client, has nearly all that it may have. What the side
+ * that has sent FIN repeats does not count (connection_is_kept()). */
 #define LIMIT_SECONDS_HALF_CLOSED 15
 
 /* Which live connections give up their places */
@@ -193,17 +193,24 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 }
 
 /* Called after a refusal, as dead connections may fill the table or the share: frees some for the
- * next attempt. Further refusals search on. */
+ * next attempt. Further refusals search on. A flood of them searches no more than a client's few. */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 hand = all->clean_hand, now = clock_second();
-	int looks = 0;
+	__u32 hand = all->clean_hand, now = clock_second(), before = all->cleaned;
+	__u32 tick = bpf_ktime_get_ns() >> 20, rounds = tick - before, looks = 0;
 
-	if (!usage_tick(&all->cleaned, bpf_ktime_get_ns() >> 20))
+	if (!rounds || __sync_val_compare_and_swap(&all->cleaned, before, tick) != before)
 		return 0;
-	for (int i = 0; i < CLEAN_STEPS && looks < CLEAN_LOOKS; i++)
-		looks += assured_clean_place(hand++, now);
+	if (rounds > CLEAN_ROUNDS)
+		rounds = CLEAN_ROUNDS;
+	for (__u32 i = 0; i < CLEAN_STEPS; i++) {
+		if (i * CLEAN_ROUNDS >= rounds * CLEAN_STEPS || looks >= rounds * CLEAN_LOOKS)
+			break;
+#pragma unroll /* the verifier follows each step of the loop around it */
+		for (int place = 0; place < CLEAN_ROUNDS; place++)
+			looks += assured_clean_place(hand++, now);
+	}
 	all->clean_hand = hand % assured_places;
 	return 0;
 }

@@ -177,12 +177,17 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 }
 
 /* Returns whether the packet, the first in this second, keeps the connection alive. What nobody
- * would accept does not keep a closed one, whose port and place others may need. */
+ * would accept does not keep a closed one, whose port and place others may need. Who has sent FIN
+ * only answers and repeats from then on: the other side keeps a half-closed one, or nobody does. */
 INLINE bool connection_is_kept(const struct found *found, const struct packet *packet)
 {
-	return found->key->protocol != PROTOCOL_TCP || !state_is_closed(found->connection->state) ||
-	       (packet->tcp_flags & TCP_SYN) ||
-	       tcp_is_plausible(found->connection, packet, found->way);
+	__u32 state = found->connection->state;
+
+	if (found->key->protocol != PROTOCOL_TCP || (packet->tcp_flags & TCP_SYN))
+		return true;
+	if (state_is_closed(state))
+		return tcp_is_plausible(found->connection, packet, found->way);
+	return !(state & SENDER(STATE_FIN, found->way));
 }
 
 /* Applies a packet to its connection. VERDICT_PASS: the connection has ended. */

@@ -348,7 +348,7 @@ test_ordinary_load() {
 }
 
 # limit 180 s
-# an address that was forged in a flood of half-open or half-closed connections is served a minute later
+# an address that was forged in a flood of half-open or half-closed connections is served soon after it
 # also with portmap
 test_forged_addresses_are_served_again() {
 	local began pid
