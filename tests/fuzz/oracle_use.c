@@ -389,11 +389,17 @@ static enum used use_half_open(struct question *question, const struct world_con
 	return reply ? USED : used; /* or else it stays half-open */
 }
 
-/* What nobody would accept does not keep a closed connection alive. */
+/* What nobody would accept does not keep a closed connection alive; a half-closed one is kept by
+ * the side that has not sent FIN. */
 static bool keeps(const struct world_connection *record, const struct wire *wire, enum way way)
 {
-	return record->key.protocol != PROTOCOL_TCP || !record_is_closed(record->value.state) ||
-	       wire->tcp_flags & SYN || is_plausible(&record->value, wire, way);
+	uint32_t state = record->value.state;
+
+	if (record->key.protocol != PROTOCOL_TCP || wire->tcp_flags & SYN)
+		return true;
+	if (record_is_closed(state))
+		return is_plausible(&record->value, wire, way);
+	return !(state & sender(STATE_FIN_INSIDE, way));
 }
 
 enum used use(struct question *question, const struct world_connection *record, enum way way,
