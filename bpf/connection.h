@@ -107,6 +107,13 @@ INLINE bool connection_is_reply(const struct connection *connection, enum way wa
 	return connection->begun_inside == (way == INWARDS);
 }
 
+/* Returns the interface by which outward packets leave, or 0. */
+INLINE __u32 connection_leaves_by(const struct connection *connection)
+{
+	return connection->path[OUTWARDS] >= PATH_CONTAINER ? connection->next_hop[OUTWARDS].ifindex
+							    : connection->out_ifindex;
+}
+
 /* Masqueraded connections, the host's, and those with a changed client port have an alias. */
 INLINE bool connection_has_alias(const struct connection_key *key,
 				 const struct connection *connection)

@@ -196,7 +196,7 @@ INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet
 		return false;
 	state_clear(connection, SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
 	if (begins)
-		connection->leave[way].left_stack = 0;
+		connection->left_stack[way] = 0;
 	if (begins && (connection->state & STATE_AWAITED))
 		state_clear(connection, STATE_AWAITED | STATE_REPLIED |
 						RECEIVER(STATE_SEQUENCE, way) |

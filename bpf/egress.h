@@ -70,26 +70,18 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 	const struct packet *packet = flow->packet;
 	const struct found *found = &flow->found;
 	struct connection *connection = found->connection;
-	struct leave *leave = &connection->leave[OUTWARDS];
 	struct address source;
-	__u32 out;
+	__u32 out = connection->out_ifindex;
 
-	if (connection->path[OUTWARDS] >= PATH_CONTAINER) {
-		/* `leave` belongs to the fast path, which reads from it when to ask again. */
+	if (!out || connection->out_asked != (__u16)found->now) {
 		address_copy(source.bytes, connection->external_address);
 		out = route_by_source(skb, packet, &source);
-		if (!route_is_plain(skb, packet))
+		if (!found_stands(found))
 			return 0;
-	} else {
-		if (!leave->ifindex || leave->looked_up != (__u16)found->now) {
-			leave->ifindex = 0;
-			leave->looked_up = found->now;
-			/* An unresolved neighbour does not matter: the redirect resolves it. */
-			offload_ask_routing(skb, found->key, connection, OUTWARDS,
-					    skb->ingress_ifindex);
-			offload_heed_stack(skb, packet, connection);
-		}
-		out = leave->ifindex;
+		connection->out_ifindex = out;
+		connection->out_asked = found->now;
+		offload_heed_stack(skb, packet, connection);
+		out = connection->out_ifindex;
 	}
 	return out == skb->ifindex || !route_fits(skb, packet, out) ? 0 : out;
 }
@@ -103,12 +95,10 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	struct packet *packet = flow->packet;
 	struct found *found = &flow->found;
 	struct connection *connection = found->connection;
-	struct leave *leave = &connection->leave[OUTWARDS];
 	enum verdict verdict;
 	__u32 reroute = 0;
 
-	if (leave->left_stack != found->now &&
-	    (leave->left_stack || leave->looked_up != (__u16)found->now) &&
+	if (connection->kind == FLOW_MASQUERADE && connection->out_asked != (__u16)found->now &&
 	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
 		connection_end(found->key, found->id);
 		return VERDICT_PASS;
@@ -122,11 +112,10 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 		return VERDICT_TRANSLATE;
 	flow->translation->out_ifindex = reroute;
 	offload_note_outwards(skb, packet, found->key, connection, found->now);
-	/* A connection that never gets a path is not asked about at each packet, either. */
-	if (connection->kind == FLOW_MASQUERADE && !leave->left_stack)
-		leave->looked_up = found->now;
+	if (connection->kind == FLOW_MASQUERADE)
+		connection->out_asked = found->now;
 	verdict = connection_use(found, packet, skb->len);
-	if (verdict == VERDICT_TRANSLATE && leave->ifindex == skb->ifindex)
+	if (verdict == VERDICT_TRANSLATE && connection_leaves_by(connection) == skb->ifindex)
 		offload_remember(flow);
 	return verdict;
 }

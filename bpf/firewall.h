@@ -76,29 +76,27 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 /* Returns the second of a UDP connection's next turn in the stack: one in each of its periods. They
  * begin at a second of its own, so that connections that began together do not all take their turn
  * in the same second. much: it carries much. */
-INLINE __u32 firewall_turn(const struct connection *connection, const struct leave *leave,
-			   bool much)
+INLINE __u32 firewall_turn(const struct connection *connection, enum way way, bool much)
 {
+	__u32 left = connection->left_stack[way], since = firewall_second, wait;
 	__u32 period = STACK_SECONDS,
 	      phase = connection->id >> 2; /* the lowest bits are not random */
-	__u32 since = firewall_second, wait;
 
-	if (since && (__s32)(leave->left_stack - since) > 0 && !much &&
-	    (connection->state & STATE_SETTLED))
+	if (since && (__s32)(left - since) > 0 && !much && (connection->state & STATE_SETTLED))
 		period = device_layout.settled_seconds;
-	wait = period - (leave->left_stack + phase % period) % period;
+	wait = period - (left + phase % period) % period;
 	/* not so soon after another one */
-	return leave->left_stack + (wait < period / 2 ? period / 2 : wait);
+	return left + (wait < period / 2 ? period / 2 : wait);
 }
 
 /* A packet leaves the stack. */
-INLINE void firewall_note(struct connection *connection, struct leave *leave, __u32 now)
+INLINE void firewall_note(struct connection *connection, enum way way, __u32 now)
 {
-	__u32 away = now - leave->left_stack;
+	__u32 away = now - connection->left_stack[way];
 
 	if (away > device_layout.settled_seconds)
 		state_clear(connection, STATE_SETTLED);
 	else if (away >= STACK_SECONDS / 2)
 		state_set(connection, STATE_SETTLED);
-	leave->left_stack = now;
+	connection->left_stack[way] = now;
 }

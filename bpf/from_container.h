@@ -145,19 +145,18 @@ GLOBAL_FUNCTION bool sender_is_known(struct __sk_buff *skb, struct connection *c
 				     __u32 now)
 {
 	struct flow_context flow = flow_of(skb);
-	const struct leave *leave;
 	const struct slot *slot;
 
 	if (!connection || flow.packet->error || flow.packet->fragment)
 		return false;
 	flow.found = found_outwards_before(connection, connection->id, now);
-	leave = &connection->leave[OUTWARDS];
 	slot = owner_slot(&connection->owner);
 	if (!slot || slot->ifindex != flow.arrival->veth || !connection_is_of_owner(connection) ||
 	    !packet_is_for_mac(skb, slot->gateway_mac) ||
 	    offload_is_candidate(flow.packet, &flow.found) ||
-	    (connection->path[OUTWARDS] >= PATH_CONTAINER ? leave->looked_up != (__u16)now
-							  : leave->left_stack != now))
+	    (connection->path[OUTWARDS] >= PATH_CONTAINER
+		     ? connection->next_hop[OUTWARDS].asked != (__u16)now
+		     : connection->left_stack[OUTWARDS] != now))
 		return false;
 	flow.arrival->ifindex = slot->gateway;
 	flow.arrival->routed = true;

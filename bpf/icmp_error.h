@@ -16,8 +16,7 @@
 INLINE bool error_is_of_way(const struct packet *packet, const struct connection *connection,
 			    __u32 ifindex)
 {
-	return connection->leave[OUTWARDS].ifindex == ifindex &&
-	       !endpoint_find(packet->tuple.source);
+	return connection_leaves_by(connection) == ifindex && !endpoint_find(packet->tuple.source);
 }
 
 /* Returns whether another container's connection would translate this container's error, but must

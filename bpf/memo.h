@@ -276,7 +276,7 @@ INLINE bool treatment_may_last(const struct packet *packet, enum way way,
 {
 	/* Outwards the MTU may be of the way to this peer, which no change of routes shows. */
 	return packet->renewed && treatment->translation.path && treatment->counted &&
-	       scratch_get()->next_hop.routes &&
+	       scratch_get()->basis.routes &&
 	       (way == INWARDS || packet->end - packet->l3_offset <= LEAST_MTU(packet->ipv4));
 }
 
@@ -286,25 +286,24 @@ INLINE void treatment_describe(const struct packet *packet, const struct connect
 			       enum way way, const struct translation *translation,
 			       struct treatment *treatment)
 {
-	const struct leave *leave = &connection->leave[way];
+	const struct next_hop *next_hop = &connection->next_hop[way];
 
 	__builtin_memcpy(&treatment->translation, translation, sizeof(*translation));
 	treatment->translation.port = 0;
 	treatment->translation.peer_port = 0;
 	treatment->translation.report = 0;
 	if (translation->path)
-		__builtin_memcpy(treatment->translation.frame_destination, leave->destination,
+		__builtin_memcpy(treatment->translation.frame_destination, next_hop->destination,
 				 ETH_ALEN);
 	treatment->owner = connection->owner;
 	treatment->offload_dropped = SINGLE(meta)->offload_dropped;
-	treatment->mtu = leave->mtu;
+	treatment->mtu = next_hop->mtu;
 	treatment->counted = connection->state & STATE_ASSURED;
 	if (!treatment_may_last(packet, way, treatment)) {
 		treatment->only_in = connection->last_seen;
 		return;
 	}
-	__builtin_memcpy(&treatment->next_hop, &scratch_get()->next_hop,
-			 sizeof(treatment->next_hop));
+	__builtin_memcpy(&treatment->basis, &scratch_get()->basis, sizeof(treatment->basis));
 	if (way == OUTWARDS && treatment->mtu > LEAST_MTU(packet->ipv4))
 		treatment->mtu = LEAST_MTU(packet->ipv4);
 }
@@ -314,16 +313,15 @@ INLINE __u32 memo_end(const struct packet *packet, const struct connection *conn
 		      enum way way, const struct treatment *treatment)
 {
 	const struct slot *slot = owner_slot(&connection->owner);
-	const struct leave *leave = &connection->leave[way];
 	bool always = slot && slot->fast_path == FAST_PATH_ALWAYS;
 
 	if (treatment->translation.path && !always &&
-	    leave->left_stack <= treatment->offload_dropped)
+	    connection->left_stack[way] <= treatment->offload_dropped)
 		return connection->last_seen; /* drop-offload ran since the path was used */
 	if (treatment->only_in)
 		return connection->last_seen + 1;
 	return always ? connection->last_seen + STACK_SECONDS
-		      : firewall_turn(connection, leave, packet->of_many);
+		      : firewall_turn(connection, way, packet->of_many);
 }
 
 /* Adds to the record what the memo has counted. */
@@ -365,7 +363,7 @@ GLOBAL_FUNCTION int memo_go_on(const struct connection_key *key, struct connecti
 	if (!memo)
 		return 0;
 	memo_settle(memo, connection, way);
-	memo_lasts_until(memo, way, firewall_turn(connection, &connection->leave[way], false));
+	memo_lasts_until(memo, way, firewall_turn(connection, way, false));
 	return 0;
 }
 

@@ -40,9 +40,9 @@ INLINE enum fast_path offload_mode(const struct owner *owner)
 	return slot ? slot->fast_path : FAST_PATH_OFF;
 }
 
-INLINE bool offload_was_seen(const struct leave *leave)
+INLINE bool offload_was_seen(const struct connection *connection, enum way way)
 {
-	return leave->left_stack > SINGLE(meta)->offload_dropped;
+	return connection->left_stack[way] > SINGLE(meta)->offload_dropped;
 }
 
 /* A packet has left the stack. If drop-offload ran since the last one, the path is decided again.
@@ -50,14 +50,12 @@ INLINE bool offload_was_seen(const struct leave *leave)
 INLINE void offload_note(const struct connection_key *key, struct connection *connection,
 			 enum way way, __u32 now)
 {
-	struct leave *leave = &connection->leave[way];
-
-	if (leave->left_stack == now)
+	if (connection->left_stack[way] == now)
 		return;
-	if (connection->path[way] >= PATH_CONTAINER && !offload_was_seen(leave))
+	if (connection->path[way] >= PATH_CONTAINER && !offload_was_seen(connection, way))
 		connection->path[way] = PATH_UNDECIDED;
-	firewall_note(connection, leave, now);
-	if (connection->path[way] >= PATH_CONTAINER && leave->ifindex)
+	firewall_note(connection, way, now);
+	if (connection->path[way] >= PATH_CONTAINER && connection->next_hop[way].ifindex)
 		memo_go_on(key, connection, way);
 }
 
@@ -77,7 +75,7 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 	has_path = connection->path[OUTWARDS] >= PATH_CONTAINER;
 	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
 		connection_stay_in_stack(connection);
-	else if (connection->leave[OUTWARDS].left_stack != now &&
+	else if (connection->left_stack[OUTWARDS] != now &&
 		 (has_path || skb->ingress_ifindex == owner_gateway(&connection->owner)))
 		offload_note(key, connection, OUTWARDS, now);
 	return 0;
@@ -88,23 +86,19 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 INLINE void offload_note_way(struct __sk_buff *skb, const struct packet *packet,
 			     struct connection *connection, __u32 now)
 {
-	struct leave *leave = &connection->leave[OUTWARDS], seen;
+	const struct next_hop *next_hop = &connection->next_hop[OUTWARDS];
 
-	if (leave->left_stack == now)
+	if (connection->left_stack[OUTWARDS] == now)
 		return;
-	route_note_way(skb, packet, &seen);
-	if (connection->path[OUTWARDS] == PATH_OUT && leave->ifindex &&
-	    (leave->ifindex != seen.ifindex ||
-	     !route_same_next_hop(leave->destination, seen.destination)))
+	route_note_way(skb, packet, connection);
+	if (connection->path[OUTWARDS] == PATH_OUT && next_hop->ifindex &&
+	    (next_hop->ifindex != connection->out_ifindex ||
+	     !route_same_next_hop(next_hop->destination, connection->out_destination)))
 		connection->path[OUTWARDS] = PATH_UNDECIDED;
-	if (connection->path[OUTWARDS] >= PATH_CONTAINER)
-		return;
-	leave->ifindex = seen.ifindex;
-	__builtin_memcpy(leave->destination, seen.destination, sizeof(leave->destination));
 }
 
 /* A reply leaves the stack. If a query cannot say why there, that is its way, whatever its new
- * source, and the connection stays in the stack. Only one way leads to a container. */
+ * source, and a connection without a path stays in the stack. Only one way leads to a container. */
 GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packet *packet,
 				       struct connection *connection)
 {
@@ -116,8 +110,9 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 	if (endpoint_is_likely(packet->tuple.destination) || route_is_plain(skb, packet) ||
 	    connection->id != id)
 		return 0;
-	connection->leave[OUTWARDS].ifindex = skb->ifindex;
-	connection_stay_in_stack(connection);
+	connection->out_ifindex = skb->ifindex;
+	if (connection->path[OUTWARDS] < PATH_CONTAINER)
+		connection_stay_in_stack(connection);
 	return 0;
 }
 
@@ -127,7 +122,7 @@ INLINE bool offload_wants_confirmation(const struct found *found)
 {
 	const struct connection *connection = found->connection;
 
-	return connection->leave[INWARDS].left_stack != found->now &&
+	return connection->left_stack[INWARDS] != found->now &&
 	       (found->key->protocol != PROTOCOL_UDP || (connection->state & STATE_REPLIED) ||
 		connection_is_reply(connection, found->way)) &&
 	       connection->path[INWARDS] != PATH_STACK &&
@@ -183,7 +178,7 @@ GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct con
 					 struct connection *connection, enum way way, __u32 ifindex)
 {
 	struct bpf_fib_lookup *query = &scratch_get()->query;
-	struct leave *leave;
+	struct next_hop *next_hop;
 	long result;
 	__u32 id;
 
@@ -191,21 +186,21 @@ GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct con
 		return false;
 	way &= 1;
 	id = connection->id;
-	leave = &connection->leave[way];
+	next_hop = &connection->next_hop[way];
 	offload_query(key, connection, way, ifindex, query);
-	result = way == OUTWARDS ? route_ask(skb, query, leave)
+	result = way == OUTWARDS ? route_ask(skb, query, next_hop)
 				 : bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!route_is_found(result) || connection->id != id)
 		return false;
-	leave->ifindex = query->ifindex;
+	next_hop->ifindex = query->ifindex;
 	if (result == BPF_FIB_LKUP_RET_NO_NEIGH) {
 		if (connection->path[way] != PATH_CONTAINER)
-			__builtin_memset(leave->destination, 0, ETH_ALEN);
-		return leave->mtu != 0;
+			__builtin_memset(next_hop->destination, 0, ETH_ALEN);
+		return next_hop->mtu != 0;
 	}
-	leave->mtu = query->mtu_result;
-	__builtin_memcpy(leave->destination, query->dmac, ETH_ALEN);
-	__builtin_memcpy(leave->source, query->smac, ETH_ALEN);
+	next_hop->mtu = query->mtu_result;
+	__builtin_memcpy(next_hop->destination, query->dmac, ETH_ALEN);
+	__builtin_memcpy(next_hop->source, query->smac, ETH_ALEN);
 	return true;
 }
 
@@ -222,7 +217,8 @@ INLINE __u32 offload_gateway(__u32 veth)
 
 /* Returns a path if routing leads to this container from another interface; not on the same
  * bridge. */
-INLINE enum flow_path offload_into(struct leave *leave, const struct slot *container, __u32 ifindex)
+INLINE enum flow_path offload_into(struct next_hop *next_hop, const struct slot *container,
+				   __u32 ifindex)
 {
 	__u32 gateway;
 
@@ -231,9 +227,9 @@ INLINE enum flow_path offload_into(struct leave *leave, const struct slot *conta
 	gateway = offload_gateway(container->ifindex);
 	if (!gateway)
 		return PATH_UNDECIDED;
-	if (leave->ifindex != gateway || gateway == ifindex)
+	if (next_hop->ifindex != gateway || gateway == ifindex)
 		return PATH_STACK;
-	leave->ifindex = container->ifindex;
+	next_hop->ifindex = container->ifindex;
 	return PATH_CONTAINER;
 }
 
@@ -268,17 +264,17 @@ GLOBAL_FUNCTION int offload_find_one(struct __sk_buff *skb, const struct connect
 	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
 		return PATH_STACK;
 	if (way == INWARDS)
-		return offload_into(&connection->leave[INWARDS], own, ifindex);
+		return offload_into(&connection->next_hop[INWARDS], own, ifindex);
 	if (!offload_gateway(own->ifindex))
 		return PATH_UNDECIDED;
 	container = endpoint_slot(key->outside);
-	return container ? offload_into(&connection->leave[OUTWARDS], container, ifindex)
-			 : offload_out(connection->leave[OUTWARDS].ifindex);
+	return container ? offload_into(&connection->next_hop[OUTWARDS], container, ifindex)
+			 : offload_out(connection->next_hop[OUTWARDS].ifindex);
 }
 
 /* Returns whether TCP of the container would return to the stack: it may exceed the outgoing MTU.
  */
-INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct leave *out, __u32 veth)
+INLINE bool offload_is_narrow(struct __sk_buff *skb, const struct next_hop *out, __u32 veth)
 {
 	__u32 mtu = 1; /* in: a length that fits; out: the veth's MTU */
 
@@ -293,41 +289,43 @@ INLINE bool offload_is_due(const struct connection_key *key, const struct connec
 
 	return (connection->kind == FLOW_MAPPING &&
 		offload_mode(&connection->owner) == FAST_PATH_ALWAYS) ||
-	       ((connection->state & needed) && offload_was_seen(&connection->leave[INWARDS]) &&
-		offload_was_seen(&connection->leave[OUTWARDS]));
+	       ((connection->state & needed) && offload_was_seen(connection, INWARDS) &&
+		offload_was_seen(connection, OUTWARDS));
 }
 
-/* Paths for both directions, or for none. noted: where the stack has sent a masqueraded connection,
- * or zeros. ifindex: where inward packets arrive; 0: where outward ones leave. None with masqAll,
- * where the host takes the client's place. */
+/* Paths for both directions, or for none. ifindex: where inward packets arrive; 0: where outward
+ * ones leave. None with masqAll, where the host takes the client's place. */
 GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connection_key *key,
-				      struct connection *connection, const struct leave *noted,
-				      __u32 ifindex)
+				      struct connection *connection, __u32 ifindex)
 {
-	struct leave *leave;
+	struct next_hop *next_hop;
 	const struct slot *slot;
 	int out, in;
 
-	if (!key || !connection || !noted)
+	if (!key || !connection)
 		return PATH_UNDECIDED;
 	slot = owner_slot(&connection->owner);
 	if (!slot || endpoint_slot(key->inside) != slot ||
 	    policy_masquerades_client(&connection->owner, key->outside))
 		return PATH_STACK;
+	next_hop = &connection->next_hop[OUTWARDS];
+	/* Of several next hops it keeps to the one that the stack has chosen. */
+	next_hop->ifindex = connection->out_ifindex;
+	__builtin_memcpy(next_hop->destination, connection->out_destination, ETH_ALEN);
 	out = offload_find_one(skb, key, connection, OUTWARDS, offload_gateway(slot->ifindex));
 	if (out < PATH_CONTAINER)
 		return out;
-	leave = &connection->leave[OUTWARDS];
-	if (noted->ifindex &&
-	    noted->ifindex != (out == PATH_OUT ? leave->ifindex : offload_gateway(leave->ifindex)))
+	if (connection->kind == FLOW_MASQUERADE && connection->out_ifindex &&
+	    connection->out_ifindex !=
+		    (out == PATH_OUT ? next_hop->ifindex : offload_gateway(next_hop->ifindex)))
 		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
-	if (noted->ifindex && !route_same_next_hop(leave->destination, noted->destination))
+	if (!route_same_next_hop(next_hop->destination, connection->out_destination))
 		return PATH_UNDECIDED; /* the same, or the next hop has another MAC since */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
-	if (offload_is_narrow(skb, leave, slot->ifindex))
+	if (offload_is_narrow(skb, next_hop, slot->ifindex))
 		return PATH_STACK;
-	in = offload_find_one(skb, key, connection, INWARDS, ifindex ?: leave->ifindex);
+	in = offload_find_one(skb, key, connection, INWARDS, ifindex ?: next_hop->ifindex);
 	return in < PATH_CONTAINER ? in : out;
 }
 
@@ -354,43 +352,34 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 				   const struct connection_key *key, struct connection *connection,
 				   __u32 ifindex)
 {
-	struct leave *in, *out, *noted = &scratch_get()->noted;
+	struct next_hop *in, *out;
 	int path = PATH_STACK;
 	__u32 id, now;
 
 	if (!packet || !key || !connection)
 		return 0;
-	in = &connection->leave[INWARDS];
-	out = &connection->leave[OUTWARDS];
+	in = &connection->next_hop[INWARDS];
+	out = &connection->next_hop[OUTWARDS];
 	id = connection->id;
 	now = clock_second();
-	__builtin_memcpy(noted, out, sizeof(*noted));
-	if (connection->kind != FLOW_MASQUERADE)
-		noted->ifindex = 0; /* a mapping's was chosen by reply_reroute() */
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
 	if (!offload_is_due(key, connection)) { /* not checked again in this second */
-		connection->leave[ifindex ? INWARDS : OUTWARDS].looked_up = now;
-		if (!ifindex)
-			out->ifindex = noted->ifindex;
+		(ifindex ? in : out)->asked = now;
 		return 0;
 	}
 	if (!packet_has_options(packet))
-		path = offload_find_both(skb, key, connection, noted, ifindex);
+		path = offload_find_both(skb, key, connection, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (!connection->in_ifindex)
 		connection->in_ifindex = ifindex ?: out->ifindex;
-	in->looked_up = now;
-	out->looked_up = now;
+	in->asked = now;
+	out->asked = now;
 	connection->path[INWARDS] = path < PATH_CONTAINER ? path : PATH_CONTAINER;
 	connection->path[OUTWARDS] = path;
-	if (path >= PATH_CONTAINER) {
+	if (path >= PATH_CONTAINER)
 		count(flow_offloaded);
-		return 0;
-	}
-	out->ifindex = noted->ifindex;
-	__builtin_memcpy(out->destination, noted->destination, sizeof(out->destination));
 	return 0;
 }
 
@@ -398,14 +387,13 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 INLINE bool offload_is_candidate(const struct packet *packet, const struct found *found)
 {
 	const struct connection *connection = found->connection;
-	const struct leave *leave = &connection->leave[found->way];
 
 	if (connection->path[found->way] != PATH_UNDECIDED ||
-	    leave->looked_up == (__u16)found->now || packet->error ||
+	    connection->next_hop[found->way].asked == (__u16)found->now || packet->error ||
 	    (packet->tcp_flags & TCP_RST) || /* may end the connection */
 	    !offload_concerns(found->key->protocol, connection))
 		return false;
-	if (leave->left_stack && !(packet->tcp_flags & TCP_SYN) &&
+	if (connection->left_stack[found->way] && !(packet->tcp_flags & TCP_SYN) &&
 	    (connection->state & (STATE_ASSURED | STATE_REPLIED)))
 		return true;
 	return connection->kind == FLOW_MAPPING &&

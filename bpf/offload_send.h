@@ -27,11 +27,9 @@ INLINE __u32 offload_length(struct __sk_buff *skb, const struct packet *packet, 
 INLINE bool offload_is_stacks_turn(const struct packet *packet, const struct connection *connection,
 				   enum way way)
 {
-	const struct leave *leave = &connection->leave[way];
-
-	if (offload_was_seen(leave) && !(packet->tcp_flags & TCP_SYN) &&
+	if (offload_was_seen(connection, way) && !(packet->tcp_flags & TCP_SYN) &&
 	    (packet->tuple.protocol == PROTOCOL_TCP ||
-	     (__s32)(firewall_turn(connection, leave, packet->of_many) - clock_second()) > 0))
+	     (__s32)(firewall_turn(connection, way, packet->of_many) - clock_second()) > 0))
 		return false;
 	return offload_mode(&connection->owner) != FAST_PATH_ALWAYS;
 }
@@ -41,33 +39,33 @@ GLOBAL_FUNCTION bool offload_may_use_path(struct __sk_buff *skb, const struct pa
 					  const struct connection *connection, enum way way,
 					  bool by_veth)
 {
-	const struct leave *leave;
+	const struct next_hop *next_hop;
 	bool enters;
 
 	if (!packet || !connection)
 		return false;
 	way &= 1;
-	leave = &connection->leave[way];
+	next_hop = &connection->next_hop[way];
 	enters = connection->path[way] == PATH_CONTAINER;
-	return connection->path[way] >= PATH_CONTAINER && leave->ifindex && packet->hop_limit > 1 &&
-	       !packet_has_options(packet) &&
-	       offload_length(skb, packet, leave->mtu) <= leave->mtu &&
+	return connection->path[way] >= PATH_CONTAINER && next_hop->ifindex &&
+	       packet->hop_limit > 1 && !packet_has_options(packet) &&
+	       offload_length(skb, packet, next_hop->mtu) <= next_hop->mtu &&
 	       !offload_is_stacks_turn(packet, connection, way) &&
 	       device_lets_skip(&connection->owner, by_veth ? packet_arrived_by(skb) : 0,
-				enters ? leave->ifindex : 0);
+				enters ? next_hop->ifindex : 0);
 }
 
 /* Notes whether the answer of routing that is asked now holds for others, too. Inwards they ask the
  * same, in each second. */
 INLINE void offload_note_routes(struct __sk_buff *skb, bool ipv4, enum way way)
 {
-	struct next_hop *next_hop = &scratch_get()->next_hop;
+	struct basis *basis = &scratch_get()->basis;
 
-	__builtin_memset(next_hop, 0, sizeof(*next_hop));
-	next_hop->routes = device_host_routes(skb, ipv4);
-	next_hop->rules = firewall_look(skb);
-	if (way == INWARDS && next_hop->routes)
-		next_hop->routes = !device_host_routes_by_source(skb, ipv4);
+	__builtin_memset(basis, 0, sizeof(*basis));
+	basis->routes = device_host_routes(skb, ipv4);
+	basis->rules = firewall_look(skb);
+	if (way == INWARDS && basis->routes)
+		basis->routes = !device_host_routes_by_source(skb, ipv4);
 }
 
 /* Asks for a path again. If there is no route now, the packets go through the stack. */
@@ -82,15 +80,15 @@ GLOBAL_FUNCTION int offload_find_again(struct __sk_buff *skb, const struct conne
 		return 0;
 	way &= 1;
 	id = connection->id;
-	connection->leave[way].looked_up = clock_second();
+	connection->next_hop[way].asked = clock_second();
 	offload_note_routes(skb, address_is_ipv4(key->inside), way); /* before routing is asked */
 	path = offload_find_one(skb, key, connection, way, ifindex);
 	if (way == OUTWARDS)
-		address_copy(scratch->next_hop.address, (__u8 *)scratch->query.ipv6_dst);
+		address_copy(scratch->basis.address, (__u8 *)scratch->query.ipv6_dst);
 	if (connection->id != id)
 		return 0;
 	if (path < PATH_CONTAINER || !offload_may_pass(skb->ifindex))
-		connection->leave[way].ifindex = 0;
+		connection->next_hop[way].ifindex = 0;
 	else
 		connection->path[way] = path;
 	renewal_share(skb, key, connection, way, ifindex);
@@ -104,7 +102,7 @@ INLINE bool offload_enters_elsewhere(struct connection *connection, __u32 ifinde
 	if (connection->in_ifindex == ifindex)
 		return false;
 	if (connection->path[OUTWARDS] != PATH_OUT ||
-	    connection->leave[OUTWARDS].ifindex != ifindex)
+	    connection->next_hop[OUTWARDS].ifindex != ifindex)
 		return true;
 	connection->in_ifindex = ifindex;
 	return false;
@@ -115,15 +113,15 @@ INLINE void offload_set_path(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 	const struct connection *connection = found->connection;
-	const struct leave *leave = &connection->leave[found->way];
+	const struct next_hop *next_hop = &connection->next_hop[found->way];
 
 	if (!offload_may_use_path(flow->skb, flow->packet, connection, found->way,
 				  flow->arrival->sender_verified))
 		return;
 	flow->translation->path = connection->path[found->way];
-	flow->translation->out_ifindex = leave->ifindex;
-	__builtin_memcpy(flow->translation->frame_destination, leave->destination, ETH_ALEN);
-	__builtin_memcpy(flow->translation->frame_source, leave->source, ETH_ALEN);
+	flow->translation->out_ifindex = next_hop->ifindex;
+	__builtin_memcpy(flow->translation->frame_destination, next_hop->destination, ETH_ALEN);
+	__builtin_memcpy(flow->translation->frame_source, next_hop->source, ETH_ALEN);
 }
 
 /* Renews the path once a second. False: the connection has ended, maybe because its address is not
@@ -147,7 +145,7 @@ INLINE bool offload_renew(const struct flow_context *flow)
 		return false;
 	if (connection->path[OUTWARDS] != PATH_OUT || found->way != OUTWARDS ||
 	    masquerade_stands(flow->skb, flow->packet, found->key, connection,
-			      connection->leave[OUTWARDS].ifindex))
+			      connection->next_hop[OUTWARDS].ifindex))
 		return true;
 	connection_end(found->key, found->id);
 	return false;
@@ -165,7 +163,7 @@ INLINE bool offload_use_path(const struct flow_context *flow)
 		return true;
 	if (found->way == INWARDS && offload_enters_elsewhere(connection, flow->arrival->ifindex))
 		return true;
-	if (connection->leave[found->way].looked_up != (__u16)found->now && !offload_renew(flow))
+	if (connection->next_hop[found->way].asked != (__u16)found->now && !offload_renew(flow))
 		return false;
 	offload_set_path(flow);
 	if (flow->packet->asked && translation->path == PATH_OUT)

@@ -26,8 +26,8 @@ struct renewal_question {
 
 struct renewal {
 	struct renewal_question question;
-	struct leave leave;
 	struct next_hop next_hop;
+	struct basis basis;
 	enum flow_path path;
 	__u8 reserved[7];
 } __attribute__((aligned(8)));
@@ -62,7 +62,7 @@ GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_
 {
 	struct renewal_question question = {.ifindex = ifindex, .device = skb->ifindex};
 	const struct renewal *renewal;
-	struct leave *leave;
+	struct next_hop *next_hop;
 
 	if (!key || !connection)
 		return false;
@@ -71,14 +71,11 @@ GLOBAL_FUNCTION bool renewal_use(struct __sk_buff *skb, const struct connection_
 	renewal = renewal_place(&question);
 	if (!renewal || !words_equal(&renewal->question, &question, sizeof(question)))
 		return false;
-	leave = &connection->leave[way];
-	leave->looked_up = question.second;
-	leave->ifindex = renewal->leave.ifindex;
-	leave->mtu = renewal->leave.mtu;
-	__builtin_memcpy(leave->destination, renewal->leave.destination, ETH_ALEN);
-	__builtin_memcpy(leave->source, renewal->leave.source, ETH_ALEN);
+	next_hop = &connection->next_hop[way];
+	__builtin_memcpy(next_hop, &renewal->next_hop, sizeof(*next_hop));
+	next_hop->asked = question.second;
 	connection->path[way] = renewal->path;
-	__builtin_memcpy(&scratch_get()->next_hop, &renewal->next_hop, sizeof(renewal->next_hop));
+	__builtin_memcpy(&scratch_get()->basis, &renewal->basis, sizeof(renewal->basis));
 	return true;
 }
 
@@ -93,16 +90,16 @@ GLOBAL_FUNCTION int renewal_share(struct __sk_buff *skb, const struct connection
 	if (!key || !connection)
 		return 0;
 	way &= 1;
-	if (!connection->leave[way].ifindex || !mac_is_known(scratch->query.dmac) ||
-	    !scratch->next_hop.routes)
+	if (!connection->next_hop[way].ifindex || !mac_is_known(scratch->query.dmac) ||
+	    !scratch->basis.routes)
 		return 0;
 	renewal_ask(key, connection, way, &question);
 	renewal = renewal_place(&question);
 	if (!renewal)
 		return 0;
 	__builtin_memcpy(&renewal->question, &question, sizeof(question));
-	__builtin_memcpy(&renewal->leave, &connection->leave[way], sizeof(renewal->leave));
-	__builtin_memcpy(&renewal->next_hop, &scratch->next_hop, sizeof(renewal->next_hop));
+	__builtin_memcpy(&renewal->next_hop, &connection->next_hop[way], sizeof(renewal->next_hop));
+	__builtin_memcpy(&renewal->basis, &scratch->basis, sizeof(renewal->basis));
 	renewal->path = connection->path[way];
 	return 0;
 }

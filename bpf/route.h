@@ -58,7 +58,7 @@ INLINE bool route_same_next_hop(const __u8 *one, const __u8 *other)
 #define NEXT_HOPS_TRIED 16
 
 INLINE bool route_leads_to(const struct bpf_fib_lookup *answer, long result,
-			   const struct leave *wanted)
+			   const struct next_hop *wanted)
 {
 	return route_is_found(result) && answer->ifindex == wanted->ifindex &&
 	       (result == BPF_FIB_LKUP_RET_NO_NEIGH ||
@@ -70,7 +70,7 @@ INLINE bool route_leads_to(const struct bpf_fib_lookup *answer, long result,
  * the answer is the next hop that is wanted, because the stack has chosen it, if a query with some
  * source port leads there. Nothing is wanted where wanted->ifindex is 0. */
 GLOBAL_FUNCTION int route_ask(struct __sk_buff *skb, struct bpf_fib_lookup *query,
-			      const struct leave *wanted)
+			      const struct next_hop *wanted)
 {
 	struct bpf_fib_lookup *asked = &scratch_get()->asked, *tried = &scratch_get()->tried;
 	int result, first;
@@ -172,13 +172,19 @@ GLOBAL_FUNCTION __u32 route_by_source(struct __sk_buff *skb, const struct packet
 	return route_is_found(bpf_fib_lookup(skb, &query, sizeof(query), 0)) ? query.ifindex : 0;
 }
 
-/* Remembers where the stack sends the packet, to compare that with a path. */
-INLINE void route_note_way(struct __sk_buff *skb, const struct packet *packet, struct leave *leave)
+/* Gets the MAC that the stack has given the packet, or zeros. */
+INLINE void route_given_mac(struct __sk_buff *skb, const struct packet *packet, __u8 *mac)
 {
-	leave->ifindex = skb->ifindex;
-	if (!packet->l3_offset ||
-	    !packet_load_header(skb, 0, leave->destination, sizeof(leave->destination)))
-		__builtin_memset(leave->destination, 0, sizeof(leave->destination));
+	if (!packet->l3_offset || !packet_load_header(skb, 0, mac, ETH_ALEN))
+		__builtin_memset(mac, 0, ETH_ALEN);
+}
+
+/* Notes where the stack sends the packet, to compare that with a path. */
+INLINE void route_note_way(struct __sk_buff *skb, const struct packet *packet,
+			   struct connection *connection)
+{
+	connection->out_ifindex = skb->ifindex;
+	route_given_mac(skb, packet, connection->out_destination);
 }
 
 /* Returns whether a forwarded packet leaves the stack as a query for its tuple says. If not, the
@@ -186,12 +192,12 @@ INLINE void route_note_way(struct __sk_buff *skb, const struct packet *packet, s
 GLOBAL_FUNCTION bool route_is_plain(struct __sk_buff *skb, const struct packet *packet)
 {
 	struct bpf_fib_lookup query;
-	struct leave seen = {};
+	struct next_hop seen = {.ifindex = skb->ifindex};
 	int result;
 
 	if (!packet)
 		return true;
-	route_note_way(skb, packet, &seen);
+	route_given_mac(skb, packet, seen.destination);
 	route_query(&query, packet, skb->ingress_ifindex);
 	result = route_ask(skb, &query, &seen);
 	return !route_is_found(result) || route_leads_to(&query, result, &seen);

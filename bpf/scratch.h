@@ -55,9 +55,9 @@ struct tracked {
 	__u32 status;
 };
 
-/* What routing says of a path, beside where it leads: whoever gets the same answer may share it. */
-struct next_hop {
-	__u8 address[16]; /* outwards, as bpf_fib_lookup() gives it; inwards unset */
+/* What an answer of routing rests on: it is the answer for whoever has the same. */
+struct basis {
+	__u8 address[16]; /* of the next hop, as bpf_fib_lookup() gives it; inwards unset */
 	/* What device_host_routes() said before routing was asked; inwards 1. 0: others must ask
 	 * for themselves. */
 	__u64 routes;
@@ -70,7 +70,7 @@ struct treatment {
 	__u32 only_in;    /* the only second in which it is valid; 0: it may be confirmed again */
 	__u32 ifindex;    /* skb->ifindex at the hook that carries it out */
 	__u8 address[16]; /* ours: the packet's destination inwards, its source outwards */
-	struct next_hop next_hop;
+	struct basis basis;
 	struct owner owner;
 	__u32 offload_dropped; /* of struct meta */
 	__u16 mtu;             /* of a path */
@@ -100,9 +100,8 @@ struct scratch {
 	struct bpf_fib_lookup query;
 	struct bpf_fib_lookup asked; /* route_ask() only: what its caller asks, */
 	struct bpf_fib_lookup tried; /* and the same with another source port */
-	struct leave noted;          /* the way of the stack, while a path is looked for */
 	struct treatment treatment;  /* of the packet: memo.h */
-	struct next_hop next_hop;    /* of the packet's path, if it was renewed for it */
+	struct basis basis;          /* of the packet's path, if it was renewed for it */
 	struct packet packet;        /* at hand */
 	struct arrival arrival;
 	struct translation translation; /* of that packet */

@@ -353,9 +353,10 @@ GLOBAL_FUNCTION enum verdict draft_translate_source(struct __sk_buff *skb,
 	draft = draft_begin(packet, OUTWARDS, owner, FLOW_MASQUERADE, state);
 	begun = &draft->connection;
 	begun->uplink = skb->ifindex;
+	begun->out_asked = clock_second();
 	if (outward) { /* its first packet has passed the stack */
+		route_note_way(skb, packet, begun);
 		offload_note_outwards(skb, packet, &draft->key, begun, clock_second());
-		route_note_way(skb, packet, &begun->leave[OUTWARDS]);
 	}
 	if (!share_left_to(&draft->key, begun))
 		return verdict_of_admission(ADMISSION_LIMITED);

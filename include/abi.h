@@ -413,20 +413,14 @@ struct tcp_numbers {
 	__u32 acknowledged; /* the last acknowledgment */
 };
 
-/* Where packets of one way are sent. MACs and MTU are for the fast path. */
-struct leave {
-	/* Valid for the second of `looked_up`. Replies through a mapping: the interface that
-	 * routing chooses for their new source; a masqueraded connection: the one that routing
-	 * chose; on the fast path: the uplink, or the host side of the container's veth. */
-	__u32 ifindex;
-	/* CLOCK_MONOTONIC, seconds: when a packet last left the IP stack with exactly the tuple
-	 * that this record expects there; 0: never */
-	__u32 left_stack;
-	__u16 looked_up;     /* CLOCK_MONOTONIC, seconds, the low 16 bits */
+/* Where packets of one way go on a path. */
+struct next_hop {
+	__u32 ifindex;       /* the uplink, or the host side of the container's veth; 0: no route */
 	__u16 mtu;           /* of the IP packet; 0: not known */
-	__u8 destination[6]; /* MACs; all zero: next hop not resolved */
+	__u16 asked;         /* CLOCK_MONOTONIC, seconds, the low 16 bits: when it was looked for */
+	__u8 destination[6]; /* MACs; all zero: not resolved */
 	__u8 source[6];
-} __attribute__((aligned(8)));
+} __attribute__((aligned(4)));
 
 /* Inwards, destination {external_address, external_port} and source port peer_port become the key's
  * inside address and port and its outside_port; outwards the reverse. */
@@ -449,16 +443,27 @@ struct connection {
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
 	 * of this host: LOOPBACK_IFINDEX. */
 	__u32 in_ifindex;
+	/* Where outward packets leave the stack; 0: not known. A reply through a mapping is
+	 * redirected there: routing chose it for the external address. */
+	__u32 out_ifindex;
+	__u8 out_destination[6]; /* FLOW_MASQUERADE: the MAC that the stack gave them; or zero */
+	/* CLOCK_MONOTONIC, seconds, the low 16 bits: when routing was last asked whether they may
+	 * leave there with the external address */
+	__u16 out_asked;
 	/* By enum way, since it was assured, modulo 2^32. Packets that used a memo (memo.h)
 	 * are added late, or never. */
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
+	__u32 reserved;
 	__u64 bytes[2];
 	union {
 		struct tcp_numbers tcp[2]; /* of the inside, of the outside */
 		__u32 begun;               /* others: CLOCK_MONOTONIC, seconds */
 	};
-	struct leave leave[2]; /* by enum way */
+	/* By enum way. CLOCK_MONOTONIC, seconds: when a packet last left the IP stack with exactly
+	 * the tuple that this record expects there; 0: never */
+	__u32 left_stack[2];
+	struct next_hop next_hop[2]; /* by enum way */
 } __attribute__((aligned(8)));
 
 /*
@@ -753,7 +758,7 @@ ASSERT_SIZE(struct socket_flow, 40);
 ASSERT_SIZE(struct socket_flows, 16 + 40 * SOCKET_PLACES);
 ASSERT_SIZE(struct network, 16 + 2 * INTERFACE_NAMES_SIZE);
 ASSERT_SIZE(struct connection_key, 40);
-ASSERT_SIZE(struct connection, 144);
+ASSERT_SIZE(struct connection, 160);
 ASSERT_SIZE(struct alias, 40);
 ASSERT_SIZE(struct half_open, 48);
 ASSERT_SIZE(struct assured, 56);

@@ -202,18 +202,20 @@ static void make_path(const struct world *world, struct connection *value, enum 
 	static const uint32_t devices[] = {0,        UPLINK,      SECOND_UPLINK, VETH_ONE,
 					   VETH_TWO, VETH_ROUTED, BRIDGE,        UNCLASSIFIED};
 	static const uint16_t sizes[] = {1500, 1500, 1500, 100, 0};
-	struct leave *leave = &value->leave[way];
+	struct next_hop *next_hop = &value->next_hop[way];
 
-	leave->left_stack = random_one_in(8) ? 0 : world->now - random_below(7);
+	value->left_stack[way] = random_one_in(8) ? 0 : world->now - random_below(7);
 	value->path[way] =
 		random_one_in(4) ? PATH_UNDECIDED : (enum flow_path)(1 + random_below(3));
 	value->in_ifindex = random_below(2) ? UPLINK : 0;
-	leave->ifindex = RANDOM_OF(devices);
-	leave->looked_up = (uint16_t)(world->now - random_one_in(3));
-	leave->mtu = RANDOM_OF(sizes);
+	value->out_ifindex = RANDOM_OF(devices);
+	value->out_asked = (uint16_t)(world->now - random_one_in(3));
+	next_hop->ifindex = RANDOM_OF(devices);
+	next_hop->asked = (uint16_t)(world->now - random_one_in(3));
+	next_hop->mtu = RANDOM_OF(sizes);
 	if (random_below(2))
-		memcpy(leave->destination, host_neighbour_mac(), MAC_SIZE);
-	memcpy(leave->source, host_mac(UPLINK), MAC_SIZE);
+		memcpy(next_hop->destination, host_neighbour_mac(), MAC_SIZE);
+	memcpy(next_hop->source, host_mac(UPLINK), MAC_SIZE);
 }
 
 static uint32_t find_free(const struct world *world, bool assured)

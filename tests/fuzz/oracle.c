@@ -341,10 +341,7 @@ static bool keeps_address(struct question *question, const struct world_connecti
 	uint8_t preferred[16];
 	bool is_preferred, fixed;
 
-	if (value->kind != FLOW_MASQUERADE ||
-	    value->leave[OUTWARDS].left_stack == question->world->now ||
-	    (!value->leave[OUTWARDS].left_stack &&
-	     value->leave[OUTWARDS].looked_up == (uint16_t)question->world->now))
+	if (value->kind != FLOW_MASQUERADE || value->out_asked == (uint16_t)question->world->now)
 		return true;
 	is_preferred = choose_source(question, &(struct owner){0}, false, preferred) &&
 		       !memcmp(preferred, value->external_address, 16);
@@ -364,17 +361,17 @@ static bool keeps_address(struct question *question, const struct world_connecti
 static uint32_t other_way_out(const struct question *question,
 			      const struct world_connection *record)
 {
-	const struct leave *leave = &record->value.leave[OUTWARDS];
+	const struct connection *value = &record->value;
 	uint32_t device = 0;
 
-	if (record->value.kind != FLOW_MAPPING)
+	if (value->kind != FLOW_MAPPING)
 		return 0;
 	if (question->visit->came_in_by && is_routed_plainly(question))
 		device = world_route(question->expected->tuple.destination);
 	else if (question->visit->came_in_by)
 		device = question->visit->device;
-	if (leave->ifindex && leave->looked_up == (uint16_t)question->world->now)
-		device = leave->ifindex;
+	if (value->out_ifindex && value->out_asked == (uint16_t)question->world->now)
+		device = value->out_ifindex;
 	return device == question->visit->device ? 0 : device;
 }
 
@@ -730,9 +727,12 @@ static bool leaves_unclassified(const struct question *question, const struct en
 static bool is_of_way(const struct question *question, const struct tuple *tuple,
 		      const struct world_connection *record, const struct interface *interface)
 {
+	const struct connection *value = &record->value;
+
 	if (tuple->direction != DIRECTION_IN || world_endpoint(question->world, tuple->source))
 		return false;
-	return record->value.leave[OUTWARDS].ifindex ==
+	return (value->path[OUTWARDS] >= PATH_CONTAINER ? value->next_hop[OUTWARDS].ifindex
+							: value->out_ifindex) ==
 	       (interface->role == ROLE_PORT ? interface->bridge_ifindex : question->visit->device);
 }
 
@@ -810,7 +810,7 @@ static bool is_known_well(const struct question *question, const struct world_co
 	return visit->wire.kind == WIRE_FLOW && !visit->wire.first_fragment &&
 	       is_at_owners_veth(question, record) && is_of_owner(record) &&
 	       addressed_to(visit, slot->gateway_mac) &&
-	       record->value.leave[OUTWARDS].left_stack == question->world->now &&
+	       record->value.left_stack[OUTWARDS] == question->world->now &&
 	       !(is_translated(record) && leaves_unclassified(question, NULL, true)) &&
 	       !is_candidate(question, record, OUTWARDS);
 }

@@ -429,11 +429,11 @@ bool is_candidate(const struct question *question, const struct world_connection
 	const struct connection *value = &record->value;
 
 	return value->path[way] == PATH_UNDECIDED &&
-	       value->leave[way].looked_up != (uint16_t)question->world->now &&
+	       value->next_hop[way].asked != (uint16_t)question->world->now &&
 	       question->visit->wire.kind != WIRE_ERROR &&
 	       !(question->visit->wire.tcp_flags & RST) &&
 	       (record->key.protocol == PROTOCOL_TCP || record->key.protocol == PROTOCOL_UDP) &&
 	       (value->kind == FLOW_MAPPING || value->kind == FLOW_MASQUERADE) &&
-	       value->leave[way].left_stack && !(question->visit->wire.tcp_flags & SYN) &&
+	       value->left_stack[way] && !(question->visit->wire.tcp_flags & SYN) &&
 	       value->state & (STATE_ASSURED | STATE_REPLIED);
 }

@@ -67,8 +67,7 @@ static void report_record(const struct world_connection *record)
 	       value->owner.generation, value->id, value->place, value->packets[0],
 	       value->packets[1], value->last_seen, value->tcp[0].sequence_end,
 	       value->tcp[0].acknowledged, value->tcp[1].sequence_end, value->tcp[1].acknowledged,
-	       value->leave[0].left_stack, value->leave[1].left_stack, value->path[0],
-	       value->path[1]);
+	       value->left_stack[0], value->left_stack[1], value->path[0], value->path[1]);
 }
 
 void report_packet(const struct visit *visit, const struct expectation *expected,

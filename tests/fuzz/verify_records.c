@@ -23,7 +23,11 @@ static const struct touch *find_touch(const struct expectation *expected,
 static void forget_ways(struct connection *value)
 {
 	value->state &= ~(uint32_t)STATE_SETTLED;
-	memset(value->leave, 0, sizeof(value->leave));
+	memset(value->left_stack, 0, sizeof(value->left_stack));
+	memset(value->next_hop, 0, sizeof(value->next_hop));
+	memset(value->out_destination, 0, sizeof(value->out_destination));
+	value->out_ifindex = 0;
+	value->out_asked = 0;
 	memset(value->path, 0, sizeof(value->path));
 	value->in_ifindex = 0;
 	value->place = 0;

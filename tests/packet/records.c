@@ -377,19 +377,37 @@ static const uint8_t *mac_from(enum way way, enum device out)
 }
 
 /* The result of a route lookup at the time of `looked_up` */
-static void put_leave(struct leave *leave, const struct entry *entry, enum way way, uint32_t now)
+static void put_next_hop(struct next_hop *next_hop, const struct entry *entry, enum way way,
+			 uint16_t looked_up)
 {
-	leave->left_stack = entry->seen[way] ? now + 1 - entry->seen[way] : 0;
-	leave->looked_up = (uint16_t)(entry->looked_up ? now + 1 - entry->looked_up : 0);
-	leave->ifindex = entry->out[way];
+	next_hop->asked = looked_up;
 	if (entry->path[way] < PATH_CONTAINER)
 		return;
-	leave->mtu = entry->path_mtu ? entry->path_mtu : 1500;
-	memcpy(leave->source, mac_from(way, entry->out[way]), MAC_SIZE);
+	next_hop->ifindex = entry->out[way];
+	next_hop->mtu = entry->path_mtu ? entry->path_mtu : 1500;
+	memcpy(next_hop->source, mac_from(way, entry->out[way]), MAC_SIZE);
 	if (!entry->neighbour_unknown)
-		memcpy(leave->destination,
+		memcpy(next_hop->destination,
 		       way == INWARDS ? host_container_mac(entry->out[way]) : host_neighbour_mac(),
 		       MAC_SIZE);
+}
+
+/* Where packets went, in the stack or past it. A masqueraded one that left the stack was asked
+ * about then. */
+static void put_ways(struct connection *connection, const struct entry *entry, uint32_t now)
+{
+	uint16_t looked_up = (uint16_t)(entry->looked_up ? now + 1 - entry->looked_up : 0);
+
+	for (int way = OUTWARDS; way <= INWARDS; way++) {
+		connection->path[way] = entry->path[way];
+		connection->left_stack[way] = entry->seen[way] ? now + 1 - entry->seen[way] : 0;
+		put_next_hop(&connection->next_hop[way], entry, (enum way)way, looked_up);
+	}
+	if (entry->path[OUTWARDS] < PATH_CONTAINER)
+		connection->out_ifindex = entry->out[OUTWARDS];
+	connection->out_asked = entry->kind == FLOW_MASQUERADE && entry->seen[OUTWARDS]
+					? (uint16_t)connection->left_stack[OUTWARDS]
+					: looked_up;
 }
 
 static uint32_t bits_of(const struct entry *entry)
@@ -431,10 +449,7 @@ static void fill(struct connection *connection, const struct entry *entry, uint3
 	connection->last_seen = now - entry->idle;
 	if (entry->protocol != IPPROTO_TCP)
 		connection->begun = connection->last_seen;
-	for (int way = OUTWARDS; way <= INWARDS; way++) {
-		connection->path[way] = entry->path[way];
-		put_leave(&connection->leave[way], entry, (enum way)way, now);
-	}
+	put_ways(connection, entry, now);
 }
 
 static void end(const struct connection_key *key, const struct connection *connection)
@@ -515,8 +530,8 @@ static void for_each_record(void (*change)(struct connection *connection, uint32
 
 static void let_leave(struct connection *connection, uint32_t now)
 {
-	connection->leave[OUTWARDS].left_stack = now;
-	connection->leave[INWARDS].left_stack = now;
+	connection->left_stack[OUTWARDS] = now;
+	connection->left_stack[INWARDS] = now;
 }
 
 void fixture_let_leave_stack(void)

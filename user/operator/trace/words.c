@@ -132,10 +132,10 @@ void trace_words_of(struct view *view, const struct trace_event *event, struct t
 		words->kind = flow_kind_word(words->found.value.kind);
 	words->container = view_container(view, words->found.value.owner);
 	if (words->outcome == OUTCOME_FAST_PATH)
-		view_interface(
-			view,
-			words->found.value.leave[words->is_outwards ? OUTWARDS : INWARDS].ifindex,
-			words->out);
+		view_interface(view,
+			       words->found.value.next_hop[words->is_outwards ? OUTWARDS : INWARDS]
+				       .ifindex,
+			       words->out);
 }
 
 static bool has_ports(enum protocol protocol, const struct trace_tuple *tuple)
