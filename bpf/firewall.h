@@ -73,22 +73,19 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 	return firewall_second;
 }
 
-/* Returns the second of a UDP connection's next turn in the stack: one in each of its periods. They
- * begin at a second of its own, so that connections that began together do not all take their turn
- * in the same second. much: it carries much. */
+/* Returns the second of a UDP connection's next turn in the stack: in the second half of each of its
+ * periods, at a second of its own, so that connections that began together take their turns evenly.
+ * much: it carries much. */
 INLINE __u32 firewall_turn(const struct connection *connection, const struct leave *leave,
 			   bool much)
 {
-	__u32 period = STACK_SECONDS,
-	      phase = connection->id >> 2; /* the lowest bits are not random */
-	__u32 since = firewall_second, wait;
+	__u32 period = STACK_SECONDS, since = firewall_second;
+	__u32 phase = connection->id >> 2; /* the lowest bits are not random */
 
 	if (since && (__s32)(leave->left_stack - since) > 0 && !much &&
 	    (connection->state & STATE_SETTLED))
 		period = device_layout.settled_seconds;
-	wait = period - (leave->left_stack + phase % period) % period;
-	/* not so soon after another one */
-	return leave->left_stack + (wait < period / 2 ? period / 2 : wait);
+	return leave->left_stack + period - (leave->left_stack + phase) % (period / 2);
 }
 
 /* A packet leaves the stack. */
