@@ -180,7 +180,7 @@ udp_slow() {
 	udp_prepare
 	answered_flows datagrams 60000 generate_in
 	generate_in --flows 60000 --sink datagrams --bursts 7
-	for row in usual:udp_slow slowest:udp_slow_worst; do
+	for row in all:udp_slow slowest:udp_slow_worst; do
 		result "${row#*:}" "$(said "${row%:*}")"
 	done
 }

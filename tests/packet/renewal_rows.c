@@ -369,7 +369,7 @@ void renewal_rows(void)
 		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
 	host_configure("rule del ipproto udp dport 9 lookup main\n");
 	settled_rows();
-	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
-	turn_row("three seconds after that those whose period has ended do", 4, PHASES / 2);
-	turn_row("and six seconds after that all others", 7, PHASES);
+	turn_row("no UDP flow goes to the stack again three seconds after it was there", 4, 0);
+	turn_row("a second later one in three does", 5, PHASES / 3);
+	turn_row("six seconds after they were there all do", 7, PHASES);
 }
