@@ -192,18 +192,27 @@ static int keep(const char *pins, const char *directory)
 	return 0;
 }
 
+/* The next key is asked for before this one is deleted: behind a key that is gone the kernel begins
+ * with the first bucket again. */
 static void empty_hash(int map, const struct bpf_map_info *info)
 {
-	char *key = calloc(1, info->key_size);
+	char *keys = calloc(2, info->key_size), *key = keys, *next = keys + info->key_size;
+	bool more;
 
-	if (!key)
+	if (!keys)
 		die(info->name);
-	while (!bpf_map_get_next_key(map, NULL, key))
+	for (more = !bpf_map_get_next_key(map, NULL, key); more;) {
+		char *done = key;
+
+		more = !bpf_map_get_next_key(map, key, next);
 		if (bpf_map_delete_elem(map, key))
 			die(info->name);
+		key = next;
+		next = done;
+	}
 	if (errno != ENOENT)
 		die(info->name);
-	free(key);
+	free(keys);
 }
 
 /* Not pinned: the programs' memos of flows */

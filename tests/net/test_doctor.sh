@@ -287,13 +287,16 @@ test_doctor_many() {
 # each code of a finding is explained, and docs/findings.md says the same; other words are refused
 test_doctor_explain() {
 	local code
+	local said page
 	healthy_host
 	by_hand 0 doctor --all --json
-	for code in $(jq -r '.items[].code' /run/out | sort -u) $(sed -n 's/^## //p' "$project/docs/findings.md"); do
+	mkdir /run/page
+	awk '/^## / { file = "/run/page/" $2; next } file && NF { print >file }' "$project/docs/findings.md"
+	for code in $({ jq -r '.items[].code' /run/out; ls /run/page; } | sort -u); do
 		by_hand 0 doctor --explain "$code"
-		expect_equal "docs/findings.md#$code" "$(tail -n 1 /run/out)"
-		expect_equal "$(sed -n "/^## $code\$/,/^## /p" "$project/docs/findings.md" | grep -v '^##' | grep . | xargs -d '\n')" \
-			"$(sed '$d' /run/out | xargs -d '\n')"
+		mapfile -t said </run/out
+		mapfile -t page <"/run/page/$code"
+		expect_equal "${page[*]} docs/findings.md#$code" "${said[*]}"
 	done
 	expect_equal '' "$(grep -o '"probe-[a-z]*"' "$project"/user/operator/doctor/*.c | sed 's/.*"\(.*\)"/\1/' | sort -u |
 		while read -r code; do grep -q "^## $code$" "$project/docs/findings.md" || echo "$code"; done)"

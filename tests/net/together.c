@@ -10,7 +10,7 @@
 
 #include "sockets.h"
 
-#define TOGETHER 64 /* connections that are open at a time */
+#define TOGETHER 16 /* connections that are open at a time */
 
 const char tool_usage[] =
 	"together NETNS PORT ADDRESS PORT COUNT\n"
