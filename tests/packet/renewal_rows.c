@@ -312,11 +312,10 @@ static int with_memos_after_turn(bool out, bool lets_through)
 
 static void turn_memo_row(const char *says, bool out, bool lets_through)
 {
-	int turns = PHASES / 2 - 1; /* of phases, those whose turn comes later */
+	int phases = lets_through ? PHASES : PHASES - PHASES / 3; /* one in three had its turn */
 
 	row_begin(says);
-	row_expect_number(with_memos_after_turn(out, lets_through),
-			  (lets_through ? turns + 1 : turns) * OF_EACH_PHASE,
+	row_expect_number(with_memos_after_turn(out, lets_through), phases * OF_EACH_PHASE,
 			  "packets by their memos");
 	row_end();
 }
