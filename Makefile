@@ -227,8 +227,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/bpf_error.c $(addprefix user/operator/,options.c view/flow_select.c \
-	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_chains.c nat_rule.c nft_rule.c legacy_table.c xt_rule.c) \
-	$(addprefix user/net/,port_ranges.c netlink.c netns.c))
+	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c xt_rule.c) \
+	$(addprefix user/net/,port_ranges.c netlink.c netns.c link.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile

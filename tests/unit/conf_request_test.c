@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "conf/request.h"
 
 #define CONTAINER_IPV4 "10.0.0.2"
@@ -222,7 +223,7 @@ static void describe(const struct conf *conf, char *text, size_t size)
 	for (size_t i = 0; i < conf->port_count; i++)
 		length +=
 			snprintf(text + length, size - length, "%s %s %u>%s:%u ",
-				 conf_protocol_name(claims[i].key.protocol),
+				 protocol_word(claims[i].key.protocol),
 				 cni_address_format(claims[i].key.host_address, host),
 				 claims[i].key.host_port,
 				 cni_address_format(claims[i].portmap.container_address, container),

@@ -4,7 +4,6 @@
 #include "cni_testing.h"
 
 #include "nat/legacy_table.h"
-#include "nat/nat_chains.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
 #include "nat/xt_rule.h"

@@ -2,7 +2,7 @@
 /* version_test.c - which of two versions is older. */
 #include "cni_testing.h"
 
-#include "lib/version.h"
+#include "lib/text.h"
 
 TEST(test_order, "order")
 {

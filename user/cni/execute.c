@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/io.h"
@@ -42,22 +41,6 @@
 #define KILL_ROUNDS 500
 #define KILL_PAUSE_US 10000
 #define QUOTED_OUTPUT 200
-
-int run_program(const char *const *arguments)
-{
-	posix_spawn_file_actions_t actions;
-	int status = -1;
-	pid_t child;
-
-	posix_spawn_file_actions_init(&actions);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-	if (!posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)arguments, environ))
-		waitpid(child, &status, 0);
-	posix_spawn_file_actions_destroy(&actions);
-	return status ? -1 : 0;
-}
 
 struct child {
 	const char *file; /* for messages */

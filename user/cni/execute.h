@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * execute.h - runs a CNI plugin once: its environment, its stdin, its stdout; or another program.
+ * execute.h - runs a CNI plugin once: its environment, its stdin, its stdout.
  */
 #pragma once
 
@@ -50,8 +50,3 @@ int execute_check(const struct execute_output *output, struct cni_error *err);
 void execute_release(struct execute_output *output);
 
 #define cleanup_execute_output __attribute__((cleanup(execute_release)))
-
-/* Runs a program that is no CNI plugin, found by PATH, and waits for its end. Neither its output is
- * shown, nor does it, or what it leaves running, inherit a file: our locks least of all.
- * `arguments` ends with NULL. 0 if it succeeds, else -1. */
-int run_program(const char *const *arguments);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/version.h"
+#include "lib/text.h"
 
 #define VERSION_PARTS 3
 #define MAX_DIGITS 9

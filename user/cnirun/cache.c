@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "cni/cache.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/io.h"
 #include "lib/json.h"
+#include "lib/lock_file.h"
 #include "lib/text.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
@@ -24,7 +25,6 @@
 #define FOLDER CNI_CACHE_RESULTS
 #define TEMPORARY ".cnirun-"
 #define LOCKS "/locks"
-#define TRIES_PER_SECOND 100
 
 static char *entry_path(const char *cache_directory, const char *network, const char *container_id,
 			const char *ifname)
@@ -295,31 +295,23 @@ void cache_release_all(struct cache_entries *entries)
  */
 static const struct flock whole_file = {.l_type = F_WRLCK};
 
-static int wait_for_bytes(int lock, const struct flock *bytes, unsigned int seconds)
-{
-	struct flock wanted = *bytes;
-
-	for (unsigned int i = 0; fcntl(lock, F_OFD_SETLK, &wanted); i++) {
-		if (errno != EAGAIN || (seconds && i >= seconds * TRIES_PER_SECOND))
-			return -1;
-		usleep(1000000 / TRIES_PER_SECOND);
-	}
-	return 0;
-}
-
 static int lock_network_file(int *lock, const char *network, const struct runtime_conf *conf,
 			     const struct flock *bytes, struct cni_error *err)
 {
 	cleanup_free char *folder = cni_format("%s" LOCKS, conf->cache_directory);
 	cleanup_free char *path = cni_format("%s/%s", folder, network);
+	struct lock_wanted wanted = {
+		.bytes = bytes,
+		.seconds = conf->timeout ? (int)conf->timeout : LOCK_WITHOUT_LIMIT,
+	};
 
 	if (directory_create(folder, err))
 		return -1;
-	*lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+	wanted.fd = *lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
 	if (*lock < 0)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot open %s: %s", path,
 				     strerror(errno));
-	if (!wait_for_bytes(*lock, bytes, conf->timeout))
+	if (!lock_file_take(&wanted))
 		return 0;
 	if (errno != EAGAIN)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s: %s", path,

@@ -16,7 +16,6 @@
 #include "cni/environment.h"
 #include "lib/json.h"
 #include "lib/text.h"
-#include "lib/version.h"
 #include "cni/version.h"
 #include "cnirun/directory.h"
 

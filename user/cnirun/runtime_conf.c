@@ -2,7 +2,6 @@
 /* runtime_conf.c - what an operation is about: names, CNI_ARGS, network namespaces. */
 #include "cnirun/runtime_conf.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <linux/magic.h>
 #include <nettle/base16.h>
@@ -17,17 +16,12 @@
 #include "lib/address.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "cni/environment.h"
 
 #define ID_PREFIX "cnitool-"
 #define ID_BYTES 10
-#define PORT_MAX 65535
-
-struct ports {
-	long first;
-	long last;
-};
 
 /* Parts of the argument, within a copy of it. */
 struct publication {
@@ -46,25 +40,12 @@ static int set_publish_error(const char *text, const char *why, struct cni_error
 		text, why);
 }
 
-static bool parse_port(const char **text, long *port)
+/* The whole text. */
+static bool parse_range(const char *text, struct port_range *range)
 {
-	char *end;
+	const char *rest = port_range_parse(text, range);
 
-	if (!isdigit((unsigned char)**text))
-		return false;
-	*port = strtol(*text, &end, 10);
-	*text = end;
-	return *port >= 1 && *port <= PORT_MAX;
-}
-
-static bool parse_range(const char *text, struct ports *range)
-{
-	if (!parse_port(&text, &range->first))
-		return false;
-	range->last = range->first;
-	if (*text == '-' && (text++, !parse_port(&text, &range->last)))
-		return false;
-	return !*text && range->first <= range->last;
+	return rest && !*rest && range->first <= range->last;
 }
 
 /* From right to left, as only the host address may have colons of its own. */
@@ -100,17 +81,18 @@ static int split_publication(char *copy, struct publication *publication, const 
 	return 0;
 }
 
-static int validate_publication(struct publication *publication, struct ports *host,
-				struct ports *container, const char *text, struct cni_error *err)
+static int validate_publication(struct publication *publication, struct port_range *host,
+				struct port_range *container, const char *text,
+				struct cni_error *err)
 {
-	static const char *const protocols[] = {"tcp", "udp", "sctp", NULL};
 	uint8_t address[CNI_ADDRESS_SIZE];
 	size_t protocol = 0;
 
-	while (protocols[protocol] && strcasecmp(publication->protocol, protocols[protocol]))
+	while (mapped_protocols[protocol] &&
+	       strcasecmp(publication->protocol, mapped_protocols[protocol]))
 		protocol++;
 	/* In lower case, which every plugin accepts. */
-	publication->protocol = protocols[protocol];
+	publication->protocol = mapped_protocols[protocol];
 	if (!publication->protocol)
 		return set_publish_error(text, "the protocol is none of tcp, udp, sctp", err);
 	if (publication->host_address && cni_address_parse(publication->host_address, address))
@@ -128,13 +110,12 @@ int portmapping_parse(const char *text, json_t *mappings, struct cni_error *err)
 {
 	cleanup_free char *copy = or_exit(strdup(text));
 	struct publication publication = {0};
-	struct ports container;
-	struct ports host;
+	struct port_range container, host;
 
 	if (split_publication(copy, &publication, text, err) ||
 	    validate_publication(&publication, &host, &container, text, err))
 		return -1;
-	for (long i = 0; host.first + i <= host.last; i++)
+	for (int i = 0; host.first + i <= host.last; i++)
 		json_array_append_new(
 			mappings,
 			json_pack("{s:I, s:I, s:s, s:s*}", "hostPort", (json_int_t)(host.first + i),

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * addresses.h - options that are lists of addresses, or of address ranges with exceptions.
+ * addresses.h - options that are lists of addresses, or of address ranges with exceptions; and
+ * portmap's "conditionsV4" and "conditionsV6", words of iptables, as such options.
  */
 #pragma once
 
+#include <jansson.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,3 +30,10 @@ int conf_read_ranges(struct address_range ranges[POLICY_RANGES], __u8 *count,
 
 /* Reads ["203.0.113.7", "2001:db8::7"]: addresses of the host to masquerade with. */
 int conf_read_sources(struct policy *policy, const struct given *given, struct cni_error *err);
+
+/* Returns a new object of the keys that let in and keep out the same clients. NULL: not all of
+ * these conditions have such a key. */
+json_t *conditions_translate(const json_t *config);
+
+/* Returns the keys as they stand in a list: "excludeCIDRs": ["192.0.2.1"]. malloc'ed. */
+char *conditions_print(const json_t *keys);

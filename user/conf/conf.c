@@ -10,8 +10,6 @@
 #include "lib/cleanup.h"
 #include "lib/json.h"
 #include "conf/addresses.h"
-#include "conf/conditions.h"
-#include "conf/port_set.h"
 
 #define FIELD(member) offsetof(struct conf, member)
 #define IGNORED "Accepted, with a warning that it has no effect."

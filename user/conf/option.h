@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "abi.h"
 #include "lib/error.h"
 
 enum option_type {
@@ -101,3 +102,23 @@ bool conf_names_interface(const char *names, const char *interface);
 
 /* Reads an array of names. */
 int conf_read_names(char names[CONF_NAMES_SIZE], const struct given *given, struct cni_error *err);
+
+/* Ports may be added repeatedly and in any order; they are read back as ranges. Begins as {0}. */
+struct port_set {
+	uint64_t words[PORT_WORDS];
+};
+
+void port_set_add(struct port_set *set, struct port_range range);
+void port_set_remove(struct port_set *set, struct port_range range);
+
+/* Returns the first range of the set, not looking at ports below `from`; {0, 0}: there is none. */
+struct port_range port_set_next(const struct port_set *set, unsigned int from);
+
+/* Calls `change`, one of the two above, for each range of "80-90,8080", as the kernel writes it. */
+void port_set_change_by_list(struct port_set *set, const char *list,
+			     void (*change)(struct port_set *set, struct port_range range));
+
+/* Reads "1024-2000,5000", 5000, or an array of both. Ascending ranges, those that touch united; all
+ * {0, 0} where the key is missing or the array is empty. */
+int conf_read_port_set(struct port_range ranges[MASQUERADE_RANGES], const struct given *given,
+		       struct cni_error *err);

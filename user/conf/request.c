@@ -7,23 +7,13 @@
 #include <string.h>
 
 #include "lib/memory.h"
+#include "lib/ports.h"
 #include "cni/environment.h"
 #include "lib/json.h"
 #include "conf/addresses.h"
 #include "lib/text.h"
 
 #define KUBELET_PORT 10250
-
-static const char *const protocol_names[] = {"tcp", "udp", "sctp", NULL};
-static const enum protocol protocols[] = {PROTOCOL_TCP, PROTOCOL_UDP, PROTOCOL_SCTP};
-
-const char *conf_protocol_name(enum protocol protocol)
-{
-	for (size_t i = 0; protocol_names[i]; i++)
-		if (protocols[i] == protocol)
-			return protocol_names[i];
-	return "unknown protocol";
-}
 
 static int read_port(const json_t *entry, const char *key, uint16_t *port, struct cni_error *err)
 {
@@ -119,9 +109,9 @@ static int read_mapping(struct conf *conf, const json_t *entry, size_t index, st
 	};
 	if (read_port(entry, "hostPort", &claim->key.host_port, err) ||
 	    read_port(entry, "containerPort", &claim->portmap.container_port, err) ||
-	    option_read_choice(&protocol, protocol_names, &chosen, err))
+	    option_read_choice(&protocol, mapped_protocols, &chosen, err))
 		return -1;
-	claim->key.protocol = protocols[chosen];
+	claim->key.protocol = protocol_parse(mapped_protocols[chosen]);
 	if (read_host_address(conf, entry, claim, err) || check_host_port(conf, claim, err))
 		return -1;
 	claim->portmap.names_address = !cni_address_is_any(claim->key.host_address);
@@ -167,8 +157,8 @@ static int unite_claims(struct port_claim *claims, size_t *count, struct cni_err
 				"other: host port %u/%s is mapped to container port %u and "
 				"to %u; remove one",
 				first->mapping, second->mapping, first->key.host_port,
-				conf_protocol_name(first->key.protocol),
-				first->portmap.container_port, second->portmap.container_port);
+				protocol_word(first->key.protocol), first->portmap.container_port,
+				second->portmap.container_port);
 		if (last->without_host_address)
 			*last = claims[i];
 	}
@@ -308,7 +298,7 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 			return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 					     "%s port %u of hostIP %s cannot be mapped: the "
 					     "container has no %s address",
-					     conf_protocol_name(claim->key.protocol),
+					     protocol_word(claim->key.protocol),
 					     claim->key.host_port,
 					     cni_address_format(claim->key.host_address, text),
 					     ipv4 ? "IPv4" : "IPv6");

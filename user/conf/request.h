@@ -6,9 +6,6 @@
 
 #include "conf/conf.h"
 
-/* Returns "tcp", for messages. */
-const char *conf_protocol_name(enum protocol protocol);
-
 /* Reads the options, and what the runtime asks for this container; `args` is CNI_ARGS.
  * CNI_ERROR_UNSUPPORTED_FIELD, CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. Two mappings of
  * one host port to different targets are refused here. Release conf also after a failure. */

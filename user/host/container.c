@@ -11,7 +11,7 @@
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/memory.h"
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "net/netns.h"
 
 /* Reading more mappings costs more than it saves. */

@@ -13,11 +13,11 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/given_addresses.h"
-#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "lib/warning.h"
-#include "nat/nat_chains.h"
+#include "lib/ports.h"
+#include "lib/error.h"
+#include "nat/nat_rule.h"
 
 /* Of one ADD. */
 #define MAX_WARNINGS 16
@@ -297,7 +297,7 @@ static void describe_rule(const struct nat_rule *rule, const struct portmap_key 
 			 rule->new_port ? rule->new_port : key->host_port);
 	snprintf(text, RULE_TEXT_SIZE,
 		 "host port %u/%s is mapped%s by a rule in chain %s of iptables or nftables%s%s%s",
-		 key->host_port, conf_protocol_name(key->protocol), to, rule->chain_name,
+		 key->host_port, protocol_word(key->protocol), to, rule->chain_name,
 		 *rule->comment ? " (comment: " : "", rule->comment, *rule->comment ? ")" : "");
 }
 

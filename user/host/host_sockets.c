@@ -10,10 +10,10 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "lib/warning.h"
+#include "lib/ports.h"
+#include "lib/error.h"
 #include "conf/addresses.h"
 #include "conf/request.h"
-#include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "net/netlink.h"
@@ -314,7 +314,7 @@ int host_sockets_refuse(const struct host *host, const struct container *contain
 			     "%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
 			     " true: stop that process, or map another hostPort or hostIP",
 			     describe_rival(&rival, process), rival.socket->port,
-			     conf_protocol_name(rival.socket->protocol),
+			     protocol_word(rival.socket->protocol),
 			     cni_address_format(rival.socket->address, address));
 }
 
@@ -339,7 +339,7 @@ void host_sockets_warn(const struct host *host, const struct container *containe
 			" this container's port: stop that process, or map another hostPort or"
 			" hostIP; \"reserveHostPorts\" refuses such ports",
 			describe_rival(&rival, process), rival.socket->port,
-			conf_protocol_name(rival.socket->protocol),
+			protocol_word(rival.socket->protocol),
 			cni_address_format(rival.socket->address, address));
 	}
 }

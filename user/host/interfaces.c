@@ -11,10 +11,10 @@
 #include "datapath/load/maps.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/records/attachment_add.h"
-#include "datapath/records/host_addresses.h"
+#include "datapath/records/networks.h"
 #include "datapath/records/attachments.h"
-#include "lib/array.h"
-#include "lib/warning.h"
+#include "lib/memory.h"
+#include "lib/error.h"
 #include "net/forwarding.h"
 #include "plan/uplinks.h"
 
@@ -338,7 +338,6 @@ static int host_look(struct host_look *looking, struct host *host, const struct 
 		     struct cni_error *err)
 {
 	struct look *look = &looking->found;
-	struct meta meta;
 
 	*looking = (struct host_look){.found = {.addresses = &host->addresses,
 						.program_ids = host->datapath.objects.program_ids,
@@ -348,7 +347,7 @@ static int host_look(struct host_look *looking, struct host *host, const struct 
 	if (at->container)
 		look_at_container(looking);
 	look->has_ipsec_policies = forwarding_has_ipsec_policies();
-	look->programs_see_qdiscs = meta_read(&host->datapath.objects, &meta) && meta.sees_devices;
+	look->programs_see_qdiscs = host->datapath.sees_devices;
 	if (look_at_networks(looking, err))
 		return -1;
 	if (looking->has_news_of_networks && at->stops_at_news)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "datapath/attach/roles.h"
 #include "datapath/load/maps.h"
 #include "net/forwarding.h"

@@ -7,15 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "lib/digest.h"
+#include "lib/lock_file.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cnirun/directory.h"
@@ -47,34 +46,6 @@ static off_t lock_of(const struct prefix *subnet)
 	return (off_t)(digest_add(DIGEST_OF_NOTHING, subnet, sizeof(*subnet)) >> 33) + 1;
 }
 
-static void on_alarm(int number)
-{
-}
-
-static void set_alarm(time_t each)
-{
-	const struct sigaction action = {.sa_handler = on_alarm};
-	const struct itimerval timer = {.it_interval.tv_sec = each, .it_value.tv_sec = each};
-
-	/* Without SA_RESTART, so that it ends a call that waits. */
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &timer, NULL);
-}
-
-/* Whether the file is another one than it was: whoever has the lock has written it. */
-static bool is_replaced(const char *path, struct stat *last)
-{
-	struct stat now = {0};
-	bool same;
-
-	if (stat(path, &now))
-		now.st_ino = 0;
-	same = now.st_ino == last->st_ino && now.st_mtim.tv_sec == last->st_mtim.tv_sec &&
-	       now.st_mtim.tv_nsec == last->st_mtim.tv_nsec;
-	*last = now;
-	return !same;
-}
-
 /* Plugins inherit the lock: one that goes on after we were killed holds it until it ends, and what
  * it gives away after that is not missed. It may hang, hence the limit, which is one of a holder
  * that does nothing: Docker waits for as long as many requests before its own take. `path`: what
@@ -82,28 +53,20 @@ static bool is_replaced(const char *path, struct stat *last)
 static int take_lock(const struct state *state, off_t which, const char *path,
 		     struct cni_error *err)
 {
-	struct flock lock = {.l_type = F_WRLCK, .l_start = which, .l_len = 1};
+	const struct flock lock = {.l_type = F_WRLCK, .l_start = which, .l_len = 1};
 	unsigned int timeout = state->settings->conf.timeout;
-	unsigned int left = timeout + LOCK_MORE_SECONDS;
-	struct stat last = {0};
-	int failure = 0;
+	const struct lock_wanted wanted = {
+		.fd = state->lock,
+		.bytes = &lock,
+		.seconds = timeout ? (int)timeout + LOCK_MORE_SECONDS : LOCK_WITHOUT_LIMIT,
+		.written = path,
+	};
 
-	set_alarm(1);
-	while (fcntl(state->lock, F_OFD_SETLKW, &lock)) {
-		failure = errno;
-		left -= !!timeout;
-		if (is_replaced(path, &last))
-			left = timeout + LOCK_MORE_SECONDS;
-		if (failure != EINTR || !left)
-			break;
-		failure = 0;
-	}
-	set_alarm(0);
-	if (!failure)
+	if (!lock_file_take(&wanted))
 		return 0;
-	if (failure != EINTR)
+	if (errno != EWOULDBLOCK)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot lock %s/lock: %s",
-				     state->settings->state, strerror(failure));
+				     state->settings->state, strerror(errno));
 	return cni_error_set(err, CNI_ERROR_TRY_AGAIN,
 			     "%s/lock is held too long, maybe by a plugin that a killed cni-ipam "
 			     "has left: `fuser -v %s/lock` tells which",

@@ -3,6 +3,7 @@
 #include "lib/address.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,4 +115,35 @@ const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
 	inet_ntop(ipv4 ? AF_INET : AF_INET6, ipv4 ? address + IPV4_OFFSET : address, text,
 		  CNI_ADDRESS_TEXT_SIZE);
 	return text;
+}
+
+socklen_t socket_address_make(struct sockaddr_storage *made,
+			      const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port)
+{
+	struct sockaddr_in *ipv4 = (struct sockaddr_in *)made;
+	struct sockaddr_in6 *ipv6 = (struct sockaddr_in6 *)made;
+
+	memset(made, 0, sizeof(*made));
+	if (cni_address_is_ipv4(address)) {
+		ipv4->sin_family = AF_INET;
+		ipv4->sin_port = htons(port);
+		memcpy(&ipv4->sin_addr, address + 12, sizeof(ipv4->sin_addr));
+		return sizeof(*ipv4);
+	}
+	ipv6->sin6_family = AF_INET6;
+	ipv6->sin6_port = htons(port);
+	memcpy(&ipv6->sin6_addr, address, sizeof(ipv6->sin6_addr));
+	return sizeof(*ipv6);
+}
+
+bool socket_address_read(const struct sockaddr *from, uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const struct sockaddr_in *ipv4 = (const void *)from;
+	const struct sockaddr_in6 *ipv6 = (const void *)from;
+
+	if (from->sa_family == AF_INET)
+		cni_address_make(address, &ipv4->sin_addr, sizeof(ipv4->sin_addr));
+	else if (from->sa_family == AF_INET6)
+		cni_address_make(address, &ipv6->sin6_addr, sizeof(ipv6->sin6_addr));
+	return from->sa_family == AF_INET || from->sa_family == AF_INET6;
 }

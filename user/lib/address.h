@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define CNI_ADDRESS_SIZE 16
 #define CNI_ADDRESS_TEXT_SIZE INET6_ADDRSTRLEN
@@ -49,3 +50,10 @@ int cni_address_parse_cidr(const char *text, uint8_t address[CNI_ADDRESS_SIZE],
 /* Writes "1.2.3.4" or "fd00::1"; returns text. */
 const char *cni_address_format(const uint8_t address[CNI_ADDRESS_SIZE],
 			       char text[CNI_ADDRESS_TEXT_SIZE]);
+
+/* Writes it with a port. Returns the size. */
+socklen_t socket_address_make(struct sockaddr_storage *made,
+			      const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
+
+/* Reads the address. False: it is of neither IPv4 nor IPv6. */
+bool socket_address_read(const struct sockaddr *from, uint8_t address[CNI_ADDRESS_SIZE]);

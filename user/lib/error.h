@@ -5,6 +5,9 @@
  * A function that can fail takes a struct cni_error as its last argument, leaves it untouched on
  * success, and sets it where the cause is known; NULL: nobody wants it. Its callers may add context
  * with cni_error_wrap(). main() prints the error, once.
+ *
+ * What is not fatal is a warning, a line on stderr and in the system's log: Podman and kubelet hide
+ * what a plugin prints when it succeeds.
  */
 #pragma once
 
@@ -63,3 +66,7 @@ const char *cni_error_whole(struct cni_error *err);
 void cni_error_release(struct cni_error *err);
 
 #define cleanup_error __attribute__((cleanup(cni_error_release)))
+
+/* Prints and logs one line, prefixed with the plugin's name; no newline needed. A log daemon that
+ * does not read is not waited for. */
+void warning(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * text.h - formats text, and makes text from untrusted sources safe for a terminal or for JSON.
+ * text.h - formats text, makes text from untrusted sources safe for a terminal or for JSON, and
+ * compares versions.
  */
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 /* Of an engine's container ID, and what engines show of it. */
 #define ENGINE_ID_DIGITS 64
@@ -25,3 +27,7 @@ void cni_printable(char *text, const char *kept);
 
 /* Puts a '?' in place of each byte that is not UTF-8. */
 void cni_make_utf8(char *text);
+
+/* Returns which of two versions is older: up to three numbers; text that is no number counts as 0.
+ * As packages have it, "0.2~rc1" is older than "0.2". */
+bool version_is_older(const char *a, const char *b);

@@ -6,14 +6,12 @@
 
 #include "lib/text.h"
 
-#define LAST_PORT 65535
-
 void nat_rule_begin(struct nat_rule *rule, bool ipv4, bool ipv6)
 {
 	*rule = (struct nat_rule){
 		.ipv4 = ipv4,
 		.ipv6 = ipv6,
-		.ports = {{0, LAST_PORT}},
+		.ports = {{0, UINT16_MAX}},
 		.range_count = 1,
 	};
 }
@@ -53,8 +51,8 @@ void nat_rule_exclude_ports(struct nat_rule *rule, const struct port_range *rang
 		return;
 	if (range->first > 0)
 		others[count++] = (struct port_range){0, (__u16)(range->first - 1)};
-	if (range->last < LAST_PORT)
-		others[count++] = (struct port_range){(__u16)(range->last + 1), LAST_PORT};
+	if (range->last < UINT16_MAX)
+		others[count++] = (struct port_range){(__u16)(range->last + 1), UINT16_MAX};
 	intersect_ports(rule, others, count);
 }
 
@@ -194,4 +192,47 @@ bool nat_rule_is_asked_for(const struct nat_rule *rule, const struct nat_asked *
 			if (nat_rule_may_take(rule, &asked->keys[j], asked))
 				return true;
 	return false;
+}
+
+/* --- chains --------------------------------------------------------------------------------- */
+
+#define BOTH (NAT_FROM_OUTSIDE | NAT_FROM_HOST)
+
+const struct nat_chain nat_chains[] = {
+	{NAT_ENGINE_PORTMAP, NAT_TABLE_OF_IPTABLES, NAT_CHAIN_OF_PORTMAP, NAT_START_PORTMAP, BOTH},
+	{NAT_ENGINE_PORTMAP, NAT_TABLE_OF_PORTMAP, "hostip_hostports", NAT_START_PORTMAP, BOTH},
+	{NAT_ENGINE_PORTMAP, NAT_TABLE_OF_PORTMAP, "hostports", NAT_START_PORTMAP, BOTH},
+	{NAT_ENGINE_PORTMAP, NAT_TABLE_OF_PORTMAP, "masquerading", NAT_START_PORTMAP, 0},
+	{NAT_ENGINE_PORTMAP, NULL, "CNI-", NAT_START_NONE, 0},
+	{"docker", NAT_TABLE_OF_IPTABLES, "DOCKER", NAT_START_MAPPER, BOTH},
+	{"docker", "docker-bridges", "nat-prerouting-and-output", NAT_START_MAPPER, BOTH},
+	{"docker", "docker-bridges", "", NAT_START_NONE, 0},
+	{"docker", NULL, "DOCKER", NAT_START_NONE, 0},
+	{"netavark", NAT_TABLE_OF_IPTABLES, "NETAVARK-HOSTPORT-DNAT", NAT_START_MAPPER, BOTH},
+	{"netavark", "netavark", "NETAVARK-HOSTPORT-DNAT", NAT_START_MAPPER, BOTH},
+	{"netavark", NULL, "NETAVARK", NAT_START_NONE, 0},
+	{"netavark", NULL, "nv_", NAT_START_NONE, 0},
+	{"kube-proxy", "kube-proxy", "nat-prerouting", NAT_START_HOOK, NAT_FROM_OUTSIDE},
+	{"kube-proxy", "kube-proxy", "nat-output", NAT_START_HOOK, NAT_FROM_HOST},
+	{"kube-proxy", "kube-proxy", "", NAT_START_NONE, 0},
+	{"kube-proxy", NULL, "KUBE-", NAT_START_NONE, 0},
+	{NULL, NAT_TABLE_OF_IPTABLES, "PREROUTING", NAT_START_HOOK, NAT_FROM_OUTSIDE},
+	{NULL, NAT_TABLE_OF_IPTABLES, "OUTPUT", NAT_START_HOOK, NAT_FROM_HOST},
+	{0},
+};
+
+static bool is_of(const struct nat_chain *chain, const struct nat_rule *rule)
+{
+	size_t length = strlen(chain->name) + (chain->start != NAT_START_NONE);
+
+	return (!chain->table || !strcmp(chain->table, rule->table)) &&
+	       !strncmp(chain->name, rule->chain_name, length);
+}
+
+const char *nat_engine_of(const struct nat_rule *rule)
+{
+	for (const struct nat_chain *chain = nat_chains; chain->name; chain++)
+		if (chain->engine && is_of(chain, rule))
+			return chain->engine;
+	return "nat";
 }

@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "nat/legacy_table.h"
-#include "nat/nat_chains.h"
+#include "nat/nat_rule.h"
 #include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"

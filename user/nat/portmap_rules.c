@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
-#include "nat/nat_chains.h"
+#include "nat/nat_rule.h"
 #include "nat/nft_batch.h"
 #include "net/netlink.h"
 

@@ -11,14 +11,12 @@
 #include <linux/netfilter/xt_tcpudp.h>
 #include <string.h>
 
-#define LAST_PORT 65535
-
 static void take_port_match(struct nat_rule *rule, const uint16_t ports[2], bool inverted)
 {
 	struct port_range range = {ports[0], ports[1]};
 
 	/* The match is there for something else, the source port say. */
-	if (!range.first && range.last == LAST_PORT)
+	if (!range.first && range.last == UINT16_MAX)
 		return;
 	if (inverted)
 		nat_rule_exclude_ports(rule, &range);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "net/netlink.h"
 
 /* IFA_F_SECONDARY and IFA_F_TEMPORARY are one bit. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * link.h - network interfaces, as the kernel tells them; the host's end of a container's veth.
+ * link.h - network interfaces, as the kernel tells them; the host's end of a container's veth, and
+ * the entry of its MAC in the bridge.
  */
 #pragma once
 
@@ -43,10 +44,7 @@ struct link {
 int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
 
-static inline bool link_is_kind(const struct link *link, const char *kind)
-{
-	return strcmp(link->kind, kind) == 0;
-}
+bool link_is_kind(const struct link *link, const char *kind);
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
 bool link_name(uint32_t ifindex, char name[IF_NAMESIZE]);
@@ -56,13 +54,7 @@ struct link_name {
 	char name[IF_NAMESIZE];
 };
 
-static inline struct link_name link_name_of(const struct link *link)
-{
-	struct link_name name = {.ifindex = link->ifindex};
-
-	memcpy(name.name, link->name, sizeof(name.name));
-	return name;
-}
+struct link_name link_name_of(const struct link *link);
 
 /* Begins as {0}; `list` is malloc'ed. */
 struct link_names {
@@ -85,3 +77,23 @@ struct host_veth {
  */
 int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth,
 		       struct cni_error *err);
+
+/* --- a container's MAC in its bridge's forwarding database ------------------------------------
+ *
+ * The bridge learns it from frames that the container sends, and the fast path's never come to it:
+ * after its ageing time it would send to all of its ports what is for that container. A static
+ * entry does not age. It goes with the port.
+ *
+ * With a MAC of zeros, as of a veth that is no bridge's port, nothing is done.
+ */
+
+/* Makes it, in each VLAN of the port, or makes it static, whoever had it: only for the MAC that a
+ * container had when it was added. 0, or -1 and errno. */
+int bridge_entry_add(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* The same for a MAC that a running container may have chosen, the bridge's own, for example: only
+ * where there is no entry with it. */
+int bridge_entry_add_new(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* Returns whether a port of a bridge lacks its static entry. */
+bool bridge_entry_is_missing(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);
+/* Deletes it. An entry that does not exist, or is another port's by now, is no error. */
+void bridge_entry_delete(uint32_t port, const uint8_t mac[LINK_MAC_SIZE]);

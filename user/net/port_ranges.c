@@ -5,14 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/port_set.h"
-#include "lib/warning.h"
+#include "conf/option.h"
+#include "lib/error.h"
 #include "net/text_file.h"
 
 /* Fewer to one destination are too few: then the ephemeral range is shared. */
 #define ENOUGH_PORTS 1024
-#define LAST_PORT 65535
-#define USABLE ((struct port_range){1024, LAST_PORT})
+#define USABLE ((struct port_range){1024, UINT16_MAX})
 /* The kernel's default, for a /proc that cannot be read. */
 #define DEFAULT_EPHEMERAL ((struct port_range){32768, 60999})
 
@@ -76,7 +75,7 @@ static bool choose_for_host(struct port_range ranges[MASQUERADE_RANGES])
 	unsigned int first, last;
 
 	text_file_read("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text));
-	if (sscanf(text, "%u %u", &first, &last) == 2 && first <= last && last <= LAST_PORT)
+	if (sscanf(text, "%u %u", &first, &last) == 2 && first <= last && last <= UINT16_MAX)
 		ephemeral = (struct port_range){(__u16)first, (__u16)last};
 	/* Of a list that is longer, the part that fits: a reserved port more or less only makes a
 	 * clash with a socket more likely, which the programs look for anyway. */

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "conf/request.h"
-#include "lib/array.h"
+#include "lib/memory.h"
+#include "lib/ports.h"
 #include "net/netlink.h"
 
 #ifndef TCP_BOUND_INACTIVE
@@ -76,7 +77,7 @@ static int find_in(struct socket_list *list, struct netlink *socket, enum protoc
 	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
 			     "the kernel does not tell which sockets the host has: %s (it needs"
 			     " %s_diag, CONFIG_INET_DIAG)",
-			     strerror(errno), conf_protocol_name(protocol));
+			     strerror(errno), protocol_word(protocol));
 }
 
 int sockets_find_listening(struct socket_list *list, struct netlink *socket, enum protocol protocol,

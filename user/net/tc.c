@@ -10,7 +10,7 @@
 #include <linux/tc_act/tc_mirred.h>
 #include <stdlib.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "net/netlink.h"
 
 /* libbpf has such calls too, with a socket of its own for each: that is most of what they cost.

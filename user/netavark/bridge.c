@@ -13,8 +13,8 @@
 
 #include "lib/cleanup.h"
 #include "lib/digest.h"
+#include "lib/run.h"
 #include "lib/text.h"
-#include "cni/execute.h"
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 
@@ -25,6 +25,7 @@
 #define STAGE_2 "CNI-ISOLATION-STAGE-2"
 #define MAX_SAME_RULES 100
 #define LOCK_SECONDS "5" /* for iptables of others to end */
+#define REMOVE_SECONDS 30
 
 char *bridge_name_of(const char *id, unsigned int others)
 {
@@ -80,10 +81,13 @@ void bridge_remove(const char *name)
 /* Until there is none: of several `firewall` at once each may have written the rule. */
 static void remove_all_of(const char *const *arguments)
 {
-	unsigned int removed = 0;
+	for (unsigned int removed = 0; removed < MAX_SAME_RULES; removed++) {
+		cleanup_command struct command_run run = {.arguments = arguments,
+							  .seconds = REMOVE_SECONDS};
 
-	while (removed < MAX_SAME_RULES && !run_program(arguments))
-		removed++;
+		if (!command_run(&run))
+			return;
+	}
 }
 
 static void remove_rules(const char *program, const char *bridge)

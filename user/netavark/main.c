@@ -13,13 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/io.h"
 #include "lib/json.h"
 #include "lib/memory.h"
-#include "lib/socket_address.h"
+#include "lib/address.h"
 #include "lib/text.h"
 #include "cni/reply.h"
 #include "cnirun/directory.h"

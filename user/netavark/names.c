@@ -15,6 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "lib/run.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "cni/result.h"
@@ -39,6 +40,7 @@
 /* netavark's default. Containers ask no other port, unless a rule of netavark's changes it. */
 #define PORT "53"
 #define PORT_VARIABLE "NETAVARK_DNS_PORT"
+#define START_SECONDS 60
 #define WAIT_ROUNDS 300
 #define WAIT_PAUSE_US 10000
 
@@ -211,8 +213,13 @@ static int start_server(struct cni_error *err)
 	cleanup_free char *server = execute_find(SERVER, SERVER_PATH, &ignored);
 	const char *const arguments[] = {"systemd-run", "-q", "--scope", server, "--config",
 					 FOLDER,        "-p", PORT,      "run",  NULL};
+	cleanup_command struct command_run run = {
+		.arguments = access("/run/systemd/system", F_OK) ? arguments + 3 : arguments,
+		.seconds = START_SECONDS,
+		.discards = true,
+	};
 
-	if (!run_program(access("/run/systemd/system", F_OK) ? arguments + 3 : arguments))
+	if (command_run(&run))
 		return 0;
 	return cni_error_set(err, CNI_ERROR_IO,
 			     "%s cannot be started: `%s --config " FOLDER " -p " PORT

@@ -28,23 +28,6 @@ static const char *const path_words[WAY_PATH_COUNT] = {
 	[WAY_PATH_NONE] = "-",
 };
 
-static const struct {
-	enum protocol protocol;
-	const char *word;
-	bool has_ports; /* or an identifier in their place */
-} protocols[] = {
-	{PROTOCOL_TCP, "tcp", true},
-	{PROTOCOL_UDP, "udp", true},
-	{PROTOCOL_SCTP, "sctp", true},
-	{PROTOCOL_ICMP, "icmp", true},
-	{PROTOCOL_ICMPV6, "icmpv6", true},
-	{PROTOCOL_UDPLITE, "udplite", true},
-	{(enum protocol)IPPROTO_GRE, "gre", false},
-	{(enum protocol)IPPROTO_ESP, "esp", false},
-};
-
-#define PROTOCOL_COUNT (sizeof(protocols) / sizeof(protocols[0]))
-
 static enum flow_state tcp_state_of(__u32 state)
 {
 	if (state & STATE_AWAITED)
@@ -108,32 +91,4 @@ const char *flow_kind_word(enum flow_kind kind)
 	const char *word = kind < sizeof(words) / sizeof(words[0]) ? words[kind] : NULL;
 
 	return word ? word : "unknown";
-}
-
-const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE])
-{
-	for (size_t i = 0; i < PROTOCOL_COUNT; i++)
-		if (protocols[i].protocol == protocol)
-			return protocols[i].word;
-	snprintf(text, PROTOCOL_WORD_SIZE, "%u", (unsigned int)protocol);
-	return text;
-}
-
-/* with_ports: only a protocol that has them */
-static enum protocol parse(const char *word, bool with_ports)
-{
-	for (size_t i = 0; i < PROTOCOL_COUNT; i++)
-		if (!strcmp(protocols[i].word, word) && (protocols[i].has_ports || !with_ports))
-			return protocols[i].protocol;
-	return (enum protocol)0;
-}
-
-enum protocol protocol_parse(const char *word)
-{
-	return parse(word, false);
-}
-
-enum protocol protocol_parse_of_port(const char *word)
-{
-	return parse(word, true);
 }

@@ -47,11 +47,3 @@ const char *flow_way_path_word(enum flow_way_path path);
 
 /* Returns "mapping", "masquerade", "direct", "host", "foreign" or "unknown". */
 const char *flow_kind_word(enum flow_kind kind);
-
-#define PROTOCOL_WORD_SIZE 8
-/* Returns "tcp", or in `text` the number of a protocol that has no word here. */
-const char *protocol_word(enum protocol protocol, char text[PROTOCOL_WORD_SIZE]);
-/* Returns the protocol of a word; 0: there is no such word. */
-enum protocol protocol_parse(const char *word);
-/* The same behind a port, as in "53/udp"; 0 also: the protocol has no ports. */
-enum protocol protocol_parse_of_port(const char *word);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/ports.h"
+
 #define MAX_SECONDS 86400
 
 static int refuse(struct cni_error *err, const char *option, const char *value, const char *must)

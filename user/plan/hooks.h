@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "datapath/attach/attach.h"
+#include "datapath/attach/hooks.h"
 #include "plan/look.h"
 
 #define MISSING_SIZE 128

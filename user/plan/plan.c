@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "plan/hooks.h"

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "datapath/attach/attach.h"
+#include "datapath/attach/hooks.h"
 #include "plan/look.h"
 
 enum change_kind {

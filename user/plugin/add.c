@@ -8,21 +8,20 @@
 #include <time.h>
 
 #include "lib/cleanup.h"
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "cni/reply.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_add.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/describe.h"
 #include "datapath/records/containers.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "net/bridge_entry.h"
+#include "net/link.h"
 #include "net/processes.h"
 #include "plugin/commands.h"
 

@@ -5,14 +5,14 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/describe.h"
+#include "datapath/records/attachments.h"
 #include "datapath/records/containers.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
-#include "net/bridge_entry.h"
+#include "net/link.h"
 #include "plugin/commands.h"
 
 /* Of an entry that is missing, belongs to somebody else, or says something else. */

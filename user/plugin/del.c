@@ -8,7 +8,7 @@
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "host/host.h"
-#include "net/bridge_entry.h"
+#include "net/link.h"
 
 /* prevResult and our own options are a hint at most. An error in them, for which ADD failed, must
  * not make DEL fail: the plugins before us would never release the address. */

@@ -14,7 +14,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "cni/execute.h"
 #include "lib/json.h"
 #include "cni/reply.h"

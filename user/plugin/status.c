@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/cleanup.h"
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "datapath/records/attachments.h"
 #include "plugin/commands.h"
 #include "host/host.h"

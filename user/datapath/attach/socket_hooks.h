@@ -7,11 +7,12 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 
-#include "datapath/attach/cgroup_root.h"
 #include "datapath/load/datapath.h"
 #include "datapath/load/objects.h"
+#include "lib/error.h"
 
 /* Attaches those of the purpose that are missing: all of them or, on failure, none more. Where
  * the pins were listed and nothing is missing it takes no lock and costs microseconds; a link that
@@ -43,3 +44,13 @@ int socket_hooks_repair(struct datapath *datapath, bool dry_run, bool repaired[S
  * Where these do not load that is a warning, and those that work on our maps stay. One on other
  * maps is detached, for nobody uses those any more. */
 void socket_hooks_refresh(const struct datapath *datapath);
+
+struct cgroup_root {
+	int fd;
+	bool is_whole; /* else it is a part of the tree, and there are processes outside of it */
+	char path[PATH_MAX];
+};
+
+/* Opens the highest cgroup of version 2 that is mounted, wherever that is: beside version 1 it
+ * usually is /sys/fs/cgroup/unified. Close the fd. CNI_ERROR_KERNEL_REFUSED: none is mounted. */
+int cgroup_root_open(struct cgroup_root *root, struct cni_error *err);

@@ -15,7 +15,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/bpf_error.h"
-#include "lib/version.h"
+#include "lib/text.h"
 #include "net/netlink.h"
 
 #define OLDEST_KERNEL "5.15"
@@ -27,6 +27,7 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 		return DATAPATH_ABSENT;
 	if (pins->has_head) {
 		datapath->layout = pins->head.layout;
+		datapath->sees_devices = pins->head.sees_devices;
 		memcpy(datapath->maker, pins->head.program_version, sizeof(datapath->maker));
 	}
 	if (found->foreign || (pins->has_head && datapath->layout != LAYOUT))

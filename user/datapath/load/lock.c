@@ -6,20 +6,19 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/lock_file.h"
 #include "net/processes.h"
 
 /* Containers that start with the machine wait for the first ADD, which loads the programs: seconds
@@ -47,37 +46,6 @@ static const struct {
 };
 
 static uint64_t expected_inode;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-}
-
-/* Waits in the kernel's queue; a timer ends the wait. It fires again and again, because once could
- * be just before flock() is entered. The caller may have blocked its signal. */
-static int wait_for_lock(int fd, int operation)
-{
-	struct sigaction action = {.sa_handler = interrupt}, old_action;
-	struct itimerval tick = {{0, 100000}, {0, 100000}}, old_timer;
-	int64_t end = clock_ms() + TIMEOUT_SECONDS * MS_PER_SECOND;
-	sigset_t alarm, old_mask;
-	int result, saved;
-
-	sigemptyset(&alarm);
-	sigaddset(&alarm, SIGALRM);
-	sigaction(SIGALRM, &action, &old_action);
-	sigprocmask(SIG_UNBLOCK, &alarm, &old_mask);
-	setitimer(ITIMER_REAL, &tick, &old_timer);
-	do
-		result = flock(fd, operation);
-	while (result && errno == EINTR && clock_ms() < end);
-	saved = errno;
-	setitimer(ITIMER_REAL, &old_timer, NULL);
-	sigprocmask(SIG_SETMASK, &old_mask, NULL);
-	sigaction(SIGALRM, &old_action, NULL);
-	errno = saved;
-	return result;
-}
 
 /* 0: there is none, or it is in another PID namespace, which the kernel does not list. */
 static int find_holder(const struct stat *status)
@@ -120,14 +88,14 @@ static void describe_holder(int fd, char text[LOCK_HOLDER_SIZE])
 static int wait_until_taken(int fd, int operation, const char *what, struct cni_error *err)
 {
 	static bool in_vain;
+	const struct lock_wanted wanted = {
+		.fd = fd, .operation = operation, .seconds = in_vain ? 0 : TIMEOUT_SECONDS};
+	int failed = lock_file_take(&wanted);
 	char holder[LOCK_HOLDER_SIZE];
 
-	if (!flock(fd, operation | LOCK_NB) ||
-	    (errno == EWOULDBLOCK && !in_vain && !wait_for_lock(fd, operation))) {
-		in_vain = false;
+	in_vain = failed && errno == EWOULDBLOCK;
+	if (!failed)
 		return 0;
-	}
-	in_vain = errno == EINTR || errno == EWOULDBLOCK;
 	if (!in_vain)
 		return cni_error_set(err, CNI_ERROR_IO, "cannot take the lock of %s: %s", what,
 				     strerror(errno));

@@ -15,7 +15,7 @@
 
 #include "lib/cleanup.h"
 #include "datapath/load/bpf_error.h"
-#include "lib/warning.h"
+#include "lib/error.h"
 #include "datapath/load/lock.h"
 
 /* A directory, a slash and an object's name. */

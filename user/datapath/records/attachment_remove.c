@@ -10,8 +10,8 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/containers.h"
 #include "lib/cleanup.h"
-#include "datapath/records/describe.h"
-#include "lib/warning.h"
+#include "datapath/records/attachments.h"
+#include "lib/error.h"
 
 /* More ports than that are found as fast by walking through all. */
 #define MAX_LIKELY 256

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* attachments.c - which attachments there are, by their names and by their slots. */
+/* attachments.c - which attachments there are, by their names and by their slots, and in words. */
 #include "datapath/records/attachments.h"
 
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
 #include "net/link.h"
 #include "net/netlink.h"
+#include "conf/request.h"
+#include "lib/address.h"
+#include "lib/ports.h"
+#include "lib/text.h"
+#include "net/processes.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)
@@ -129,4 +136,175 @@ int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_
 	slot.gateway = ifindex;
 	memcpy(slot.gateway_mac, mac, sizeof(slot.gateway_mac));
 	return slot_write(objects, owner.slot, &slot, err);
+}
+
+/* --- words for messages --------------------------------------------------------------------- */
+
+#define ADVICE_SIZE 512 /* two names, and the words around them */
+
+void describe_port(const struct portmap_key *key, char text[DESCRIBED_PORT_SIZE])
+{
+	char address[CNI_ADDRESS_TEXT_SIZE];
+	const char *where = cni_address_format(key->host_address, address);
+
+	if (!memcmp(key->host_address, cni_address_any_ipv4, CNI_ADDRESS_SIZE))
+		where = "any IPv4 address";
+	else if (!memcmp(key->host_address, cni_address_any_ipv6, CNI_ADDRESS_SIZE))
+		where = "any IPv6 address";
+	snprintf(text, DESCRIBED_PORT_SIZE, "host port %u/%s of %s", key->host_port,
+		 protocol_word(key->protocol), where);
+}
+
+/* False: there is none. The names are terminated, also where the record is damaged. */
+static bool read_record(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			struct attachment *record)
+{
+	struct attachment_key whole = {0};
+
+	memcpy(whole.name, key, strnlen(key, ATTACHMENT_KEY_SIZE));
+	if (!attachment_read(objects, &whole, record))
+		return false;
+	record->workload.namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
+	record->workload.name[WORKLOAD_NAME_SIZE - 1] = '\0';
+	return true;
+}
+
+static void describe_container(const struct workload *workload, const char *container_id,
+			       char *text, size_t size)
+{
+	const char *kind = workload->kind == WORKLOAD_POD ? "pod" : "Nomad job";
+	const char *unit = workload->kind == WORKLOAD_POD ? "sandbox" : "allocation";
+
+	if (workload->kind == WORKLOAD_NONE)
+		snprintf(text, size, "container %s", container_id);
+	else if (workload->kind == WORKLOAD_CONTAINER)
+		snprintf(text, size, "container %s (%s)", workload->name, container_id);
+	else
+		snprintf(text, size, "%s %s%s%s (%s %s)", kind, workload->namespace,
+			 *workload->namespace ? "/" : "", workload->name, unit, container_id);
+}
+
+void describe_attachment_of(const struct workload *workload, const char key[ATTACHMENT_KEY_SIZE],
+			    char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	static const struct workload none;
+	struct attachment_name name;
+	size_t length;
+
+	if (!attachment_name_split(key, &name)) {
+		snprintf(text, DESCRIBED_ATTACHMENT_SIZE, "an unknown attachment");
+		return;
+	}
+	describe_container(workload ? workload : &none, name.container_id, text,
+			   DESCRIBED_ATTACHMENT_SIZE);
+	length = strlen(text);
+	snprintf(text + length, DESCRIBED_ATTACHMENT_SIZE - length, ", interface %s, network %s",
+		 name.ifname, name.network);
+}
+
+void describe_attachment(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			 char text[DESCRIBED_ATTACHMENT_SIZE])
+{
+	struct attachment record = {0};
+
+	read_record(objects, key, &record);
+	describe_attachment_of(&record.workload, key, text);
+}
+
+bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE])
+{
+	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	struct attachment_name name;
+	size_t i;
+
+	if (!attachment_name_split(key, &name) || strlen(name.container_id) != strlen(form))
+		return false;
+	for (i = 0; form[i]; i++)
+		if (form[i] == '-' ? name.container_id[i] != '-'
+				   : !strchr("0123456789abcdef", name.container_id[i]))
+			return false;
+	return true;
+}
+
+bool slot_is_engines(const struct slot *slot, const struct attachment *record)
+{
+	struct attachment_name name;
+
+	return record->workload.kind != WORKLOAD_NONE || attachment_has_uuid(slot->attachment) ||
+	       (attachment_name_split(slot->attachment, &name) &&
+		engine_id_digits(name.container_id));
+}
+
+/* Whether it may stand in a command that people copy: a pod's name is one in DNS. */
+static bool is_plain(const char *name)
+{
+	return *name && *name != '-' &&
+	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-")];
+}
+
+/* By the engine's own command: it would start again what is deleted by other means. */
+static void advise_engine(const struct workload *workload, const char *container_id,
+			  char text[ADVICE_SIZE])
+{
+	int length = 0;
+
+	if (workload->kind == WORKLOAD_POD) {
+		length = snprintf(text, ADVICE_SIZE, "delete that pod");
+		if (!is_plain(workload->namespace) || !is_plain(workload->name))
+			return;
+		length += snprintf(text + length, ADVICE_SIZE - length,
+				   " (`kubectl delete pod -n %s %s`", workload->namespace,
+				   workload->name);
+		if (engine_id_digits(container_id))
+			length += snprintf(text + length, ADVICE_SIZE - length,
+					   "; `crictl inspectp %.12s` shows its sandbox",
+					   container_id);
+		snprintf(text + length, ADVICE_SIZE - length, ")");
+	} else if (workload->kind == WORKLOAD_NOMAD && is_plain(container_id)) {
+		snprintf(text, ADVICE_SIZE, "stop that allocation (`nomad alloc stop %.8s`)",
+			 container_id);
+	} else if (engine_id_digits(container_id) == container_id) {
+		snprintf(text, ADVICE_SIZE, "remove that container (`podman rm -f %.12s`)",
+			 container_id);
+	}
+}
+
+void describe_last_resort(const struct slot *owner, char text[LAST_RESORT_SIZE])
+{
+	struct attachment_name name;
+	char veth[IF_NAMESIZE];
+
+	*text = '\0';
+	if (attachment_name_split(owner->attachment, &name) &&
+	    !processes_are_in_container(name.container_id) &&
+	    !processes_are_in_netns(owner->netns_id) && if_indextoname(owner->ifindex, veth))
+		snprintf(text, LAST_RESORT_SIZE, "`ip link delete %s`", veth);
+}
+
+int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
+		      const struct slot *owner, struct cni_error *err)
+{
+	char port[DESCRIBED_PORT_SIZE], who[DESCRIBED_ATTACHMENT_SIZE],
+		since[32] = "an unknown time";
+	char engine[ADVICE_SIZE] = "remove that container", last_resort[LAST_RESORT_SIZE];
+	struct attachment record = {0};
+	struct attachment_name name;
+	struct tm parts;
+	time_t time;
+
+	if (read_record(objects, owner->attachment, &record)) {
+		time = (time_t)record.since;
+		if (gmtime_r(&time, &parts))
+			strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	}
+	describe_port(key, port);
+	describe_attachment(objects, owner->attachment, who);
+	if (attachment_name_split(owner->attachment, &name))
+		advise_engine(&record.workload, name.container_id, engine);
+	describe_last_resort(owner, last_resort);
+	cni_error_set(err, CNI_ERROR_PORT_TAKEN, "%s is taken by %s, since %s", port, who, since);
+	return cni_error_set_details(
+		err, "choose another host port or hostIP, or %s%s%s", engine,
+		*last_resort ? "; as a last resort, where no engine knows it any more: " : "",
+		last_resort);
 }

@@ -7,7 +7,7 @@
 
 #include "datapath/load/maps.h"
 #include "lib/address.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 
 void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key, uint32_t hooks)
 {

@@ -10,6 +10,9 @@
 
 #include "conf/conf.h"
 #include "datapath/load/datapath.h"
+#include "lib/error.h"
+#include "datapath/load/objects.h"
+#include "net/address_list.h"
 
 struct known_network {
 	struct network_key key;
@@ -42,3 +45,15 @@ bool network_read_by_name(const struct objects *objects, const char *name, struc
 			  struct network *network);
 /* Returns whether both say the same, whoever their witnesses are. */
 bool network_says(const struct network *one, const struct network *other);
+
+/* --- the host's addresses: the map of what is local to routing, for programs that cannot ask it */
+
+/* Returns whether the map holds the host's addresses and nothing else. `excluded`: for each
+ * interface of the list, whether no port is mapped there; those addresses, and subnets' broadcast
+ * addresses, are excluded in the map. */
+bool host_addresses_are_written(const struct objects *objects, const struct address_list *addresses,
+				const bool *excluded);
+
+/* Makes it so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int host_addresses_write(const struct objects *objects, const struct address_list *addresses,
+			 const bool *excluded, struct cni_error *err);

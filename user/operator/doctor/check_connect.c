@@ -11,7 +11,7 @@
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/socket_address.h"
+#include "lib/address.h"
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"

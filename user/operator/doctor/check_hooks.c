@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "datapath/attach/cgroup_root.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"

@@ -5,7 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "datapath/attach/cgroup_root.h"
+#include "datapath/attach/socket_hooks.h"
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/lock.h"

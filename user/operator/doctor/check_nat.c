@@ -6,6 +6,7 @@
 #include "datapath/load/maps.h"
 #include "host/foreign_nat.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 
@@ -13,7 +14,7 @@
  * the container now would not any more. */
 static void take_change(const struct portmap_key *key, bool is_taken, void *context)
 {
-	const char *protocol = conf_protocol_name(key->protocol);
+	const char *protocol = protocol_word(key->protocol);
 	char port[ENDPOINT_TEXT_SIZE];
 
 	format_host_port(key->host_address, key->host_port, port);
@@ -55,8 +56,8 @@ static void note_left_ports(struct doctor *doctor)
 			     "%s/%s is mapped, and left to the host's NAT, of which a rule took it"
 			     " at the last ADD or repair: no client reaches the container there;"
 			     " `bpf-portmap who %u/%s` shows the rule",
-			     host_port, conf_protocol_name(key->protocol), key->host_port,
-			     conf_protocol_name(key->protocol));
+			     host_port, protocol_word(key->protocol), key->host_port,
+			     protocol_word(key->protocol));
 	}
 	if (walk.failed)
 		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", cni_error_message(&err));

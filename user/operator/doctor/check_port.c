@@ -4,10 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/port_set.h"
+#include "conf/option.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "net/text_file.h"
 #include "operator/doctor/doctor.h"
@@ -63,7 +64,6 @@ static bool lacks_bridge(const struct subject *subject)
 void check_owner(struct doctor *doctor)
 {
 	const struct port_option *port = &doctor->options->port;
-	char word[PROTOCOL_WORD_SIZE];
 	struct subject subject;
 	int looks = LOOKS;
 
@@ -77,7 +77,7 @@ void check_owner(struct doctor *doctor)
 		doctor_found(
 			doctor, VERDICT_FAIL, cni_format("# add the container again with the port"),
 			"no container has port %u%s%s%s", port->port, port->protocol ? "/" : "",
-			port->protocol ? protocol_word(port->protocol, word) : "",
+			port->protocol ? protocol_word(port->protocol) : "",
 			doctor->options->from.is_set ? " for this client's family" : "");
 }
 

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "operator/doctor/doctor.h"
 
 #define FULL_PERCENT 80
@@ -120,7 +121,7 @@ static const char *fullest_container(struct doctor *doctor, const struct use *us
 
 static void judge_server(struct doctor *doctor, const struct use *uses, size_t count)
 {
-	char server[ENDPOINT_TEXT_SIZE], external[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char server[ENDPOINT_TEXT_SIZE], external[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!is_full(count, uses->ports))
 		return;
@@ -130,8 +131,7 @@ static void judge_server(struct doctor *doctor, const struct use *uses, size_t c
 		"%zu of %u ports (\"masqPorts\") of %s are in use towards %s/%s, most of them by"
 		" %s: when all are, no more connections to it are made",
 		count, uses->ports, cni_address_format(uses->external, external), server,
-		protocol_word((enum protocol)uses->protocol, word),
-		fullest_container(doctor, uses, count));
+		protocol_word(uses->protocol), fullest_container(doctor, uses, count));
 }
 
 void check_ports_left(struct doctor *doctor)

@@ -8,8 +8,9 @@
 
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/maps.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/text_file.h"
@@ -310,7 +311,7 @@ bool doctor_locate(const struct doctor *doctor, struct subject *subject)
 bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subject)
 {
 	const struct mapping *mapped = &doctor->mappings.list[mapping];
-	char host[RANGE_TEXT_SIZE], protocol[PROTOCOL_WORD_SIZE];
+	char host[RANGE_TEXT_SIZE];
 
 	*subject = (struct subject){
 		.mapping = mapped,
@@ -318,7 +319,7 @@ bool doctor_subject(struct doctor *doctor, size_t mapping, struct subject *subje
 		.ipv4 = cni_address_is_ipv4(mapped->portmap.container_address),
 	};
 	snprintf(subject->port, sizeof(subject->port), "%s/%s", mapping_format_host(mapped, host),
-		 protocol_word(mapped->key.protocol, protocol));
+		 protocol_word(mapped->key.protocol));
 	return doctor_locate(doctor, subject);
 }
 

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "lib/array.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "operator/doctor/explain.h"
 #include "operator/print/output.h"
-#include "operator/print/terminal.h"
+#include "operator/print/format.h"
 #include "operator/verbs.h"
 
 const struct check checks[] = {

@@ -18,7 +18,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/kernel/programs.h"
+#include "operator/kernel/tracing.h"
 
 /* Of a probe that was killed a container sends its SYN-ACK again for 63 s (tcp_synack_retries), and
  * the client who was named gets none. */

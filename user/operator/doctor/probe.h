@@ -13,7 +13,7 @@
 #pragma once
 
 #include "operator/kernel/inject.h"
-#include "operator/kernel/kernel_names.h"
+#include "operator/kernel/drops.h"
 #include "operator/kernel/tracing.h"
 #include "operator/kernel/nft_trace.h"
 #include "operator/doctor/doctor.h"

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/ports.h"
+#include "lib/run.h"
 #include "lib/text.h"
 #include "net/netns.h"
 #include "operator/doctor/remedy_word.h"
-#include "operator/run_command.h"
 
 #define COMMAND_SECONDS 5
 #define RULES_MOST 8
@@ -337,12 +338,11 @@ static const uint8_t *container_of_way(const struct cause *cause)
 char *probe_lets_in(const struct cause *cause)
 {
 	const struct nft_drop *drop = &cause->result->rule_drop;
-	char word[PROTOCOL_WORD_SIZE];
 	struct wanted_packet packet = {
 		.is_outwards = cause->way->is_outwards,
 		.container = container_of_way(cause),
 		.inner = cause->subject->gateway->link.name,
-		.protocol = protocol_word(cause->way->packet.protocol, word),
+		.protocol = protocol_word(cause->way->packet.protocol),
 	};
 
 	if (!cause->result->rule_dropped || (drop->handle && !is_catch_all(cause)))
@@ -357,7 +357,6 @@ char *probe_lets_in(const struct cause *cause)
 char *probe_remedy(const struct cause *cause)
 {
 	const struct probe_way *way = cause->way;
-	char word[PROTOCOL_WORD_SIZE];
 	struct opening opening = {
 		.cause = cause,
 		.drop = &cause->result->rule_drop,
@@ -365,7 +364,7 @@ char *probe_remedy(const struct cause *cause)
 		.is_answer = cause->result->rule_drop.is_answer && !way->is_outwards,
 		.inner = cause->subject->gateway->link.name,
 		.outer = cause->uplink,
-		.protocol = protocol_word(way->packet.protocol, word),
+		.protocol = protocol_word(way->packet.protocol),
 	};
 
 	if (!cause->result->rule_dropped && cause->is_netfilter)

@@ -13,7 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/socket_address.h"
+#include "lib/address.h"
 #include "lib/text.h"
 #include "net/netns.h"
 #include "operator/kernel/container_file.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "lib/run.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/run_command.h"
 
 #define COMMAND_SECONDS 5
 #define RULE_SIZE 1024 /* what is longer is a set of many elements, and cut */

@@ -10,6 +10,7 @@
 
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "net/forwarding.h"
 #include "net/netlink.h"
@@ -624,8 +625,8 @@ static void say_listening(const struct passage *way, enum listening listening, c
 {
 	uint16_t port = way->subject->mapping->portmap.container_port;
 	const char *who = way->subject->container->text;
-	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE], buffer[PROTOCOL_WORD_SIZE];
-	const char *word = protocol_word(way->subject->mapping->key.protocol, buffer);
+	char at[ENDPOINT_TEXT_SIZE] = "", wanted[ENDPOINT_TEXT_SIZE];
+	const char *word = protocol_word(way->subject->mapping->key.protocol);
 
 	if (where)
 		format_endpoint(where, port, at);

@@ -17,7 +17,6 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "lib/io.h"
-#include "net/bridge_entry.h"
 #include "net/link.h"
 #include "net/tc.h"
 #include "operator/install/installer.h"

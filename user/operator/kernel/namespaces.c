@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "net/netlink.h"
 

@@ -13,7 +13,7 @@
 #include "datapath/load/maps.h"
 #include "operator/kernel/conntrack.h"
 #include "operator/kernel/inject.h"
-#include "operator/kernel/programs.h"
+#include "operator/kernel/tracing.h"
 
 /* What one reading of conntrack is for. */
 struct pass {

@@ -9,18 +9,17 @@
 #include <string.h>
 
 #include "cni/environment.h"
-#include "conf/conditions.h"
+#include "conf/addresses.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/describe.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/run.h"
 #include "lib/text.h"
-#include "nat/nat_chains.h"
+#include "nat/nat_rule.h"
 #include "nat/portmap_rules.h"
 #include "net/address_list.h"
 #include "operator/view/add_cache.h"
-#include "operator/run_command.h"
 
 #define IPTABLES_SECONDS 30
 #define RULE_WORDS 18 /* of a rule without conditions */

@@ -11,6 +11,8 @@
 #include "conf/request.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
+#include "lib/run.h"
 #include "lib/text.h"
 #include "operator/conflists.h"
 #include "operator/print/format.h"
@@ -18,7 +20,6 @@
 #include "operator/install/lists.h"
 #include "operator/migrate/connections.h"
 #include "operator/migrate/containers.h"
-#include "operator/run_command.h"
 #include "operator/verbs.h"
 #include "plugin/reference.h"
 
@@ -70,7 +71,7 @@ static void add_row(struct output *output, const struct migrating *container,
 
 	output_endpoint(output, format_host_port(port->key.host_address, port->key.host_port, host),
 			port->key.host_address, port->key.host_port);
-	output_text(output, port->key.protocol ? conf_protocol_name(port->key.protocol) : "");
+	output_text(output, port->key.protocol ? protocol_word(port->key.protocol) : "");
 	output_text(output, container->network);
 	output_text(output, container->name);
 	output_text(output, container->id);

@@ -23,7 +23,7 @@
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "net/bridge_entry.h"
+#include "net/link.h"
 #include "operator/view/add_cache.h"
 #include "operator/migrate/connections.h"
 

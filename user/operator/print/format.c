@@ -3,8 +3,11 @@
 #include "operator/print/format.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #define IPV4_OFFSET 12
 
@@ -111,4 +114,28 @@ const char *format_mac(const uint8_t *mac, char text[MAC_TEXT_SIZE])
 	snprintf(text, MAC_TEXT_SIZE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
 		 mac[3], mac[4], mac[5]);
 	return text;
+}
+
+/* --- standard output ------------------------------------------------------------------------ */
+
+size_t terminal_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (columns && atoi(columns) > 0)
+		return (size_t)atoi(columns);
+	if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		return 0;
+	return size.ws_col;
+}
+
+bool terminal_has_color(enum color color)
+{
+	const char *disabled = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+	if (color == COLOR_ALWAYS || color == COLOR_NEVER)
+		return color == COLOR_ALWAYS;
+	return isatty(STDOUT_FILENO) && !(disabled && *disabled) && terminal &&
+	       strcmp(terminal, "dumb") != 0;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * format.h - addresses, times and numbers for people. Each function returns its `text`.
+ * format.h - addresses, times and numbers for people, each written into `text`, which is returned;
+ * and what standard output is: its width, and whether it shows colours.
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/address.h"
+#include "operator/options.h"
 
 #define ENDPOINT_TEXT_SIZE (CNI_ADDRESS_TEXT_SIZE + 8)
 #define NUMBER_TEXT_SIZE 32
@@ -28,3 +32,10 @@ const char *format_duration(uint64_t seconds, char text[DURATION_TEXT_SIZE]);
 const char *format_time(uint64_t seconds, char text[TIME_TEXT_SIZE]);
 /* "02:00:00:00:00:01", of six bytes */
 const char *format_mac(const uint8_t *mac, char text[MAC_TEXT_SIZE]);
+
+/* Returns the columns, which COLUMNS says first; 0: it is not a terminal, so that lines have no
+ * limit. */
+size_t terminal_width(void);
+/* Returns whether to use colours. COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org)
+ * or TERM is "dumb". */
+bool terminal_has_color(enum color color);

@@ -10,7 +10,6 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/print/format.h"
-#include "operator/print/terminal.h"
 
 #define JSON_ENDPOINT_SIZE (ENDPOINT_TEXT_SIZE + 32)
 

@@ -20,11 +20,11 @@
 #include "lib/io.h"
 #include "lib/json.h"
 #include "lib/memory.h"
+#include "lib/run.h"
 #include "lib/text.h"
 #include "conf/conf.h"
 #include "net/text_file.h"
 #include "operator/conflists.h"
-#include "operator/run_command.h"
 #include "operator/verbs.h"
 
 #define MAX_WORDS 9

@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #include "datapath/load/maps.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/text.h"
 #include "operator/kernel/namespaces.h"
-#include "operator/kernel/programs.h"
+#include "operator/kernel/tracing.h"
 #include "operator/items.h"
-#include "operator/print/terminal.h"
+#include "operator/print/format.h"
 #include "operator/trace/words.h"
 #include "operator/verbs.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
+#include "lib/ports.h"
 #include "operator/print/output.h"
-#include "operator/flow_words.h"
 #include "operator/print/format.h"
 #include "operator/view/statistics.h"
 
@@ -199,10 +199,9 @@ void trace_print_packet(FILE *file, const struct trace_event *event)
 {
 	struct trace_tuple before = shown_tuple(event, &event->before);
 	struct trace_tuple after = shown_tuple(event, &event->after);
-	char protocol[PROTOCOL_WORD_SIZE];
 
 	fprintf(file, "%s%s ", event->error ? "icmp error about " : "",
-		event->protocol ? protocol_word(event->protocol, protocol) : "ip");
+		event->protocol ? protocol_word(event->protocol) : "ip");
 	print_flags(file, event->tcp_flags);
 	if (event->fragment)
 		fputs(event->fragment == 1 ? "first fragment " : "fragment ", file);
@@ -261,9 +260,8 @@ void trace_print_drop(FILE *file, struct kernel_names *names, const struct trace
 	const char *reason = kernel_reason(names, drop->reason);
 	const char *function = kernel_function(names, drop->location);
 	const char *chain = netfilter_chain(drop, reason);
-	char protocol[PROTOCOL_WORD_SIZE];
 
-	fprintf(file, "%s ", protocol_word(drop->protocol, protocol));
+	fprintf(file, "%s ", protocol_word(drop->protocol));
 	print_flags(file, drop->tcp_flags);
 	print_tuple(file, drop->protocol, &drop->tuple);
 	fputs("  DROPPED", file);
@@ -297,15 +295,14 @@ json_t *trace_event_json(const struct view *view, const struct trace_event *even
 {
 	struct trace_tuple before = shown_tuple(event, &event->before);
 	struct trace_tuple after = shown_tuple(event, &event->after);
-	char protocol[PROTOCOL_WORD_SIZE];
 
 	return json_pack("{s:s, s:s, s:o, s:s?, s:i, s:i, s:b, s:i, s:o, s:o, s:s, s:s?, s:s?,"
 			 " s:s?, s:b, s:s?, s:o}",
 			 "program", trace_program_name(event->hook), "direction",
 			 trace_is_ingress(event->hook) ? "in" : "out", "interface",
 			 interface_json(view, event->ifindex), "protocol",
-			 event->protocol ? protocol_word(event->protocol, protocol) : NULL,
-			 "tcp_flags", (int)event->tcp_flags, "length", (int)event->length, "error",
+			 event->protocol ? protocol_word(event->protocol) : NULL, "tcp_flags",
+			 (int)event->tcp_flags, "length", (int)event->length, "error",
 			 (int)event->error, "fragment", (int)event->fragment, "before",
 			 tuple_json(&before), "after", tuple_json(&after), "outcome",
 			 outcomes[words->outcome].word, "reason", words->reason, "meaning",
@@ -319,14 +316,13 @@ json_t *trace_drop_json(const struct view *view, struct kernel_names *names,
 {
 	const char *reason = kernel_reason(names, drop->reason);
 	const char *function = kernel_function(names, drop->location);
-	char protocol[PROTOCOL_WORD_SIZE];
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:i, s:i, s:o, s:s, s:s?, s:i, s:s?, s:s?, s:b}",
 			 "program", "kernel", "interface",
 			 drop->in_container ? json_null() : interface_json(view, drop->ifindex),
 			 "out_interface",
 			 drop->in_container ? json_null() : interface_json(view, drop->out_ifindex),
-			 "protocol", protocol_word(drop->protocol, protocol), "tcp_flags",
+			 "protocol", protocol_word(drop->protocol), "tcp_flags",
 			 (int)drop->tcp_flags, "length", (int)drop->length, "before",
 			 tuple_json(&drop->tuple), "outcome", "dropped", "reason", reason,
 			 "reason_number", (int)drop->reason, "function",

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "operator/kernel/kernel_names.h"
+#include "operator/kernel/drops.h"
 #include "operator/kernel/tracing.h"
 #include "operator/view/view.h"
 

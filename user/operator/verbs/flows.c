@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/clock.h"
+#include "lib/ports.h"
 #include "host/host.h"
 #include "lifetime.h"
 #include "datapath/load/lock.h"
@@ -134,9 +135,9 @@ static void show(struct listing *listing, const struct connection_key *key,
 	bool half_open = !(connection->state & STATE_ASSURED);
 	uint32_t idle = idle_seconds(listing->view.now, connection->last_seen);
 	struct output *output = &listing->output;
-	char word[PROTOCOL_WORD_SIZE], text[DURATION_TEXT_SIZE];
+	char text[DURATION_TEXT_SIZE];
 
-	output_text(output, protocol_word(key->protocol, word));
+	output_text(output, protocol_word(key->protocol));
 	output_text(output, flow_state_word(flow_state_of(key->protocol, connection->state)));
 	output_cell(output, "", half_open ? "true" : "false");
 	output_text(output, flow_kind_word(connection->kind));

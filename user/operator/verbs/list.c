@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "net/address_list.h"
+#include "lib/ports.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/view/mappings.h"
@@ -76,14 +77,14 @@ static void add_row(struct output *output, const struct view *view, const struct
 	const struct portmap_key *key = &row->mapping->key;
 	const struct portmap *portmap = &row->mapping->portmap;
 	struct container_info *container = row->container;
-	char text[RANGE_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char text[RANGE_TEXT_SIZE];
 	bool has_port = key->host_port;
 
 	output_text(output, has_port ? "mapping" : "masquerade");
 	if (has_port) {
 		output_endpoint(output, mapping_format_host(row->mapping, text), key->host_address,
 				key->host_port);
-		output_text(output, protocol_word(key->protocol, word));
+		output_text(output, protocol_word(key->protocol));
 	} else {
 		output_cell(output, "(masquerade)", NULL);
 		output_cell(output, "-", NULL);

@@ -12,13 +12,13 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
-#include "datapath/records/describe.h"
 #include "datapath/records/attachments.h"
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "host/foreign_nat.h"
-#include "net/bridge_entry.h"
+#include "net/link.h"
 #include "net/port_ranges.h"
 #include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
@@ -252,7 +252,7 @@ static void say_nat_port(const struct portmap_key *key, bool is_taken, void *con
 {
 	char port[16], address[CNI_ADDRESS_TEXT_SIZE], what[CNI_ADDRESS_TEXT_SIZE + 64];
 
-	snprintf(port, sizeof(port), "%u/%s", key->host_port, conf_protocol_name(key->protocol));
+	snprintf(port, sizeof(port), "%u/%s", key->host_port, protocol_word(key->protocol));
 	cni_address_format(key->host_address, address);
 	snprintf(what, sizeof(what),
 		 is_taken ? "left to the host's NAT, whose rules take it at %s"

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
-#include "operator/flow_words.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/view/statistics.h"
@@ -176,12 +176,12 @@ static void write_port(FILE *file, const struct mapping *mapping,
 		       const struct container_info *container)
 {
 	const struct workload *workload = container ? &container->record.workload : NULL;
-	char address[CNI_ADDRESS_TEXT_SIZE], port[8], word[PROTOCOL_WORD_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], port[8];
 
 	snprintf(port, sizeof(port), "%u", mapping->key.host_port);
 	write_series(file, "port_flows_total", mapping->portmap.flows, "address",
 		     cni_address_format(mapping->key.host_address, address), "port", port,
-		     "protocol", protocol_word(mapping->key.protocol, word), "namespace",
+		     "protocol", protocol_word(mapping->key.protocol), "namespace",
 		     workload ? workload->namespace : "", "pod",
 		     workload && workload->kind != WORKLOAD_NONE ? workload->name : "", "container",
 		     container ? container->name.container_id : "", "");

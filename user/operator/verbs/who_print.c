@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "datapath/records/describe.h"
+#include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"
+#include "lib/ports.h"
 #include "lib/text.h"
 #include "net/processes.h"
 #include "operator/print/format.h"
@@ -37,14 +38,14 @@ static struct container_info *container_of(struct who *who, const struct contest
 static void write_port(const struct who *who, const struct contestant *contestant,
 		       char text[PORT_TEXT_SIZE])
 {
-	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char endpoint[ENDPOINT_TEXT_SIZE];
 
 	if (contestant->kind == CONTESTANT_SOCKET)
 		format_endpoint(contestant->address, who->port.port, endpoint);
 	else
 		format_host_port(contestant->address, who->port.port, endpoint);
 	snprintf(text, PORT_TEXT_SIZE, "%s/%s", endpoint,
-		 contestant->protocol ? protocol_word(contestant->protocol, word) : "any");
+		 contestant->protocol ? protocol_word(contestant->protocol) : "any");
 }
 
 static void write_mapping(struct who *who, const struct contestant *contestant, char *text)
@@ -272,7 +273,7 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	struct container_info *container =
 		is_rule || is_socket ? NULL : container_of(who, contestant);
 	char text[WHO_TEXT_SIZE], port[PORT_TEXT_SIZE], remark[REMARK_SIZE];
-	char since[TIME_TEXT_SIZE] = "", word[PROTOCOL_WORD_SIZE];
+	char since[TIME_TEXT_SIZE] = "";
 	enum protocol protocol = contestant->protocol;
 
 	write_port(who, contestant, port);
@@ -284,7 +285,7 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	output_text(output, state_word(contestant));
 	output_text(output, contestant->by);
 	output_endpoint(output, port, contestant->address, who->port.port);
-	output_text(output, protocol ? protocol_word(protocol, word) : NULL);
+	output_text(output, protocol ? protocol_word(protocol) : NULL);
 	output_container(output, text, &who->view, container);
 	output_text(output, *since ? since : NULL);
 	output_json(output, "", is_rule ? json_rule(who, contestant->rule) : json_null());
@@ -299,14 +300,14 @@ static void add_row(struct output *output, struct who *who, const struct contest
 
 static void print_head(const struct who *who, bool taken)
 {
-	char address[CNI_ADDRESS_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE];
 
 	if (!who->places)
 		puts("note  that is no address of this host");
 	if (taken || who->blind)
 		return;
 	printf("free  nobody has port %u%s%s%s%s\n", who->port.port, who->port.protocol ? "/" : "",
-	       who->port.protocol ? protocol_word(who->port.protocol, word) : "",
+	       who->port.protocol ? protocol_word(who->port.protocol) : "",
 	       who->has_address ? " at " : "",
 	       who->has_address ? cni_address_format(who->address, address) : "");
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/memory.h"
-#include "nat/nat_chains.h"
+#include "nat/nat_rule.h"
 
 const uint8_t claimant_loopback4[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 const uint8_t claimant_loopback6[CNI_ADDRESS_SIZE] = {[15] = 1};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/text.h"

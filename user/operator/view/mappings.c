@@ -11,8 +11,9 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
-#include "lib/array.h"
+#include "lib/memory.h"
 #include "lib/cleanup.h"
+#include "lib/ports.h"
 #include "net/netlink.h"
 #include "net/netns.h"
 #include "net/sockets.h"
@@ -285,7 +286,7 @@ int mappings_add_masqueraded(struct mappings *mappings, const struct view *view,
 size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
 			    char text[PORTS_TEXT_SIZE])
 {
-	char endpoint[ENDPOINT_TEXT_SIZE], word[PROTOCOL_WORD_SIZE];
+	char endpoint[ENDPOINT_TEXT_SIZE];
 	size_t length = 0, count = 0;
 
 	snprintf(text, PORTS_TEXT_SIZE, "no port");
@@ -298,7 +299,7 @@ size_t mappings_write_ports(const struct mappings *mappings, struct owner owner,
 		length += (size_t)snprintf(
 			text + length, PORTS_TEXT_SIZE - length, "%s%s%s%s", length ? ", " : "",
 			key->host_port ? endpoint : "masqueraded", key->host_port ? "/" : "",
-			key->host_port ? protocol_word(key->protocol, word) : "");
+			key->host_port ? protocol_word(key->protocol) : "");
 	}
 	if (count > SHOWN_PORTS)
 		snprintf(text + length, PORTS_TEXT_SIZE - length, " and %zu more",

@@ -8,9 +8,9 @@
 
 #include "datapath/attach/hooks.h"
 #include "datapath/load/maps.h"
-#include "lib/array.h"
+#include "lib/memory.h"
+#include "lib/ports.h"
 #include "lib/text.h"
-#include "operator/flow_words.h"
 
 const struct counter_word counter_words[] = {
 #define X(name, meaning) {#name, meaning, offsetof(struct counters, name)},
@@ -132,16 +132,13 @@ static void tally(json_t **counts, const char *network, const char *word)
 static void count_ports(struct statistics *statistics, struct view *view,
 			const struct mappings *mappings)
 {
-	static char unknown[PROTOCOL_WORD_SIZE];
-
 	for (size_t i = 0; i < mappings->count; i++) {
 		const struct mapping *mapping = &mappings->list[i];
 		const struct container_info *container =
 			view_container(view, mapping->portmap.owner);
-		const char *protocol = protocol_word(mapping->key.protocol, unknown);
 
 		tally(&statistics->ports, container ? container->name.network : "",
-		      protocol == unknown ? "unknown" : protocol);
+		      protocol_word(mapping->key.protocol));
 	}
 }
 

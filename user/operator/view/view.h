@@ -11,7 +11,6 @@
 
 #include "datapath/load/datapath.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/describe.h"
 #include "lib/error.h"
 #include "operator/print/output.h"
 #include "operator/view/engine_names.h"

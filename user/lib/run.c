@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* run_command.c - runs a program of the host, for a limited time. */
-#include "operator/run_command.h"
+/* run.c - runs a program of the host, for a limited time. */
+#include "lib/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@
 #define LOOK_EVERY 5     /* milliseconds */
 #define EXIT_NOT_RUN 127 /* as shells say it */
 
-/* Standard input, output and error: files in memory, so that nobody waits for anybody. */
+/* Standard input, output and error: files in memory, so that nobody waits for anybody, or
+ * /dev/null, where a process that is left behind may write for ever. */
 struct streams {
 	int fds[3];
 };
@@ -35,10 +37,11 @@ static void cleanup_streams(struct streams *streams)
 		cleanup_close_pointer(&streams->fds[i]);
 }
 
-static bool open_streams(struct streams *streams)
+static bool open_streams(struct streams *streams, bool discards)
 {
 	for (int i = 0; i < 3; i++)
-		streams->fds[i] = memfd_create("stream", MFD_CLOEXEC);
+		streams->fds[i] = discards ? open("/dev/null", O_RDWR | O_CLOEXEC)
+					   : memfd_create("stream", MFD_CLOEXEC);
 	return streams->fds[0] >= 0 && streams->fds[1] >= 0 && streams->fds[2] >= 0;
 }
 
@@ -57,6 +60,8 @@ static pid_t start(const struct command_run *run, const struct streams *streams)
 	signal(SIGPIPE, SIG_DFL);
 	for (int i = 0; i < 3; i++)
 		dup2(streams->fds[i], i);
+	/* Our locks least of all are for what the program may leave running. */
+	closefrom(STDERR_FILENO + 1);
 	environ = environment; /* by whose PATH the program is looked for, too */
 	execvp(run->arguments[0], (char *const *)run->arguments);
 	perror(run->arguments[0]);
@@ -137,7 +142,7 @@ bool command_run(struct command_run *run)
 	pid_t pid;
 
 	run->status = -1;
-	if (!open_streams(&streams))
+	if (!open_streams(&streams, run->discards))
 		return false;
 	pid = start(run, &streams);
 	if (pid < 0) {
