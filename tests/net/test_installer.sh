@@ -661,6 +661,7 @@ snapshot() {
 	sysctl -a 2>/dev/null | grep -E '(all|default|eth0|eth1|ipv4)\.(forwarding|route_localnet|rp_filter|ip_forward) ' | sort || true
 }
 
+# nothing is loaded
 # limit 120 s
 # uninstall refuses while containers have ports, names them, and gives back the list already; when
 # they are gone nothing is left, compared with before the first ADD: programs, maps, links, qdiscs,
