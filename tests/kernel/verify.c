@@ -12,7 +12,9 @@
 #include <string.h>
 
 #define LOG_STATS 4 /* BPF_LOG_STATS: only the number of instructions and the time */
-#define LOG_SIZE (1 << 16)
+/* The kernel prints less than 1 kB in the end, but refuses the program if what it took back
+ * meanwhile would not have fitted. */
+#define LOG_SIZE (1 << 20)
 #define MAX_PROGRAMS 64
 /* The verifier may process so many, half as much again as today: enough for another kernel or
  * compiler, but not for a nested loop. */

@@ -2,8 +2,6 @@
 #
 # test_bpffs.sh - the file system of pins, in which other users may write, and which may be
 # read-only, or not to be had.
-#
-# nothing is loaded before these tests
 
 # Where mount(8) mounts it everybody may make directories in it. bpffs_as_user COMMAND...
 bpffs_as_user() {
@@ -19,6 +17,7 @@ expect_pins_of_root() {
 
 plugin_status() { plugin_call STATUS web 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"'; }
 
+# nothing is loaded
 # one who makes such a directory again, in the instant after it was moved away, does not get our
 # pins into it, neither in the place where we load nor in that of the pins
 test_bpffs_made_again_by_another() {
@@ -40,6 +39,7 @@ test_bpffs_made_again_by_another() {
 	done
 }
 
+# nothing is loaded
 # what another user has made where we load, before the first ADD, is moved out of the way; a pin directory
 # of another user is never used: STATUS and CHECK say so, DEL works, and ADD moves it out of the way
 test_bpffs_pins_of_another() {
@@ -91,6 +91,7 @@ with_error() {
 	PREFIX="strace -f -o /dev/null -e trace=$call -e inject=$call:error=$error" "$@"
 }
 
+# nothing is loaded
 # where no bpffs can be mounted ADD says so, and what to do; where the lock cannot be had, because
 # mounting is not allowed at all, too
 test_bpffs_not_mounted() {
@@ -104,30 +105,33 @@ test_bpffs_not_mounted() {
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 }
 
-# call_of_load PATTERN: the number of the bpf() call with this in it, in a first ADD of web. That
-# ADD fails in the end, and leaves nothing.
-call_of_load() {
+# load_traced: the bpf() calls of a first ADD of web are in /run/trace. It fails in the end, and leaves
+# nothing.
+load_traced() {
 	! PREFIX="strace -o /run/trace -e trace=bpf,rename -e inject=rename:error=EIO" \
 		plugin_run ADD web </run/config >/run/out 2>&1 || fail "ADD without rename"
-	awk -v pattern="$1" '/^bpf\(/ { number++; if (!found && $0 ~ pattern) found = number }
-		END { print found }' /run/trace
 }
 
-# load_refused PATTERN ERROR: the first ADD of web, in which this bpf() call and all later ones fail
+# load_refused PATTERN ERROR: the first ADD of web, in which the bpf() call with this in it, and all
+# later ones, fail
 load_refused() {
 	local call
-	call=$(call_of_load "$1")
+	call=$(awk -v pattern="$1" '/^bpf\(/ { number++; if (!found && $0 ~ pattern) found = number }
+		END { print found }' /run/trace)
+	[ -n "$call" ] || fail "no call with $1"
 	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=$2:when=$call+" \
 		expect_failure plugin_run ADD web </run/config
 	expect_code 102
 }
 
+# nothing is loaded
 # a program that the kernel refuses: the error names the kernel and the program first, and leaves
 # libbpf's lines to the details; maps that there is no memory for: it says what to do
 test_bpffs_load_refused() {
 	mount -t tmpfs tmpfs /sys/kernel/btf # else the loader tries once more, with other programs
 	container_add_plain web
 	plugin_config web >/run/config
+	load_traced
 	load_refused 'BPF_PROG_LOAD.*"to_uplink"' EINVAL
 	expect_contains "$(jq -r .msg <<<"$output")" "Linux $(uname -r) refuses the program to_uplink"
 	expect_contains "$(jq -r .details <<<"$output")" libbpf

@@ -338,12 +338,12 @@ unload() {
 
 # nothing is loaded
 # limit 180 s
-# three first ADDs, which load everything, killed at moments that are spread over the time that one
-# takes (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
+# two first ADDs, which load everything, killed at moments that are spread over the time that one takes
+# (KILLS=60 for more): the next ADD works, each hook has one program, DEL leaves no mapping
 test_crash_first_add_killed() {
 	container_start_plain web
 	plugin_config web >/run/config
-	local round rounds=${KILLS:-3} killed=0 moment took since=${EPOCHREALTIME/./}
+	local round rounds=${KILLS:-2} killed=0 moment took since=${EPOCHREALTIME/./}
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 	took=$((${EPOCHREALTIME/./} - since))
 	for round in $(seq "$rounds"); do
@@ -371,7 +371,6 @@ test_crash_first_add_killed() {
 	echo "note: $killed of $rounds were killed"
 }
 
-# nothing is loaded
 # limit 120 s
 # pins removed by hand under a live mapping: traffic goes on, the next ADD adopts what runs, CHECK
 # and DEL find it, also a DEL that comes first; nothing of ours is left at the sockets meanwhile
@@ -399,7 +398,6 @@ test_crash_pins_removed() {
 }
 no_socket_hooks() { [ -z "$(socket_hooks_show)" ]; }
 
-# nothing is loaded
 # an ADD that does not see the pins, because it runs under another mount of bpffs, makes no
 # second copy
 test_crash_pins_not_seen() {
@@ -417,12 +415,11 @@ test_crash_pins_not_seen() {
 	expect_no_answer client tcp "$host4" 9090
 }
 
-# nothing is loaded
 # some pins removed by hand: ADD repairs them or says clearly what is wrong; DEL works
 test_crash_some_pins_removed() {
 	local removed pin
 	container_start web bridge -p 8080:80/tcp
-	for removed in portmaps 'slots connections assured counters' meta; do
+	for removed in 'portmaps slots connections assured counters' meta; do
 		for pin in $removed; do rm "$pins/$pin"; done
 		container_start other bridge -p 9090:80/tcp
 		expect_answer client tcp "$host4" 9090 other
@@ -522,7 +519,6 @@ test_crash_churn_whole_list() {
 	expect_same_state "$before"
 }
 
-# nothing is loaded
 # after a reboot, with a stale cache and an empty bpffs, DEL succeeds and the first ADD builds anew
 test_crash_reboot() {
 	container_start web bridge -p 8080:80/tcp

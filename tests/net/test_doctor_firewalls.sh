@@ -66,8 +66,11 @@ firewalld_start() {
 	dbus-daemon --system --nofork --nopidfile --nosyslog 2>/run/dbus.log &
 	wait_until 20 test -S /run/dbus/system_bus_socket || fail "$(cat /run/dbus.log)"
 	firewalld --nofork --nopid >/run/firewalld.log 2>&1 &
+	wait_until 60 firewalld_filters || fail "$(cat /run/firewalld.log)"
 	wait_until 60 firewalld_runs || fail "$(cat /run/firewalld.log)"
 }
+# It has its table somewhat before it runs; to ask for that takes a thousandth of firewall-cmd, in Python.
+firewalld_filters() { nft list table inet firewalld >/dev/null 2>&1; }
 firewalld_runs() { [ "$(firewall-cmd --state 2>&1)" = running ]; }
 
 # ufw itself, enabled, with its defaults

@@ -2,8 +2,6 @@
 #
 # test_install_lists.sh - `install`, `doctor` and going back, with lists whose plugins stand elsewhere:
 # in the network's folder (CNI 1.3), in Multus' delegates; and lists that are odd.
-#
-# nothing is loaded before these tests
 
 # list FILTER: a list of a node, through a jq filter
 list() {

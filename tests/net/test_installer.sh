@@ -2,8 +2,6 @@
 #
 # test_installer.sh - `bpf-portmap install` and `uninstall`, on directories as agents of networks
 # leave them: what they make of each list, who may write and read at the same time, and what is left.
-#
-# nothing is loaded before these tests
 
 # Lists as the agents write them, blanks included.
 list_of_kindnet() { cat "$project/tests/net/agents/kindnet.conflist"; }
@@ -302,6 +300,7 @@ watch_stop() {
 is_ours() { grep -q '"bpf-portmap"' "$conf/$1" && ! ls "$conf"/.bpf-portmap-* >/dev/null 2>&1; }
 has_binary() { cmp -s "$build/bpf-portmap" "$bin/bpf-portmap"; }
 
+# nothing is loaded
 # limit 120 s
 # --watch: agents that rename another list in, write one in place and slowly, remove the binary,
 # take a name before the present one, or replace both directories; the list is ours again each
@@ -662,6 +661,7 @@ snapshot() {
 	sysctl -a 2>/dev/null | grep -E '(all|default|eth0|eth1|ipv4)\.(forwarding|route_localnet|rp_filter|ip_forward) ' | sort || true
 }
 
+# nothing is loaded
 # limit 120 s
 # uninstall refuses while containers have ports, names them, and gives back the list already; when
 # they are gone nothing is left, compared with before the first ADD: programs, maps, links, qdiscs,

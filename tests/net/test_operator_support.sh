@@ -106,16 +106,10 @@ test_operator_support_hanging() {
 	expect_in_manifest ok network/links.json
 }
 
-# nothing is loaded
-# it works where nothing was ever added, with damaged maps, for a user without rights, and says
-# where it could not write
+# it works with damaged maps, for a user without rights, and says where it could not write
 test_operator_support_damaged() {
 	local directory
 	support_world
-	by_hand 0 support /run/out.tar
-	directory=$(unpacked)
-	expect_equal 0 "$(jq '.items | length' "$directory/bpf-portmap/list.json")"
-	rm /run/out.tar
 	container_start web bridge -p 8080:80/tcp
 	rm "$pins/portmaps" "$pins/slots"
 	by_hand 0 support /run/out.tar

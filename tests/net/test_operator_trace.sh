@@ -273,10 +273,8 @@ refused() {
 	expect_equal '' "$(cat /run/out)"
 }
 
-# nothing is loaded
 # what cannot be traced gets a sentence
 test_operator_trace_refused() {
-	by_hand_warns 1 "no container was ever added" trace --port 8080
 	web_as_pod -p 8080:80/tcp
 	refused 64 '"gre"' gre
 	refused 64 'invalid --protocol "quic"' --protocol quic
