@@ -126,9 +126,9 @@ static int put_functions(struct bpf_program *program, struct bpf_prog_load_opts 
 	memcpy(instructions, bpf_program__insns(program), count * sizeof(*instructions));
 	for (size_t i = 0; i < count; i++) {
 		struct bpf_insn *call = &instructions[i];
-		int function = call->imm - KERNEL_FUNCTION_CALL(cast);
+		uint32_t function = (uint32_t)call->imm - KERNEL_FUNCTION_CALL(cast);
 
-		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg || function < 0 ||
+		if (call->code != (BPF_JMP | BPF_CALL) || call->src_reg ||
 		    function >= KERNEL_FUNCTION_COUNT || !functions.ids[function])
 			continue;
 		call->src_reg = BPF_PSEUDO_KFUNC_CALL;
