@@ -173,45 +173,51 @@ INLINE __u32 assured_claim_any(void)
 	return number;
 }
 
-/* Frees a place if its connection is dead; the next newcomer begins to search there. Returns 1 if
- * the connection had to be looked at, else 0. */
-GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
+struct cleaning {
+	__u32 hand;
+	__u32 now;
+	__u32 looks; /* connections that had to be looked at */
+	__u32 most_looks;
+};
+
+/* A step of bpf_loop(), which goes on while this returns 0. Frees a place if its connection is
+ * dead; the next newcomer begins to search there. */
+static long assured_clean_place(__u64 step, void *context)
 {
-	__u32 number = 1 + hand % assured_places;
+	struct cleaning *cleaning = context;
+	__u32 number = 1 + (cleaning->hand + (__u32)step) % assured_places;
 	struct assured *place = assured_at(number);
-	struct usage *all = SINGLE(usage);
 	bool protected;
 
 	if (!place || place->id <= PLACE_BUSY)
 		return 0;
-	protected = (__s32)(place->protected_until - now) > 0;
-	if (!assured_claim(number, TAKES_IDLE))
-		return !protected;
-	assured_free(number);
-	all->assured_hand = number - 1;
-	return 1;
+	protected = (__s32)(place->protected_until - cleaning->now) > 0;
+	if (assured_claim(number, TAKES_IDLE)) {
+		assured_free(number);
+		SINGLE(usage)->assured_hand = number - 1;
+	} else if (protected) {
+		return 0;
+	}
+	return ++cleaning->looks >= cleaning->most_looks;
 }
 
 /* Called after a refusal, as dead connections may fill the table or the share: frees some for the
- * next attempt. Further refusals search on. A flood of them searches no more than a client's few. */
+ * next attempt. Further refusals search on. A flood of them searches no more than a client's few.
+ */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
-	__u32 hand = all->clean_hand, now = clock_second(), before = all->cleaned;
-	__u32 tick = bpf_ktime_get_ns() >> 20, rounds = tick - before, looks = 0;
+	struct cleaning cleaning = {.hand = all->clean_hand, .now = clock_second()};
+	__u32 before = all->cleaned, tick = bpf_ktime_get_ns() >> 20, rounds = tick - before;
+	long steps;
 
 	if (!rounds || __sync_val_compare_and_swap(&all->cleaned, before, tick) != before)
 		return 0;
 	if (rounds > CLEAN_ROUNDS)
 		rounds = CLEAN_ROUNDS;
-	for (__u32 i = 0; i < CLEAN_STEPS; i++) {
-		if (i * CLEAN_ROUNDS >= rounds * CLEAN_STEPS || looks >= rounds * CLEAN_LOOKS)
-			break;
-#pragma unroll /* the verifier follows each step of the loop around it */
-		for (int place = 0; place < CLEAN_ROUNDS; place++)
-			looks += assured_clean_place(hand++, now);
-	}
-	all->clean_hand = hand % assured_places;
+	cleaning.most_looks = rounds * CLEAN_LOOKS;
+	steps = bpf_loop(rounds * CLEAN_STEPS, assured_clean_place, &cleaning, 0);
+	all->clean_hand = (cleaning.hand + (__u32)steps) % assured_places;
 	return 0;
 }
 

@@ -10,7 +10,8 @@
  * The price: it must handle NULL, which no caller passes; a call costs a nanosecond or two; and its
  * frame takes a multiple of 32 bytes (16 on newer kernels) of the 512 bytes of stack that a whole
  * call chain has. The verifier still walks through every iteration of a loop. So a loop's body
- * becomes such a function, and a long loop becomes nested short ones. */
+ * becomes such a function, and a long loop becomes nested short ones, or bpf_loop(): its callback,
+ * which is a frame of the chain, is walked through once or twice. */
 #define GLOBAL_FUNCTION __attribute__((noinline))
 
 #define INLINE static __always_inline

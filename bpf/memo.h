@@ -226,11 +226,11 @@ INLINE bool treatment_gives_way(const struct treatment_place *place, __u32 now)
 	       (now - place->id / TREATMENTS) % TREATMENT_ID_SECONDS > TREATMENT_SECONDS;
 }
 
-/* Returns the treatment's place, where it is confirmed in this second, or NULL: others have its
- * places. */
-INLINE struct treatment_place *treatment_confirm(const struct treatment *wanted, bool out,
-						 __u32 now)
+/* Confirms the treatment in scratch->treatment in this second. Returns its ID, or 0: others have
+ * its places. */
+GLOBAL_FUNCTION __u32 treatment_confirm(bool out, __u32 now)
 {
+	const struct treatment *wanted = &scratch_get()->treatment;
 	__u64 hash = hash_words(wanted, sizeof(*wanted));
 	struct treatment_place *place;
 	__u32 number;
@@ -246,10 +246,10 @@ INLINE struct treatment_place *treatment_confirm(const struct treatment *wanted,
 		}
 		if (words_equal(&place->treatment, wanted, sizeof(*wanted))) {
 			place->second = now;
-			return place;
+			return place->id;
 		}
 	}
-	return NULL;
+	return 0;
 }
 
 /* Returns the place of these sides' memo, or one whose memo has ended, or NULL. */
@@ -373,10 +373,10 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 			      const struct translation *translation)
 {
 	struct treatment *wanted = &scratch_get()->treatment;
-	struct treatment_place *place;
 	struct memo_set *set;
 	struct memo *memo;
 	struct sides sides;
+	__u32 id;
 
 	if (!packet || !connection || !translation || !memo_suits(packet))
 		return 0;
@@ -394,8 +394,8 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	memo = set ? memo_place(set, &sides, connection->last_seen) : NULL;
 	if (!memo)
 		return 0;
-	place = treatment_confirm(wanted, sides.out, connection->last_seen);
-	if (!place)
+	id = treatment_confirm(sides.out, connection->last_seen);
+	if (!id)
 		return 0;
 	if (memo_is_for(memo, &sides))
 		memo_settle(memo, connection, way);
@@ -405,7 +405,7 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	memo->new_port = translation->port;
 	memo->packets = 0;
 	memo->bytes = 0;
-	memo->treatment = place->id;
+	memo->treatment = id;
 	memo_lasts_until(memo, way, memo_end(packet, connection, way, wanted));
 	return 0;
 }

@@ -18,7 +18,7 @@
 #define MAX_PROGRAMS 64
 /* The verifier may process so many, half as much again as today: enough for another kernel or
  * compiler, but not for a nested loop. */
-#define MOST_INSTRUCTIONS 140000
+#define MOST_INSTRUCTIONS 120000
 
 static char logs[MAX_PROGRAMS][LOG_SIZE];
 
