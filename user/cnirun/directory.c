@@ -18,14 +18,9 @@
 
 bool has_suffix(const char *name, const char *const *suffixes)
 {
-	size_t length = strlen(name);
-
-	for (; suffixes && *suffixes; suffixes++) {
-		size_t wanted = strlen(*suffixes);
-
-		if (length >= wanted && !strcmp(name + length - wanted, *suffixes))
+	for (; suffixes && *suffixes; suffixes++)
+		if (text_ends_with(name, *suffixes))
 			return true;
-	}
 	return !suffixes;
 }
 

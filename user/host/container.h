@@ -11,7 +11,7 @@
 #include "cni/network_config.h"
 #include "cni/result.h"
 #include "conf/conf.h"
-#include "datapath/records/claims.h"
+#include "datapath/records/attachments.h"
 #include "net/link.h"
 #include "host/host.h"
 #include "plan/plan.h"

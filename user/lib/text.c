@@ -29,6 +29,13 @@ char *cni_format(const char *format, ...)
 	return text;
 }
 
+bool text_ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text), wanted = strlen(end);
+
+	return length >= wanted && !strcmp(text + length - wanted, end);
+}
+
 /* Returns the length of the UTF-8 character at `text`, or 0 if there is none. */
 static size_t decode_utf8(const char *text, uint32_t *character)
 {

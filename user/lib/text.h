@@ -20,6 +20,9 @@ const char *engine_id_digits(const char *container_id);
 char *cni_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *cni_format_list(const char *format, va_list arguments);
 
+/* Returns whether the text ends with this one, or is this one. */
+bool text_ends_with(const char *text, const char *end);
+
 /* Puts a '?' in place of each byte that a terminal would obey instead of showing it: control
  * characters (escape sequences begin with one) except those in `kept` ("\n"; "" for none), marks
  * that change the direction of writing, and bytes that are not UTF-8. */

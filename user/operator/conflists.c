@@ -21,14 +21,14 @@ static const struct {
 	{"/var/snap/microk8s/current/args/cni-network", "-microk8s"},
 };
 
-/* One plugin alone stands in those that are no ".conflist". As Go's filepath.Ext() has it: from the
- * last dot on. */
+/* One plugin alone stands in those that are no ".conflist". */
 int conflist_is_read(const struct dirent *entry)
 {
-	const char *dot = strrchr(entry->d_name, '.');
+	const char *name = entry->d_name;
 
-	return entry->d_type != DT_DIR && dot &&
-	       (!strcmp(dot, ".conflist") || !strcmp(dot, ".conf") || !strcmp(dot, ".json"));
+	return entry->d_type != DT_DIR &&
+	       (text_ends_with(name, ".conflist") || text_ends_with(name, ".conf") ||
+		text_ends_with(name, ".json"));
 }
 
 json_t *conflist_load_alone(const char *path)
@@ -51,11 +51,9 @@ char *conflist_folder(const json_t *list, const char *path)
 	return cni_format("%.*s/%s", (int)(slash - path), path, name);
 }
 
-static int is_of_folder(const struct dirent *entry)
+int conflist_is_of_folder(const struct dirent *entry)
 {
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return entry->d_type != DT_DIR && dot && !strcmp(dot, ".conf");
+	return entry->d_type != DT_DIR && text_ends_with(entry->d_name, ".conf");
 }
 
 /* The files of a list's folder, one plugin each. Begins as {0}. */
@@ -68,8 +66,9 @@ struct folder {
 static void folder_open(struct folder *folder, const json_t *list, const char *path)
 {
 	folder->path = conflist_folder(list, path);
-	folder->count =
-		folder->path ? scandir(folder->path, &folder->entries, is_of_folder, alphasort) : 0;
+	folder->count = folder->path ? scandir(folder->path, &folder->entries,
+					       conflist_is_of_folder, alphasort)
+				     : 0;
 }
 
 static void folder_close(struct folder *folder)

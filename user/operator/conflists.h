@@ -40,6 +40,8 @@ char *conflist_folder(const json_t *list, const char *path);
 /* Selects, for scandir(), the files of a directory that runtimes read. containerd, CRI-O and
  * kubelet take the first of them by the bytes of its name. */
 int conflist_is_read(const struct dirent *entry);
+/* The same of those of a list's folder. */
+int conflist_is_of_folder(const struct dirent *entry);
 
 /* Returns the plugin's type, or "". The case of the key does not matter, as in libcni. */
 const char *plugin_type(const json_t *plugin);

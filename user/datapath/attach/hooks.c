@@ -55,14 +55,16 @@ static int clsact_attach(uint32_t ifindex, enum hook hook, int program_fd, bool 
 	return filter_add(ifindex, hook == HOOK_INGRESS, program_fd, name, replace);
 }
 
-int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)
+/* 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
+static int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd)
 {
 	return mechanism == MECHANISM_TCX ? tcx_attach(ifindex, hook, program_fd, -1)
 					  : clsact_attach(ifindex, hook, program_fd, false);
 }
 
-int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
-		 int program_fd)
+/* Puts the program where the attached one is. 0, or -1 and errno. */
+static int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
+			int program_fd)
 {
 	cleanup_close int old = -1;
 
@@ -92,8 +94,9 @@ uint32_t shaper_program(uint32_t shaper)
 	return program_by_id(id) == PROGRAM_FROM_CONTAINER ? id : 0;
 }
 
-int shaper_attach(const struct objects *objects, uint32_t shaper, bool *created,
-		  struct cni_error *err)
+/* Attaches the pinned from_container there. *created: a clsact qdisc was made for it. */
+static int shaper_attach(const struct objects *objects, uint32_t shaper, bool *created,
+			 struct cni_error *err)
 {
 	cleanup_close int fd = program_open(objects, PROGRAM_FROM_CONTAINER);
 

@@ -21,11 +21,6 @@ struct attached_program {
 	uint32_t id;
 };
 
-/* Attaches one. 0, or -1 and errno; EEXIST: one is there already; at TCX, this very one. */
-int hook_attach(uint32_t ifindex, enum hook hook, enum mechanism mechanism, int program_fd);
-/* Puts the program where the attached one is. 0, or -1 and errno. */
-int hook_replace(uint32_t ifindex, enum hook hook, const struct attached_program *attached,
-		 int program_fd);
 void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program *attached);
 
 /*
@@ -39,11 +34,6 @@ void hook_detach(uint32_t ifindex, enum hook hook, const struct attached_program
 
 /* Returns the id of the program of ours at it, or 0. */
 uint32_t shaper_program(uint32_t shaper);
-
-/* Attaches the pinned from_container there. *created: a clsact qdisc was made for it.
- * CNI_ERROR_KERNEL_REFUSED. */
-int shaper_attach(const struct objects *objects, uint32_t shaper, bool *created,
-		  struct cni_error *err);
 
 #define HUNG_NAME_SIZE 64
 

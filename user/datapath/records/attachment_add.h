@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "datapath/records/claims.h"
+#include "datapath/records/attachments.h"
 
 /* Opens the maps that the function below writes. Call it before anything is attached: then neither
  * that function nor what undoes it fails for want of open files. CNI_ERROR_KERNEL_REFUSED. */

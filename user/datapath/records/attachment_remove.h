@@ -5,7 +5,6 @@
 #pragma once
 
 #include "datapath/records/attachments.h"
-#include "datapath/records/claims.h"
 
 /* Ports in one system call: most of what thousands cost is entering the kernel. */
 #define PORT_BATCH 256U

@@ -11,12 +11,15 @@
 
 #include <linux/types.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "abi.h"
 #include "lib/error.h"
 #include "datapath/load/datapath.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/objects.h"
+#include "conf/conf.h"
 
 /* Makes the key. CNI_ERROR_INVALID_ENVIRONMENT if that is too long. */
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
@@ -91,3 +94,32 @@ void describe_last_resort(const struct slot *owner, char text[LAST_RESORT_SIZE])
 /* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */
 int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
 		      const struct slot *owner, struct cni_error *err);
+
+/* --- what an attachment asks for, as entries of the maps that nobody owns yet -----------------
+ *
+ * ADD writes them, CHECK compares them. The first half is filled by container_read(), the second by
+ * container_claim_veth(), when the plan is made.
+ */
+
+struct endpoint_claim {
+	struct endpoint_key key;
+	struct endpoint endpoint;
+};
+
+struct attachment_claims {
+	struct attachment_key key;
+	uint64_t container; /* as slots have it */
+	struct workload workload;
+	const struct port_claim *ports; /* sorted by key, each key once */
+	size_t port_count;
+	struct endpoint_claim *endpoints;
+	size_t endpoint_count;
+	const struct policy *policy; /* with {0, 0} as owner */
+
+	uint32_t ifindex;           /* of the veth's end on the host */
+	struct interface interface; /* the veth's entry; the owner is filled in */
+	enum fast_path fast_path;
+	int netns_id; /* as slots have it, and the next one */
+	uint8_t host_mac[6], container_mac[6];
+	uint8_t bridge_entry_mac[6]; /* zeros: the veth is no bridge's port (net/bridge_entry.h) */
+};

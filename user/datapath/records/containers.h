@@ -10,7 +10,7 @@
 #pragma once
 
 #include "datapath/load/maps.h"
-#include "datapath/records/claims.h"
+#include "datapath/records/attachments.h"
 
 /* Adds the attachment's addresses to those of its container; those beyond MAX_HOMES are left out,
  * but of each of MAX_HOMES attachments there is one. Before its slot, of that number, goes live.

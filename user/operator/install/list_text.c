@@ -47,13 +47,6 @@ static enum list_verdict refuse(struct cni_error *err, const char *path, const c
 	return LIST_IS_REFUSED;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-	size_t length = strlen(path), wanted = strlen(end);
-
-	return length > wanted && !strcmp(path + length - wanted, end);
-}
-
 enum list_verdict list_text_judge(const char *text, size_t length, const char *path,
 				  struct cni_error *err)
 {
@@ -69,7 +62,7 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 	}
 	if (!strcmp(plugin_type(list), MULTUS))
 		return refuse(err, path, MULTUS_RUNS_OTHERS);
-	if (!ends_with(path, ".conflist"))
+	if (!text_ends_with(path, ".conflist"))
 		return refuse(err, path,
 			      "is what runtimes read first, and the configuration of one plugin:"
 			      " " OUR_TYPE

@@ -53,19 +53,11 @@ bool lists_open_folder(const struct directory *directory, const char *name,
 	return true;
 }
 
-/* The plugins of a network's folder. */
-static int is_plugin(const struct dirent *entry)
-{
-	const char *dot = strrchr(entry->d_name, '.');
-
-	return entry->d_type != DT_DIR && dot && !strcmp(dot, ".conf");
-}
-
 char *lists_find_in_folder(const struct directory *folder, struct file *file,
 			   enum list_verdict *verdict)
 {
 	struct dirent **entries = NULL;
-	int count = scandirat(folder->fd, ".", &entries, is_plugin, alphasort);
+	int count = scandirat(folder->fd, ".", &entries, conflist_is_of_folder, alphasort);
 	char *found = NULL;
 
 	for (int i = 0; i < count; i++) {
@@ -122,31 +114,24 @@ int list_forget(const struct directory *directory, const char *name, struct cni_
 	return file_remove(directory, kept, err);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-	size_t length = strlen(name), wanted = strlen(end);
-
-	return length > wanted && !strcmp(name + length - wanted, end);
-}
-
 /* Where the name of what was kept of a conflist, or of a folder's plugin, ends as that one's does.
  */
 static char *end_of_kept(const char *name)
 {
-	return ends_with(name, ".conflist" KEPT_END) || ends_with(name, ".conf" KEPT_END)
+	return text_ends_with(name, ".conflist" KEPT_END) || text_ends_with(name, ".conf" KEPT_END)
 		       ? (char *)name + strlen(name) - strlen(KEPT_END)
 		       : NULL;
 }
 
 static int is_list_or_kept(const struct dirent *entry)
 {
-	return ends_with(entry->d_name, ".conflist") ||
-	       ends_with(entry->d_name, ".conflist" KEPT_END);
+	return text_ends_with(entry->d_name, ".conflist") ||
+	       text_ends_with(entry->d_name, ".conflist" KEPT_END);
 }
 
 static int is_plugin_or_kept(const struct dirent *entry)
 {
-	return is_plugin(entry) || ends_with(entry->d_name, ".conf" KEPT_END);
+	return conflist_is_of_folder(entry) || text_ends_with(entry->d_name, ".conf" KEPT_END);
 }
 
 /* The plugins of a list's folder are visited after the list. */
