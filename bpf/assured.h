@@ -193,7 +193,8 @@ GLOBAL_FUNCTION int assured_clean_place(__u32 hand, __u32 now)
 }
 
 /* Called after a refusal, as dead connections may fill the table or the share: frees some for the
- * next attempt. Further refusals search on. A flood of them searches no more than a client's few. */
+ * next attempt. Further refusals search on. A flood of them searches no more than a client's few.
+ */
 GLOBAL_FUNCTION int assured_clean(void)
 {
 	struct usage *all = SINGLE(usage);
