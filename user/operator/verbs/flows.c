@@ -68,6 +68,7 @@ static const struct table_column columns[] = {
 	{"PACKETS", TABLE_RIGHT, "packets"},
 	{"BYTES", TABLE_RIGHT | TABLE_EXTRA, "bytes"},
 	{"IDLE", TABLE_RIGHT, "idle_seconds"},
+	{"STACK", TABLE_LEFT | TABLE_SPARE, "stack_reason"},
 	{"", TABLE_REMARK, "remark"},
 };
 
@@ -134,7 +135,7 @@ static void show(struct listing *listing, const struct connection_key *key,
 	bool half_open = !(connection->state & STATE_ASSURED);
 	uint32_t idle = idle_seconds(listing->view.now, connection->last_seen);
 	struct output *output = &listing->output;
-	char word[PROTOCOL_WORD_SIZE], text[DURATION_TEXT_SIZE];
+	char word[WORD_TEXT_SIZE], text[DURATION_TEXT_SIZE];
 
 	output_text(output, protocol_word(key->protocol, word));
 	output_text(output, flow_state_word(flow_state_of(key->protocol, connection->state)));
@@ -158,6 +159,7 @@ static void show(struct listing *listing, const struct connection_key *key,
 	else
 		format_duration(idle, text);
 	output_cell(output, text, text);
+	output_cell(output, flow_stack_word(connection), quote(flow_stack_word(connection), word));
 	output_text(output, remark_on(connection, idle));
 }
 
