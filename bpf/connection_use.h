@@ -136,8 +136,9 @@ INLINE bool connection_lasts(const struct connection_key *key, const struct conn
 }
 
 /* No packet of the connection will skip the stack. */
-INLINE void connection_stay_in_stack(struct connection *connection)
+INLINE void connection_stay_in_stack(struct connection *connection, enum stack_reason reason)
 {
+	connection->stack_reason = reason;
 	connection->path[INWARDS] = PATH_STACK;
 	connection->path[OUTWARDS] = PATH_STACK;
 }
@@ -159,7 +160,7 @@ GLOBAL_FUNCTION enum verdict connection_use_half_open(const struct connection_ke
 	 * requests with them would not. In IPv6 a single atomic fragment (RFC 6946) among usual
 	 * packets has an extension header, too, and must not keep the connection in the stack. */
 	if (packet->ipv4 && packet_has_options(packet) && connection->path[way] == PATH_UNDECIDED)
-		connection_stay_in_stack(connection);
+		connection_stay_in_stack(connection, REASON_OPTIONS);
 	if (key->protocol == PROTOCOL_TCP && !tcp_follow_half_open(key, connection, packet, way))
 		return VERDICT_TRANSLATE;
 	if (reply)

@@ -240,7 +240,7 @@ GLOBAL_FUNCTION bool may_skip_from_veth(struct __sk_buff *skb, struct connection
 	if (connection->path[OUTWARDS] >= PATH_CONTAINER && slot->fast_path != FAST_PATH_OFF &&
 	    offload_gateway(veth))
 		return true;
-	connection_stay_in_stack(connection);
+	connection_stay_in_stack(connection, REASON_NETWORK);
 	return false;
 }
 

@@ -292,7 +292,7 @@ INLINE enum verdict loopback_continue(struct flow_context *flow)
 
 	translation_inwards(found->key, flow->translation);
 	if (found->connection->in_ifindex != LOOPBACK_IFINDEX) {
-		connection_stay_in_stack(found->connection);
+		connection_stay_in_stack(found->connection, REASON_HOST);
 		found->connection->in_ifindex = LOOPBACK_IFINDEX;
 	}
 	return loopback_use(flow);

@@ -74,10 +74,13 @@ GLOBAL_FUNCTION int offload_note_outwards(struct __sk_buff *skb, const struct pa
 		return 0;
 	has_path = connection->path[OUTWARDS] >= PATH_CONTAINER;
 	if (!has_path && !skb->ingress_ifindex && !packet->fragment)
-		connection_stay_in_stack(connection);
+		connection_stay_in_stack(connection, REASON_HOST);
 	else if (connection->left_stack[OUTWARDS] != now &&
-		 (has_path || skb->ingress_ifindex == owner_gateway(&connection->owner)))
+		 (has_path || skb->ingress_ifindex == owner_gateway(&connection->owner))) {
+		if (!packet->l3_offset)
+			connection->stack_reason = REASON_INTERFACE;
 		offload_note(key, connection, OUTWARDS, now);
+	}
 	return 0;
 }
 
@@ -112,7 +115,7 @@ GLOBAL_FUNCTION int offload_heed_stack(struct __sk_buff *skb, const struct packe
 		return 0;
 	connection->out_ifindex = skb->ifindex;
 	if (connection->path[OUTWARDS] < PATH_CONTAINER)
-		connection_stay_in_stack(connection);
+		connection_stay_in_stack(connection, REASON_ROUTING);
 	return 0;
 }
 
@@ -215,20 +218,28 @@ INLINE __u32 offload_gateway(__u32 veth)
 	return interface->role == ROLE_PORT ? interface->bridge_ifindex : veth;
 }
 
+/* Says why the connection goes through the stack: for good, or for now. */
+INLINE enum flow_path offload_not(struct connection *connection, enum stack_reason reason)
+{
+	connection->stack_reason = reason;
+	return reason == REASON_WATCHED ? PATH_UNDECIDED : PATH_STACK;
+}
+
 /* Returns a path if routing leads to this container from another interface; not on the same
  * bridge. */
-INLINE enum flow_path offload_into(struct next_hop *next_hop, const struct slot *container,
-				   __u32 ifindex)
+INLINE enum flow_path offload_into(struct connection *connection, enum way way,
+				   const struct slot *container, __u32 ifindex)
 {
+	struct next_hop *next_hop = &connection->next_hop[way];
 	__u32 gateway;
 
 	if (!container || container->fast_path == FAST_PATH_OFF)
-		return PATH_STACK;
+		return offload_not(connection, REASON_OFF);
 	gateway = offload_gateway(container->ifindex);
 	if (!gateway)
-		return PATH_UNDECIDED;
+		return offload_not(connection, REASON_WATCHED);
 	if (next_hop->ifindex != gateway || gateway == ifindex)
-		return PATH_STACK;
+		return offload_not(connection, REASON_NEIGHBOURS);
 	next_hop->ifindex = container->ifindex;
 	return PATH_CONTAINER;
 }
@@ -240,13 +251,14 @@ INLINE bool offload_may_pass(__u32 ifindex)
 	return interface && !interface->without_link_header && !interface->without_fast_path;
 }
 
-INLINE enum flow_path offload_out(__u32 ifindex)
+INLINE enum flow_path offload_out(struct connection *connection)
 {
+	__u32 ifindex = connection->next_hop[OUTWARDS].ifindex;
 	const struct interface *interface = bpf_map_lookup_elem(&interfaces, &ifindex);
 
 	return interface && interface->role == ROLE_UPLINK && offload_may_pass(ifindex)
 		       ? PATH_OUT
-		       : PATH_STACK;
+		       : offload_not(connection, REASON_INTERFACE);
 }
 
 /* Finds the path of packets of this direction that arrive at ifindex. PATH_UNDECIDED: not now. */
@@ -258,18 +270,18 @@ GLOBAL_FUNCTION int offload_find_one(struct __sk_buff *skb, const struct connect
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	way &= 1;
+	own = owner_slot(&connection->owner);
+	if (!own || own->fast_path == FAST_PATH_OFF)
+		return offload_not(connection, REASON_OFF);
+	if (way == OUTWARDS && !offload_gateway(own->ifindex))
+		return offload_not(connection, REASON_WATCHED);
 	if (!offload_ask_routing(skb, key, connection, way, ifindex))
 		return PATH_UNDECIDED;
-	own = owner_slot(&connection->owner);
-	if (!own || own->fast_path == FAST_PATH_OFF || !offload_may_pass(ifindex))
-		return PATH_STACK;
-	if (way == INWARDS)
-		return offload_into(&connection->next_hop[INWARDS], own, ifindex);
-	if (!offload_gateway(own->ifindex))
-		return PATH_UNDECIDED;
-	container = endpoint_slot(key->outside);
-	return container ? offload_into(&connection->next_hop[OUTWARDS], container, ifindex)
-			 : offload_out(connection->next_hop[OUTWARDS].ifindex);
+	if (!offload_may_pass(ifindex))
+		return offload_not(connection, REASON_INTERFACE);
+	container = way == INWARDS ? own : endpoint_slot(key->outside);
+	return container ? offload_into(connection, way, container, ifindex)
+			 : offload_out(connection);
 }
 
 /* Returns whether TCP of the container would return to the stack: it may exceed the outgoing MTU.
@@ -305,9 +317,10 @@ GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connec
 	if (!key || !connection)
 		return PATH_UNDECIDED;
 	slot = owner_slot(&connection->owner);
-	if (!slot || endpoint_slot(key->inside) != slot ||
-	    policy_masquerades_client(&connection->owner, key->outside))
-		return PATH_STACK;
+	if (!slot || endpoint_slot(key->inside) != slot)
+		return offload_not(connection, REASON_NETWORK);
+	if (policy_masquerades_client(&connection->owner, key->outside))
+		return offload_not(connection, REASON_MASQUERADED);
 	next_hop = &connection->next_hop[OUTWARDS];
 	/* Of several next hops it keeps to the one that the stack has chosen. */
 	next_hop->ifindex = connection->out_ifindex;
@@ -318,13 +331,13 @@ GLOBAL_FUNCTION int offload_find_both(struct __sk_buff *skb, const struct connec
 	if (connection->kind == FLOW_MASQUERADE && connection->out_ifindex &&
 	    connection->out_ifindex !=
 		    (out == PATH_OUT ? next_hop->ifindex : offload_gateway(next_hop->ifindex)))
-		return PATH_STACK; /* the stack routes by more than the query has: a mark, say */
+		return offload_not(connection, REASON_ROUTING);
 	if (!route_same_next_hop(next_hop->destination, connection->out_destination))
 		return PATH_UNDECIDED; /* the same, or the next hop has another MAC since */
 	if (!offload_may_pass(skb->ifindex))
 		return PATH_UNDECIDED;
 	if (offload_is_narrow(skb, next_hop, slot->ifindex))
-		return PATH_STACK;
+		return offload_not(connection, REASON_MTU);
 	in = offload_find_one(skb, key, connection, INWARDS, ifindex ?: next_hop->ifindex);
 	return in < PATH_CONTAINER ? in : out;
 }
@@ -353,8 +366,8 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 				   __u32 ifindex)
 {
 	struct next_hop *in, *out;
-	int path = PATH_STACK;
 	__u32 id, now;
+	int path;
 
 	if (!packet || !key || !connection)
 		return 0;
@@ -366,10 +379,13 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 		return 0;
 	if (!offload_is_due(key, connection)) { /* not checked again in this second */
 		(ifindex ? in : out)->asked = now;
+		if (offload_mode(&connection->owner) == FAST_PATH_OFF)
+			connection->stack_reason = REASON_OFF;
 		return 0;
 	}
-	if (!packet_has_options(packet))
-		path = offload_find_both(skb, key, connection, ifindex);
+	connection->stack_reason = REASON_NONE;
+	path = packet_has_options(packet) ? offload_not(connection, REASON_OPTIONS)
+					  : offload_find_both(skb, key, connection, ifindex);
 	if (connection->id != id)
 		return 0;
 	if (!connection->in_ifindex)

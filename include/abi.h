@@ -157,6 +157,22 @@ enum flow_path {
 	PATH_OUT = 3,       /* straight out of out_ifindex */
 } __attribute__((packed));
 
+/* Why a connection goes through the IP stack, other than that the stack has not let both directions
+ * through unchanged. */
+enum stack_reason {
+	REASON_NONE = 0,
+	REASON_OFF = 1,         /* fastPath is off */
+	REASON_WATCHED = 2,     /* a qdisc, filter or IPsec policy must see the packets */
+	REASON_OPTIONS = 3,     /* IP options, or IPv6 extension headers */
+	REASON_HOST = 4,        /* the host takes part: it sends in the container's name */
+	REASON_ROUTING = 5,     /* the stack routes by more than the tuple: a mark, say */
+	REASON_INTERFACE = 6,   /* no uplink, no link header, or programs of others there */
+	REASON_NEIGHBOURS = 7,  /* both ends are behind one bridge, or routes lead elsewhere */
+	REASON_MASQUERADED = 8, /* masqAll: the host takes the client's place */
+	REASON_MTU = 9,         /* the way out has a smaller MTU than the container */
+	REASON_NETWORK = 10,    /* the container sends by another one of its networks */
+} __attribute__((packed));
+
 /* Everything that belongs to an attachment carries its owner. It is valid only while slots[slot] is
  * live and has the same generation. {0, 0}: no owner. */
 struct owner {
@@ -454,7 +470,8 @@ struct connection {
 	 * are added late, or never. */
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
-	__u32 reserved;
+	enum stack_reason stack_reason;
+	__u8 reserved[3];
 	__u64 bytes[2];
 	union {
 		struct tcp_numbers tcp[2]; /* of the inside, of the outside */

@@ -28,6 +28,7 @@ static void forget_ways(struct connection *value)
 	memset(value->out_destination, 0, sizeof(value->out_destination));
 	value->out_ifindex = 0;
 	value->out_asked = 0;
+	value->stack_reason = REASON_NONE;
 	memset(value->path, 0, sizeof(value->path));
 	value->in_ifindex = 0;
 	value->place = 0;

@@ -14,6 +14,12 @@ expect_only_usual_skips() {
 	[ "$(fast_packets)" -gt 0 ] || fail "no packet skips the IP stack, or none is counted"
 }
 
+# expect_reasons REASON...: `flows` says of all flows why they stay in the stack.
+expect_reasons() {
+	expect_equal "$*" \
+		"$(item '[.items[].stack_reason // "none"] | unique | join(" ")' flows)" 'reasons'
+}
+
 # connections whose packets have IP options, from the handshake on
 test_fastpath_never_ip_options() {
 	guarded_world
@@ -23,6 +29,7 @@ test_fastpath_never_ip_options() {
 	expect_slow in web tcp
 	expect_slow out server tcp
 	expect_slow datagrams web udp
+	expect_reasons options
 	expect_only_usual_skips
 }
 
@@ -73,6 +80,7 @@ test_fastpath_never_of_lists() {
 	container_start web off -p 8080:80/tcp -p 8080:80/udp
 	conversations_open
 	conversations_each expect_slow tcp udp
+	expect_reasons off
 	nft delete table inet guard
 	container_add sctp bridge -p 9999:3868/sctp
 	serve_sctp_in sctp 3868
@@ -142,6 +150,8 @@ test_fastpath_never_tunnel() {
 		expect_slow in_tcp "$list" tcp
 		expect_slow in_udp "$list" udp
 		expect_slow out_tcp office tcp
+		expect_equal interface "$(item '[.items[] | select(.state == "established") |
+			.stack_reason] | unique | join(" ")' flows)" "$list: reasons"
 		conversation_close in_tcp
 		conversation_close in_udp
 		conversation_close out_tcp

@@ -24,7 +24,7 @@ test_operator_flows_mapping() {
 		--arg web "$web" '{protocol: "tcp", state: "established", half_open: false,
 		kind: "mapping", begun_by: "peer", peer: {address: $client, port: $port},
 		host: {address: $host, port: 8080}, container: "shop/web-0",
-		inside: {address: $web, port: 80}, remark: null, counted: true}')" \
+		inside: {address: $web, port: 80}, stack_reason: null, remark: null, counted: true}')" \
 		"$(item '.items[] | .container |= .name |
 			.counted = (.packets.in > 0 and .packets.out > 0 and .bytes.in > .packets.in) |
 			del(.path, .packets, .bytes, .idle_seconds)' flows)"

@@ -81,6 +81,30 @@ const char *flow_way_path_word(enum flow_way_path path)
 	return path_words[path];
 }
 
+const char *flow_stack_word(const struct connection *connection)
+{
+	static const char *const words[] = {
+		[REASON_NONE] = "-",
+		[REASON_OFF] = "off",
+		[REASON_WATCHED] = "watched",
+		[REASON_OPTIONS] = "options",
+		[REASON_HOST] = "host",
+		[REASON_ROUTING] = "routing",
+		[REASON_INTERFACE] = "interface",
+		[REASON_NEIGHBOURS] = "neighbours",
+		[REASON_MASQUERADED] = "masqAll",
+		[REASON_MTU] = "mtu",
+		[REASON_NETWORK] = "network",
+	};
+	enum stack_reason reason = connection->stack_reason;
+
+	if (reason >= sizeof(words) / sizeof(words[0]) ||
+	    (flow_way_path_of(connection, INWARDS) == WAY_PATH_FAST &&
+	     flow_way_path_of(connection, OUTWARDS) == WAY_PATH_FAST))
+		return words[REASON_NONE];
+	return words[reason];
+}
+
 const char *flow_kind_word(enum flow_kind kind)
 {
 	static const char *const words[] = {

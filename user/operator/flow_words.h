@@ -45,5 +45,9 @@ enum flow_way_path flow_way_path_of(const struct connection *connection, enum wa
 /* Returns "fast"; "-" for WAY_PATH_NONE. */
 const char *flow_way_path_word(enum flow_way_path path);
 
+/* Returns in a word why it goes through the IP stack, as "options"; "-": no reason is known, or it
+ * does not. */
+const char *flow_stack_word(const struct connection *connection);
+
 /* Returns "mapping", "masquerade", "direct", "host", "foreign" or "unknown". */
 const char *flow_kind_word(enum flow_kind kind);

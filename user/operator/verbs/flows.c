@@ -69,6 +69,7 @@ static const struct table_column columns[] = {
 	{"PACKETS", TABLE_RIGHT, "packets"},
 	{"BYTES", TABLE_RIGHT | TABLE_EXTRA, "bytes"},
 	{"IDLE", TABLE_RIGHT, "idle_seconds"},
+	{"STACK", TABLE_LEFT | TABLE_SPARE, "stack_reason"},
 	{"", TABLE_REMARK, "remark"},
 };
 
@@ -159,6 +160,7 @@ static void show(struct listing *listing, const struct connection_key *key,
 	else
 		format_duration(idle, text);
 	output_cell(output, text, text);
+	output_cell(output, flow_stack_word(connection), quote(flow_stack_word(connection), word));
 	output_text(output, remark_on(connection, idle));
 }
 
