@@ -73,17 +73,20 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 	return firewall_second;
 }
 
-/* Returns the second of a UDP connection's next turn in the stack: in the second half of each of its
- * periods, at a second of its own, so that connections that began together take their turns evenly.
+/* Returns the second of a UDP connection's next turn in the stack: one in each of its periods. They
+ * begin at a second of its own, so that connections that began together take their turns evenly.
  * much: it carries much. */
 INLINE __u32 firewall_turn(const struct connection *connection, enum way way, bool much)
 {
 	__u32 left = connection->left_stack[way], since = firewall_second, period = STACK_SECONDS;
-	__u32 phase = connection->id >> 2; /* the lowest bits are not random */
+	__u32 phase = connection->id >> 2, wait; /* the lowest bits are not random */
 
 	if (since && (__s32)(left - since) > 0 && !much && (connection->state & STATE_SETTLED))
 		period = device_layout.settled_seconds;
-	return left + period - (left + phase) % (period / 2);
+	wait = period - (left + phase) % period;
+	if (wait < period / 2) /* not so soon after another one */
+		wait += period / 2;
+	return left + wait;
 }
 
 /* A packet leaves the stack. */

@@ -312,7 +312,8 @@ static int with_memos_after_turn(bool out, bool lets_through)
 
 static void turn_memo_row(const char *says, bool out, bool lets_through)
 {
-	int phases = lets_through ? PHASES : PHASES - PHASES / 3; /* one in three had its turn */
+	/* One had its turn in the second before, two have it in this one. */
+	int phases = lets_through ? PHASES - 1 : PHASES - 3;
 
 	row_begin(says);
 	row_expect_number(with_memos_after_turn(out, lets_through), phases * OF_EACH_PHASE,
@@ -368,7 +369,8 @@ void renewal_rows(void)
 		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
 	host_configure("rule del ipproto udp dport 9 lookup main\n");
 	settled_rows();
-	turn_row("no UDP flow goes to the stack again three seconds after it was there", 4, 0);
-	turn_row("a second later one in three does", 5, PHASES / 3);
-	turn_row("six seconds after they were there all do", 7, PHASES);
+	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
+	turn_row("a second later one in six does", 4, PHASES / 6);
+	turn_row("another one later half of them", 5, PHASES / 2);
+	turn_row("and six seconds after they were there all", 7, PHASES);
 }
