@@ -136,7 +136,7 @@ static void show(struct listing *listing, const struct connection_key *key,
 	bool half_open = !(connection->state & STATE_ASSURED);
 	uint32_t idle = idle_seconds(listing->view.now, connection->last_seen);
 	struct output *output = &listing->output;
-	char text[DURATION_TEXT_SIZE];
+	char word[WORD_TEXT_SIZE], text[DURATION_TEXT_SIZE];
 
 	output_text(output, protocol_word(key->protocol));
 	output_text(output, flow_state_word(flow_state_of(key->protocol, connection->state)));
