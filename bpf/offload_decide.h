@@ -377,7 +377,9 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	now = clock_second();
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
-	if (!offload_is_due(key, connection)) { /* not checked again in this second */
+	/* IPv6: see connection_use_half_open() */
+	if (!offload_is_due(key, connection) || (!packet->ipv4 && packet_has_options(packet))) {
+		/* not checked again in this second */
 		(ifindex ? in : out)->asked = now;
 		if (offload_mode(&connection->owner) == FAST_PATH_OFF)
 			connection->stack_reason = REASON_OFF;

@@ -132,7 +132,7 @@ expect_passes_stack() {
 paths_show() {
 	bpftool -j map dump pinned "$pins/connections" | jq -c '.[].formatted | [.key.protocol,
 		.key.inside_port, .key.outside_port, .value.kind, .value.path,
-		(.value.leave[] | .ifindex, .left_stack)]' 2>/dev/null || true
+		.value.left_stack[], .value.next_hop[].ifindex]' 2>/dev/null || true
 }
 
 # hits_count NAMESPACE INTERFACE [PORT]: counts TCP and UDP packets that arrive there from now on;

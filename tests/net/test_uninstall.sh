@@ -106,7 +106,7 @@ forget_pins() { rm -rf "$pins"; }
 test_uninstall_binary() {
 	local before=forget_pins afterwards=add_works_or_leaves_nothing place=
 	uninstall_make
-	FILES=1 each_place 6 uninstall ADD
+	FILES=1 each_place 4 uninstall ADD
 }
 
 late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }

@@ -528,8 +528,8 @@ drop_offload() { "$build/bpf-portmap" drop-offload || fail "drop-offload"; }
 # difference of two is right also where the machine was booted later than that packet.
 flows_age() {
 	bpftool -j map dump pinned "$pins/connections" | jq -r --argjson age "$1" '
-		def left_stack($way): 100 + 24 * $way;
-		def older($way): .formatted.value.leave[$way].left_stack as $when |
+		def left_stack($way): 112 + 4 * $way;
+		def older($way): .formatted.value.left_stack[$way] as $when |
 			if $when == 0 then . else reduce range(4) as $byte (.;
 				.value[left_stack($way) + $byte] =
 					((($when - $age + 4294967296) / pow(256; $byte) | floor) % 256)) end;

@@ -241,6 +241,11 @@ static const struct row decision_rows[] = {
 	     .offloads = ONE, .holds = {NOT_ASSURED(PATH_UNDECIDED)}),
 	 ARRIVES(IN4(UDP, .ipv4_options = 4)), .out = IN4_DONE(UDP, .ipv4_options = 4),
 	 .flows = {NOT_ASSURED(PATH_STACK)}},
+	{ROW("IPv6 extension headers decide nothing: a packet without them may skip the stack",
+	     .offloads = ONE, .holds = {UNDECIDED(IPPROTO_TCP, v6, .seen = {1, 1})}),
+	 ARRIVES(TCP(v6_client, 7000, v6_host, 8080, ACK, .extensions = "f")),
+	 .out = TCP(v6_client, 7000, v6_container_one, 80, ACK, .extensions = "f"),
+	 .flows = {UNDECIDED(IPPROTO_TCP, v6)}},
 	{ROW("another tc program at the uplink: to the stack for good", AT_UPLINK_OF_OTHERS),
 	 ARRIVES(IN4(TCP, ACK)), .out = IN4_DONE(TCP, ACK), .flows = {BY_STACK(IPPROTO_TCP, v4)}},
 };
