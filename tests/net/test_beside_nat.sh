@@ -347,3 +347,47 @@ test_beside_nat_not_loaded() {
 	by_hand 0 repair
 	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || fail "nf_conntrack is loaded now"
 }
+
+# table_fill: with entries that conntrack drops for no newer one
+table_fill() {
+	local room=$1 port=0
+	while [ "$port" -lt "$room" ] && conntrack -I -p udp -s 192.0.2.77 -d 192.0.2.78 \
+		--sport "$((port + 1))" --dport 9 -t 600 -u SEEN_REPLY,ASSURED >/dev/null 2>&1; do
+		port=$((port + 1))
+	done
+	expect_equal "$room" "$(conntrack -C)" 'entries of conntrack'
+}
+
+all_go_on() {
+	expect_says mapped victim
+	expect_says mapped6 victim
+	expect_says node web
+	expect_says node6 web
+}
+
+# nothing is loaded
+# also with portmap
+# while conntrack's table is full, connections go on, those through a mapping and those that the
+# host's own NAT takes to another container, and new ones get no answer; they do again once there is
+# room
+test_beside_nat_table_full() {
+	local room name
+	room=$(cat /proc/sys/net/netfilter/nf_conntrack_max 2>/dev/null || echo none)
+	[ "$room" = 64 ] || skip "conntrack has room for another number of entries: $room"
+	node_port_make
+	conversation_with victim mapped client tcp "$host4" 20089
+	conversation_with victim mapped6 client tcp "$host6" 20089
+	conversation_with web node client tcp "$host4" 31081
+	conversation_with web node6 client tcp "$host6" 31081
+	table_fill "$room"
+	expect_no_answers client "$host4" 8080
+	expect_no_answers client "$host6" 8080
+	all_go_on
+	all_go_on
+	expect_no_answers client "$host4" 31081
+	expect_no_answers server "$host4_second" 20089
+	all_go_on
+	for name in mapped mapped6 node node6; do conversation_close $name; done
+	conntrack -F 2>/dev/null
+	expect_node_port
+}
