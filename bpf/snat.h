@@ -375,8 +375,10 @@ GLOBAL_FUNCTION enum verdict snat_begin(struct __sk_buff *skb, const struct pack
 
 	if (!packet || !owner || !translation)
 		return VERDICT_PASS;
-	if (packet->echo_reply)
-		return drop(untranslatable); /* a reply without a request */
+	/* An answer whose request is not known begins nothing. A late RST may: it ends a connection
+	 * of the peer, and has its port for CLOSED_SECONDS only. */
+	if (packet->echo_reply || (packet->tcp_flags & (TCP_SYN | TCP_ACK)) == (TCP_SYN | TCP_ACK))
+		return drop(untranslatable);
 	verdict = draft_translate_source(skb, packet, owner, outward);
 	if (verdict != VERDICT_TRANSLATE)
 		return verdict;

@@ -370,6 +370,11 @@ static bool is_tunnel_taken(const struct question *question)
 	       !oracle_port_free(question->world, expected, 0);
 }
 
+static bool is_syn_ack(const struct wire *wire)
+{
+	return (wire->tcp_flags & (SYN | ACK)) == (SYN | ACK);
+}
+
 /* outward: begun by a container, else one towards it. */
 void begin_masqueraded(struct question *question, const struct endpoint *endpoint, bool outward)
 {
@@ -383,8 +388,8 @@ void begin_masqueraded(struct question *question, const struct endpoint *endpoin
 		begun->value.state |= STATE_AWAITED_INSIDE | STATE_AWAITED_OUTSIDE;
 	begun->value.uplink = question->visit->device;
 	expected->unsure |= has_ended_any(question);
-	if (question->visit->wire.outer.echo_reply) {
-		answer(question, ANSWER_DROP, "an echo reply without a request");
+	if (question->visit->wire.outer.echo_reply || is_syn_ack(&question->visit->wire)) {
+		answer(question, ANSWER_DROP, "an answer without a request");
 	} else if (!share_is_left(world, &begun->key, &begun->value)) {
 		refuse(question, "beyond the share of the container or of the client");
 	} else if (!choose_source(question, &endpoint->owner, outward,

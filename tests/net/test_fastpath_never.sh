@@ -20,6 +20,12 @@ expect_reasons() {
 		"$(item '[.items[].stack_reason // "none"] | unique | join(" ")' flows)" 'reasons'
 }
 
+# expect_tcp_reason REASON: the same of TCP through a mapping
+expect_tcp_reason() {
+	expect_equal "$1" "$(item '[.items[] | select(.kind == "mapping" and .protocol == "tcp") |
+		.stack_reason // "none"] | unique | join(" ")' flows)" 'reasons'
+}
+
 # connections whose packets have IP options, from the handshake on
 test_fastpath_never_ip_options() {
 	guarded_world
@@ -73,6 +79,7 @@ test_fastpath_never_of_lists() {
 		conversation_open "all_$protocol" client "$protocol" "$host4" 8080
 		expect_slow "all_$protocol" web "$protocol"
 	done
+	expect_tcp_reason changed
 	container_remove web all
 	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
 	guard
@@ -130,6 +137,7 @@ test_fastpath_never_foreign_nat_inward() {
 	expect_slow seen_tcp web tcp
 	expect_slow seen_udp web udp
 	expect_slow published other tcp
+	expect_tcp_reason changed
 	iptables -t nat -F POSTROUTING
 	expect_slow seen_tcp web tcp
 	conntrack -F 2>/dev/null

@@ -9,6 +9,9 @@
 
 #include "lifetime.h"
 
+/* of one way; the first ones may have come while a firewall had not accepted them yet */
+#define CHANGED_PACKETS 3
+
 static const char *const state_words[FLOW_STATE_COUNT] = {
 	[FLOW_STATE_ANY] = "",
 	[FLOW_STATE_SYN] = "syn",
@@ -81,7 +84,20 @@ const char *flow_way_path_word(enum flow_way_path path)
 	return path_words[path];
 }
 
-const char *flow_stack_word(const struct connection *connection)
+/* Whether the stack has let no packet of one way through as the record expects it there, though
+ * there were some: nothing but an accepted packet starts a path. */
+static bool is_changed_in_stack(const struct connection *connection)
+{
+	if (!(connection->state & STATE_ASSURED))
+		return false;
+	for (int way = 0; way < 2; way++)
+		if (connection->path[way] == PATH_UNDECIDED && !connection->left_stack[way] &&
+		    connection->packets[way] >= CHANGED_PACKETS)
+			return true;
+	return false;
+}
+
+const char *flow_stack_word(enum protocol protocol, const struct connection *connection)
 {
 	static const char *const words[] = {
 		[REASON_NONE] = "-",
@@ -102,6 +118,9 @@ const char *flow_stack_word(const struct connection *connection)
 	    (flow_way_path_of(connection, INWARDS) == WAY_PATH_FAST &&
 	     flow_way_path_of(connection, OUTWARDS) == WAY_PATH_FAST))
 		return words[REASON_NONE];
+	if (reason == REASON_NONE && (protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) &&
+	    is_changed_in_stack(connection))
+		return "changed";
 	return words[reason];
 }
 

@@ -47,7 +47,7 @@ const char *flow_way_path_word(enum flow_way_path path);
 
 /* Returns in a word why it goes through the IP stack, as "options"; "-": no reason is known, or it
  * does not. */
-const char *flow_stack_word(const struct connection *connection);
+const char *flow_stack_word(enum protocol protocol, const struct connection *connection);
 
 /* Returns "mapping", "masquerade", "direct", "host", "foreign" or "unknown". */
 const char *flow_kind_word(enum flow_kind kind);

@@ -137,6 +137,7 @@ static void show(struct listing *listing, const struct connection_key *key,
 	uint32_t idle = idle_seconds(listing->view.now, connection->last_seen);
 	struct output *output = &listing->output;
 	char word[WORD_TEXT_SIZE], text[DURATION_TEXT_SIZE];
+	const char *stack;
 
 	output_text(output, protocol_word(key->protocol));
 	output_text(output, flow_state_word(flow_state_of(key->protocol, connection->state)));
@@ -160,7 +161,8 @@ static void show(struct listing *listing, const struct connection_key *key,
 	else
 		format_duration(idle, text);
 	output_cell(output, text, text);
-	output_cell(output, flow_stack_word(connection), quote(flow_stack_word(connection), word));
+	stack = flow_stack_word(key->protocol, connection);
+	output_cell(output, stack, quote(stack, word));
 	output_text(output, remark_on(connection, idle));
 }
 
