@@ -377,7 +377,8 @@ GLOBAL_FUNCTION int offload_decide(struct __sk_buff *skb, const struct packet *p
 	now = clock_second();
 	if (ifindex && connection->in_ifindex && connection->in_ifindex != ifindex)
 		return 0;
-	/* IPv6: see connection_use_half_open() */
+	/* An IPv6 extension header, as an atomic fragment has one, decides nothing: see
+	 * connection_use_half_open(). */
 	if (!offload_is_due(key, connection) || (!packet->ipv4 && packet_has_options(packet))) {
 		/* not checked again in this second */
 		(ifindex ? in : out)->asked = now;

@@ -163,7 +163,7 @@ enum stack_reason {
 	REASON_NONE = 0,
 	REASON_OFF = 1,         /* fastPath is off */
 	REASON_WATCHED = 2,     /* a qdisc, filter or IPsec policy must see the packets */
-	REASON_OPTIONS = 3,     /* IP options, or IPv6 extension headers */
+	REASON_OPTIONS = 3,     /* IPv4 options */
 	REASON_HOST = 4,        /* the host takes part: it sends in the container's name */
 	REASON_ROUTING = 5,     /* the stack routes by more than the tuple: a mark, say */
 	REASON_INTERFACE = 6,   /* no uplink, no link header, or programs of others there */

@@ -348,7 +348,7 @@ test_beside_nat_not_loaded() {
 	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || fail "nf_conntrack is loaded now"
 }
 
-# table_fill: with entries that conntrack drops for no newer one
+# table_fill ROOM: fills conntrack's table with assured entries, which it drops for no newer one
 table_fill() {
 	local room=$1 port=0
 	while [ "$port" -lt "$room" ] && conntrack -I -p udp -s 192.0.2.77 -d 192.0.2.78 \

@@ -237,9 +237,10 @@ wire_expect_right() {
 	local name
 	for name; do
 		capture_stop "wire_$name" >"/run/$name.wire"
-		# tcpdump takes the bytes of a datagram with the port 49151 for a switch's header (BCM-LI) and an
-		# IP packet, with the port 6635 for MPLS and an IP packet.
-		! sed '/BCM-LI-SHIM/,+1d; /^\t(label /,+1d' "/run/$name.wire" | grep -B 1 -E '\bbad\b|incorrect|wrong' | head -n 6 | grep . ||
+		# tcpdump decodes a datagram's bytes by its port: 49151 as a switch's header (BCM-LI) and an
+		# IP packet, 6635 as MPLS and an IP packet.
+		! sed '/BCM-LI-SHIM/,+1d; /^\t(label /,+1d' "/run/$name.wire" |
+			grep -B 1 -E '\bbad\b|incorrect|wrong' | head -n 6 | grep . ||
 			fail "a wrong checksum on the wire to $name"
 		grep -qE 'cksum.*correct' "/run/$name.wire" || fail "no TCP seen by $name"
 		grep -q 'udp sum ok' "/run/$name.wire" || fail "no UDP seen by $name"

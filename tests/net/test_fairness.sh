@@ -382,8 +382,9 @@ half_closed() {
 	[ "$(field_of answered "$(cat /run/herd)")" -gt 2500 ] || fail "not answered: $(cat /run/herd)"
 }
 
-# expect_served_again SOURCE PORT: a minute after $began, at the latest. A call is given up soon: one
-# that was refused in time sends its data again after 25 s, and after a minute.
+# expect_served_again SOURCE PORT: a minute after $began, at the latest. The calls
+# time out early and begin anew, because TCP would send refused data again only after 25 s, and then
+# after a minute.
 expect_served_again() {
 	in_namespace client ip address add "$1/32" dev lo
 	in_namespace client ip route replace "$host4/32" dev eth0 src "$1"

@@ -14,17 +14,14 @@ expect_only_usual_skips() {
 	[ "$(fast_packets)" -gt 0 ] || fail "no packet skips the IP stack, or none is counted"
 }
 
-# expect_reasons REASON...: `flows` says of all flows why they stay in the stack.
+# expect_reasons REASONS [CONDITION]: `flows` says of all flows, or of those that meet a condition of
+# jq, why they stay in the stack.
 expect_reasons() {
-	expect_equal "$*" \
-		"$(item '[.items[].stack_reason // "none"] | unique | join(" ")' flows)" 'reasons'
+	expect_equal "$1" "$(item "[.items[] | select(${2:-true}) | .stack_reason // \"none\"] |
+		unique | join(\" \")" flows)" "reasons of flows with ${2:-anything}"
 }
 
-# expect_tcp_reason REASON: the same of TCP through a mapping
-expect_tcp_reason() {
-	expect_equal "$1" "$(item '[.items[] | select(.kind == "mapping" and .protocol == "tcp") |
-		.stack_reason // "none"] | unique | join(" ")' flows)" 'reasons'
-}
+mapped_tcp='.kind == "mapping" and .protocol == "tcp"'
 
 # connections whose packets have IP options, from the handshake on
 test_fastpath_never_ip_options() {
@@ -79,7 +76,7 @@ test_fastpath_never_of_lists() {
 		conversation_open "all_$protocol" client "$protocol" "$host4" 8080
 		expect_slow "all_$protocol" web "$protocol"
 	done
-	expect_tcp_reason changed
+	expect_reasons changed "$mapped_tcp"
 	container_remove web all
 	conflist off bridge "$(with_ours '{"fastPath": "off"}')"
 	guard
@@ -137,7 +134,7 @@ test_fastpath_never_foreign_nat_inward() {
 	expect_slow seen_tcp web tcp
 	expect_slow seen_udp web udp
 	expect_slow published other tcp
-	expect_tcp_reason changed
+	expect_reasons changed "$mapped_tcp"
 	iptables -t nat -F POSTROUTING
 	expect_slow seen_tcp web tcp
 	conntrack -F 2>/dev/null
@@ -158,8 +155,7 @@ test_fastpath_never_tunnel() {
 		expect_slow in_tcp "$list" tcp
 		expect_slow in_udp "$list" udp
 		expect_slow out_tcp office tcp
-		expect_equal interface "$(item '[.items[] | select(.state == "established") |
-			.stack_reason] | unique | join(" ")' flows)" "$list: reasons"
+		expect_reasons interface '.state == "established"'
 		conversation_close in_tcp
 		conversation_close in_udp
 		conversation_close out_tcp

@@ -9,7 +9,8 @@
 
 #include "lifetime.h"
 
-/* of one way; the first ones may have come while a firewall had not accepted them yet */
+/* How many packets of one way show that the stack changes them. Fewer may have come before a
+ * firewall accepted the connection. */
 #define CHANGED_PACKETS 3
 
 static const char *const state_words[FLOW_STATE_COUNT] = {
@@ -84,8 +85,8 @@ const char *flow_way_path_word(enum flow_way_path path)
 	return path_words[path];
 }
 
-/* Whether the stack has let no packet of one way through as the record expects it there, though
- * there were some: nothing but an accepted packet starts a path. */
+/* Returns whether no packet of one way has left the stack with the tuple that the record expects
+ * there (left_stack in abi.h), although packets have come. */
 static bool is_changed_in_stack(const struct connection *connection)
 {
 	if (!(connection->state & STATE_ASSURED))
