@@ -9,7 +9,8 @@
  * not kept.
  *
  * An entry without translation says nothing. A client that asked before the container came has one,
- * and would never reach the container.
+ * and would never reach the container. So where nobody translates (hooks.h) there is nothing to
+ * ask: that spares each new connection what a look into a large table costs.
  *
  * conntrack tells about TCP and UDP (bpf_skb_ct_lookup), in its default zone. Where it cannot be
  * asked (device_layout.tracked), for the other protocols, and in other zones, host.h remembers what
@@ -17,9 +18,8 @@
  */
 #pragma once
 
-#include "device.h"
+#include "hooks.h"
 #include "route.h"
-#include "scratch.h"
 
 /* struct bpf_ct_opts. What follows `zone` came with it; newer kernels accept the size without. */
 struct conntrack_options {
@@ -96,7 +96,8 @@ GLOBAL_FUNCTION bool conntrack_find(struct __sk_buff *skb, const struct tuple *t
 	void *entry;
 	__u32 size;
 
-	if (!tuple || !conntrack_tells_of(tuple->protocol))
+	if (!tuple || !conntrack_tells_of(tuple->protocol) ||
+	    !hooks_translate(skb, address_is_ipv4(tuple->source)))
 		return false;
 	options.protocol = tuple->protocol;
 	size = socket_query(tuple, &query);

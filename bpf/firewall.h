@@ -20,38 +20,13 @@
 #pragma once
 
 #include "connection_use.h"
-#include "device.h"
-
-#define HOOK_FORWARD 2     /* NF_INET_FORWARD */
-#define HOOK_OF_NFTABLES 1 /* NF_HOOK_OP_NF_TABLES */
-#define MOST_HOOKS 8
+#include "hooks.h"
 
 /* Of nftables' rules, as the kernel counts them */
 volatile __u32 firewall_changes SEC(".data") = 0;
 /* CLOCK_MONOTONIC, seconds: when a program has found that number first; 0: the kernel does not
  * tell, or not of all rules. */
 volatile __u32 firewall_second SEC(".data") = 0;
-
-/* Returns whether all that looks at forwarded packets is nftables'. hooks: where the kernel has
- * what does so. */
-GLOBAL_FUNCTION bool firewall_is_nftables(__u64 hooks)
-{
-	__u64 description;
-	__u32 count;
-
-	hooks = device_read(hooks, HOOK_FORWARD * sizeof(void *));
-	if (!hooks)
-		return true;
-	count = (__u16)device_read(hooks, device_layout.hooks_count);
-	/* Their descriptions come behind the functions, which have an argument each. */
-	hooks += device_layout.hooks_first + 2ULL * count * sizeof(void *);
-	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
-		description = device_read(hooks, i * sizeof(void *));
-		if ((__u8)device_read(description, device_layout.hook_kind) != HOOK_OF_NFTABLES)
-			return false;
-	}
-	return count <= MOST_HOOKS;
-}
 
 /* Looks whether the rules have changed. Returns firewall_second. */
 GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
@@ -62,9 +37,8 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 	if (!device_layout.known || !device_layout.settled_seconds)
 		return 0;
 	changes = device_read(net + device_layout.net_nftables, device_layout.nftables_changes);
-	net += device_layout.net_netfilter;
-	if (!firewall_is_nftables(net + device_layout.hooks_ipv4) ||
-	    !firewall_is_nftables(net + device_layout.hooks_ipv6)) {
+	if (!hooks_are_nftables(hooks_at(net, true, HOOK_FORWARD)) ||
+	    !hooks_are_nftables(hooks_at(net, false, HOOK_FORWARD))) {
 		firewall_second = 0;
 	} else if (!firewall_second || firewall_changes != changes) {
 		firewall_second = clock_second();

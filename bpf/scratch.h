@@ -55,6 +55,13 @@ struct tracked {
 	__u32 status;
 };
 
+/* Whether another NAT is at netfilter's hooks of one family (hooks.h) */
+struct seen_hooks {
+	__u64 tick; /* CLOCK_MONOTONIC_COARSE, ns: when that was found out */
+	__u64 hooks;
+	__u64 nat;
+};
+
 /* What an answer of routing rests on: it is the answer for whoever has the same. */
 struct basis {
 	__u8 address[16]; /* of the next hop, as bpf_fib_lookup() gives it; inwards unset */
@@ -95,6 +102,7 @@ struct scratch {
 	struct port_order order; /* of ports for the draft */
 	struct tuple reply;      /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
+	struct seen_hooks hooks[2];   /* of IPv6 and of IPv4 */
 	struct fragment_key datagram; /* of the fragment at hand */
 	struct contest contest;
 	struct bpf_fib_lookup query;

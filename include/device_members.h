@@ -97,17 +97,20 @@
 	X(ipv6_rules, netns_ipv6, fib6_has_custom_rules) \
 	X(ipv6_source_routes, netns_ipv6, fib6_routes_require_src)
 
-/* What says that nftables' rules have changed, in a member that only newer kernels have, and of
- * which kind those are who look at forwarded packets. */
+/* What says that nftables' rules have changed: 6.12 does not have the member here. */
 #define DEVICE_MEMBERS_RULES(X) \
 	X(net_nftables, net, nft) \
-	X(nftables_changes, netns_nftables, base_seq) /* 6.12 does not have it here */ \
+	X(nftables_changes, netns_nftables, base_seq)
+
+/* Who looks at packets at netfilter's hooks: of which kind, and at which place */
+#define DEVICE_MEMBERS_HOOKS(X) \
 	X(net_netfilter, net, nf) \
 	X(hooks_ipv4, netns_nf, hooks_ipv4) \
 	X(hooks_ipv6, netns_nf, hooks_ipv6) \
 	X(hooks_count, nf_hook_entries, num_hook_entries) \
 	X(hooks_first, nf_hook_entries, hooks) \
-	X(hook_kind, nf_hook_ops, hook_ops_type)
+	X(hook_kind, nf_hook_ops, hook_ops_type) \
+	X(hook_priority, nf_hook_ops, priority)
 
 /* Where a packet's checksum is left to the kernel: what is not in __sk_buff. */
 #define DEVICE_MEMBERS_CHECKSUM(X) \
@@ -142,6 +145,8 @@ struct device_layout {
 	__u32 ipv6;      /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
 	__u32 routes;    /* 1: offsets of DEVICE_MEMBERS_ROUTES are right */
 	__u32 sources;   /* 1: offsets of DEVICE_MEMBERS_SOURCES are right */
+	__u32 hooks;     /* 1: offsets of DEVICE_MEMBERS_HOOKS are right */
+	__u32 nat_without_hook; /* 1: tc or Open vSwitch may translate without netfilter's hooks */
 	/* 0: offsets of DEVICE_MEMBERS_RULES are not right; else see bpf/firewall.h */
 	__u32 settled_seconds;
 	__u32 checksum; /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
@@ -162,6 +167,7 @@ struct device_layout {
 	DEVICE_MEMBERS_ROUTES(X)
 	DEVICE_MEMBERS_SOURCES(X)
 	DEVICE_MEMBERS_RULES(X)
+	DEVICE_MEMBERS_HOOKS(X)
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };

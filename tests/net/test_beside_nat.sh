@@ -64,6 +64,17 @@ test_beside_nat_zone() {
 	each_bridge_netfilter expect_node_port
 }
 
+# also with portmap
+# the same beside more chains than the programs look at
+test_beside_nat_many_chains() {
+	local number
+	node_port_make
+	for number in {1..9}; do
+		nft add chain inet foreign "raw$number" '{ type filter hook prerouting priority raw; }'
+	done
+	expect_node_port
+}
+
 # stranger_make DEVICE: `stranger` has no port of ours, and the host masquerades what it sends by the device
 # with the port 20089
 stranger_make() {

@@ -38,6 +38,7 @@ static const struct member ipv6_members[] = {DEVICE_MEMBERS_IPV6(X)};
 static const struct member routes_members[] = {DEVICE_MEMBERS_ROUTES(X)};
 static const struct member sources_members[] = {DEVICE_MEMBERS_SOURCES(X)};
 static const struct member rules_members[] = {DEVICE_MEMBERS_RULES(X)};
+static const struct member hooks_members[] = {DEVICE_MEMBERS_HOOKS(X)};
 static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 #undef X
 
@@ -229,6 +230,16 @@ static uint32_t settled_seconds(void)
 	return seconds < STACK_SECONDS ? 0 : seconds;
 }
 
+/* Returns whether tc's action `ct` or Open vSwitch, which have conntrack translate without its
+ * hooks, are there: in the kernel, which has their types then, or as modules. */
+static bool may_translate_without_hook(const struct btf *btf)
+{
+	return access("/sys/module/act_ct", F_OK) == 0 ||
+	       access("/sys/module/openvswitch", F_OK) == 0 ||
+	       btf__find_by_name_kind(btf, "tcf_ct_params", BTF_KIND_STRUCT) > 0 ||
+	       btf__find_by_name_kind(btf, "ovs_conntrack_info", BTF_KIND_STRUCT) > 0;
+}
+
 bool device_layout_has_conntrack(void)
 {
 	return access(CONNTRACK_SETTINGS, F_OK) == 0;
@@ -249,7 +260,9 @@ void device_layout_find(struct device_layout *layout)
 	layout->conntrack = find_all(btf, conntrack_members, COUNT(conntrack_members), layout);
 	layout->routes = find_all(btf, routes_members, COUNT(routes_members), layout);
 	layout->sources = find_all(btf, sources_members, COUNT(sources_members), layout);
-	if (find_all(btf, rules_members, COUNT(rules_members), layout))
+	layout->hooks = find_all(btf, hooks_members, COUNT(hooks_members), layout);
+	layout->nat_without_hook = may_translate_without_hook(btf);
+	if (layout->hooks && find_all(btf, rules_members, COUNT(rules_members), layout))
 		layout->settled_seconds = settled_seconds();
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * hooks.h - who has registered at netfilter's hooks in the host's namespace: whether only nftables
+ * looks at forwarded packets, and whether anybody translates.
+ */
+#pragma once
+
+#include "device.h"
+#include "scratch.h"
+
+#define HOOK_BEFORE_ROUTING 0 /* NF_INET_PRE_ROUTING */
+#define HOOK_FORWARD 2        /* NF_INET_FORWARD */
+#define HOOK_OF_NFTABLES 1    /* NF_HOOK_OP_NF_TABLES */
+#define PRIORITY_NAT (-100)   /* NF_IP_PRI_NAT_DST, NF_IP6_PRI_NAT_DST */
+#define MOST_HOOKS 8
+
+/* Returns the address of what the kernel has for one of its hooks; 0: nobody has registered. */
+INLINE __u64 hooks_at(__u64 net, bool ipv4, __u32 hook)
+{
+	net += device_layout.net_netfilter;
+	net += ipv4 ? device_layout.hooks_ipv4 : device_layout.hooks_ipv6;
+	return device_read(net, hook * sizeof(void *));
+}
+
+INLINE __u32 hooks_count(__u64 hooks)
+{
+	return (__u16)device_read(hooks, device_layout.hooks_count);
+}
+
+/* Returns the address of a description. They come behind the functions, which have an argument
+ * each. */
+INLINE __u64 hooks_description(__u64 hooks, __u32 count, __u32 number)
+{
+	return device_read(hooks,
+			   device_layout.hooks_first + (2 * count + number) * sizeof(void *));
+}
+
+/* Returns whether all that looks at forwarded packets is nftables'. */
+GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks)
+{
+	__u64 description;
+	__u32 count;
+
+	if (!hooks)
+		return true;
+	count = hooks_count(hooks);
+	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
+		description = hooks_description(hooks, count, i);
+		if ((__u8)device_read(description, device_layout.hook_kind) != HOOK_OF_NFTABLES)
+			return false;
+	}
+	return count <= MOST_HOOKS;
+}
+
+/* Returns whether one of those before routing may translate. All rules that do, whatever priority
+ * their own chain has, are called by one hook, which the kernel registers for the first rule of a
+ * namespace and takes away with the last one (nf_nat_register_fn(), since Linux 4.18). */
+GLOBAL_FUNCTION bool hooks_have_nat(__u64 hooks)
+{
+	__u64 description;
+	__u32 count;
+
+	if (!hooks)
+		return false;
+	count = hooks_count(hooks);
+	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
+		description = hooks_description(hooks, count, i);
+		if ((__s32)device_read(description, device_layout.hook_priority) == PRIORITY_NAT)
+			return true;
+	}
+	return count > MOST_HOOKS;
+}
+
+/* Returns whether another NAT of this host may translate packets of this family; where that cannot
+ * be read, true. It is found out anew for each set of hooks, and at each tick of the clock, since
+ * another set may get the memory of one that was freed. */
+INLINE bool hooks_translate(struct __sk_buff *skb, bool ipv4)
+{
+	struct seen_hooks *seen = &scratch_get()->hooks[ipv4];
+	__u64 hooks, tick = bpf_ktime_get_coarse_ns();
+
+	if (!device_layout.hooks || device_layout.nat_without_hook)
+		return true;
+	hooks = hooks_at(device_net(skb), ipv4, HOOK_BEFORE_ROUTING);
+	if (seen->tick != tick || seen->hooks != hooks)
+		*seen = (struct seen_hooks){tick, hooks, hooks_have_nat(hooks)};
+	return seen->nat;
+}
