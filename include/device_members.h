@@ -109,6 +109,14 @@
 	X(hooks_first, nf_hook_entries, hooks) \
 	X(hook_kind, nf_hook_ops, hook_ops_type)
 
+/* For how long conntrack keeps UDP connections, in the kernel's ticks: after the first packets, and
+ * later. */
+#define DEVICE_MEMBERS_TIMES(X) \
+	X(net_conntrack, net, ct) \
+	X(conntrack_protocols, netns_ct, nf_ct_proto) \
+	X(conntrack_udp, nf_ip_net, udp) \
+	X(udp_times, nf_udp_net, timeouts)
+
 /* Where a packet's checksum is left to the kernel: what is not in __sk_buff. */
 #define DEVICE_MEMBERS_CHECKSUM(X) \
 	X(skb_csum_start, sk_buff, csum_start) \
@@ -142,8 +150,8 @@ struct device_layout {
 	__u32 ipv6;      /* 1: offsets of DEVICE_MEMBERS_IPV6 are right */
 	__u32 routes;    /* 1: offsets of DEVICE_MEMBERS_ROUTES are right */
 	__u32 sources;   /* 1: offsets of DEVICE_MEMBERS_SOURCES are right */
-	/* 0: offsets of DEVICE_MEMBERS_RULES are not right; else see bpf/firewall.h */
-	__u32 settled_seconds;
+	__u32 rules;     /* 1: offsets of DEVICE_MEMBERS_RULES are right */
+	__u32 ticks; /* the kernel's, a second; 0: offsets of DEVICE_MEMBERS_TIMES are not right */
 	__u32 checksum; /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
@@ -162,6 +170,7 @@ struct device_layout {
 	DEVICE_MEMBERS_ROUTES(X)
 	DEVICE_MEMBERS_SOURCES(X)
 	DEVICE_MEMBERS_RULES(X)
+	DEVICE_MEMBERS_TIMES(X)
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };
