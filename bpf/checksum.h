@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "device.h"
+#include "device_layout.h"
 #include "parse.h"
 #include "rewrite.h"
 
@@ -53,13 +53,9 @@ INLINE bool checksum_is_misplaced(const struct packet *packet, enum packet_kind 
 INLINE bool checksum_refuses(struct __sk_buff *skb, const struct packet *packet,
 			     enum packet_kind kind)
 {
-	const __u8 partial = device_layout.ip_summed_mask;
 	__u16 start, offset;
 
-	if (!device_layout.checksum || (MEMBER(__u8, skb, skb_ip_summed) & partial) != partial)
-		return false;
-	start = MEMBER(__u16, skb, skb_csum_start) - MEMBER(__u16, skb, skb_network_header);
-	offset = MEMBER(__u16, skb, skb_csum_offset);
-	return !checksum_is_own(packet, start, offset) &&
+	return device_writes_checksum(skb, &start, &offset) &&
+	       !checksum_is_own(packet, start, offset) &&
 	       checksum_is_misplaced(packet, kind, start, offset);
 }

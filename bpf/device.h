@@ -4,17 +4,13 @@
  * filters at its hooks (the bandwidth plugin uses both), and the host's IPsec policies; whether a
  * container was cut off; and the IPv6 addresses of a device.
  *
- * No helper reports them, so the programs read the kernel's own structures (device_members.h),
- * which RCU keeps in memory, with bpf_probe_read_kernel(), which fails on an invalid address. What
+ * No helper reports them, so the programs read the kernel's own structures (device_layout.h). What
  * cannot be read counts as absent: user space also looks, at ADD, CHECK and attach.
  */
 #pragma once
 
 #include "connection.h"
-#include "device_members.h"
-
-/* Set by the loader. It is constant for the verifier, which removes the code that it disables. */
-const volatile struct device_layout device_layout = {};
+#include "device_layout.h"
 
 #define DEVICE_HASH_BITS 8 /* NETDEV_HASHBITS: the same since Linux 2.6.22 */
 #define MOST_DEVICES_IN_BUCKET 64
@@ -22,22 +18,6 @@ const volatile struct device_layout device_layout = {};
 #define MOST_FILTERS 4            /* priorities at a hook: we use fewer */
 #define IFF_UP 1
 #define MOST_ADDRESSES 16 /* IPv6, of one device */
-
-/* The low half is the value of a member of 32 bits. */
-INLINE __u64 device_read(__u64 address, __u32 offset)
-{
-	__u64 value = 0;
-
-	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
-	return value;
-}
-
-static void *(*const kernel_skb)(void *skb) = (void *)KERNEL_FUNCTION_CALL(cast);
-
-/* A member of the kernel's skb. Where the program can read it itself, no helper is needed. */
-#define MEMBER(type, skb, member) \
-	(device_layout.cast ? *(const type *)(kernel_skb(skb) + device_layout.member) \
-			    : (type)device_read((__u64)(skb), device_layout.member))
 
 /* Returns the address of the device with this ifindex in the packet's namespace, or 0. */
 GLOBAL_FUNCTION __u64 device_find(struct __sk_buff *skb, __u32 ifindex)

@@ -7,15 +7,16 @@
  * minutes after the last packet that conntrack has seen, or 30 s where that was one of the first.
  *
  * Where the kernel tells that no rule has changed since the connection was in the stack last, the
- * second reason decides, and the connection comes every `settled_seconds`: less than what conntrack
- * keeps it for after its first packets, and a fifth of what it keeps it for later. It must be
+ * second reason decides, and the connection comes every `firewall_settled` seconds: less than what
+ * conntrack keeps it for after its first packets, and a fifth of what it keeps it for later, as its
+ * settings are now: they may change while programs and connections live. It must be
  * settled: its last two turns were so near to each other that conntrack has one entry for it, which
  * is older than two seconds.
  *
  * The kernel tells of nftables' rules, so of iptables-nft's. It does not tell what is in an ipset,
  * nor what changes by itself, as a rule that looks at the time of day: such a change ends a
- * connection that carries much within STACK_SECONDS, others within `settled_seconds`. While
- * anything else than nftables looks at forwarded packets (iptables-legacy), it tells nothing.
+ * connection that carries much within STACK_SECONDS, others within `firewall_settled` seconds.
+ * While anything else than nftables looks at forwarded packets (iptables-legacy), it tells nothing.
  */
 #pragma once
 
@@ -27,23 +28,49 @@ volatile __u32 firewall_changes SEC(".data") = 0;
 /* CLOCK_MONOTONIC, seconds: when a program has found that number first; 0: the kernel does not
  * tell, or not of all rules. */
 volatile __u32 firewall_second SEC(".data") = 0;
+/* For how long conntrack may miss a settled connection; 0 while `firewall_second` is 0. */
+volatile __u32 firewall_settled SEC(".data") = 0;
 
-/* Looks whether the rules have changed. Returns firewall_second. */
+/* Returns the seconds for which conntrack may miss a settled connection; 0: not even STACK_SECONDS.
+ */
+INLINE __u32 firewall_conntrack_seconds(__u64 net)
+{
+	__u32 seconds = MOST_SETTLED_SECONDS, first, later;
+	__u64 times;
+
+	net += device_layout.net_conntrack + device_layout.conntrack_protocols;
+	times = device_read(net + device_layout.conntrack_udp, device_layout.udp_times);
+	if (!times)
+		return seconds; /* conntrack is not loaded */
+	first = (__u32)times / device_layout.ticks / 5 * 4;
+	later = (__u32)(times >> 32) / device_layout.ticks / 5;
+	if (first < seconds)
+		seconds = first;
+	if (later < seconds)
+		seconds = later;
+	return seconds < STACK_SECONDS ? 0 : seconds;
+}
+
+/* Looks whether the rules have changed, and conntrack's times. Returns firewall_second. */
 GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 {
 	__u64 net = device_net(skb);
-	__u32 changes;
+	__u32 changes, settled;
 
-	if (!device_layout.known || !device_layout.settled_seconds)
+	if (!device_layout.known || !device_layout.rules || !device_layout.ticks)
 		return 0;
+	settled = firewall_conntrack_seconds(net);
 	changes = device_read(net + device_layout.net_nftables, device_layout.nftables_changes);
-	if (!hooks_are_nftables(hooks_at(net, true, HOOK_FORWARD)) ||
+	if (!settled || !hooks_are_nftables(hooks_at(net, true, HOOK_FORWARD)) ||
 	    !hooks_are_nftables(hooks_at(net, false, HOOK_FORWARD))) {
+		settled = 0;
 		firewall_second = 0;
 	} else if (!firewall_second || firewall_changes != changes) {
 		firewall_second = clock_second();
 		firewall_changes = changes;
 	}
+	if (firewall_settled != settled)
+		firewall_settled = settled;
 	return firewall_second;
 }
 
@@ -52,11 +79,13 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
  * much: it carries much. */
 INLINE __u32 firewall_turn(const struct connection *connection, enum way way, bool much)
 {
-	__u32 left = connection->left_stack[way], since = firewall_second, period = STACK_SECONDS;
+	__u32 left = connection->left_stack[way], settled = firewall_settled;
+	__u32 period = STACK_SECONDS;
 	__u32 phase = connection->id >> 2, wait; /* the lowest bits are not random */
 
-	if (since && (__s32)(left - since) > 0 && !much && (connection->state & STATE_SETTLED))
-		period = device_layout.settled_seconds;
+	if (settled && (__s32)(left - firewall_second) > 0 && !much &&
+	    (connection->state & STATE_SETTLED))
+		period = settled;
 	wait = period - (left + phase) % period;
 	if (wait < period / 2) /* not so soon after another one */
 		wait += period / 2;
@@ -68,7 +97,7 @@ INLINE void firewall_note(struct connection *connection, enum way way, __u32 now
 {
 	__u32 away = now - connection->left_stack[way];
 
-	if (away > device_layout.settled_seconds)
+	if (away > firewall_settled)
 		state_clear(connection, STATE_SETTLED);
 	else if (away >= STACK_SECONDS / 2)
 		state_set(connection, STATE_SETTLED);

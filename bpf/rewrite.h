@@ -11,6 +11,11 @@
  * since 6.16): BPF_F_RECOMPUTE_CSUM, or bpf_csum_update(), which change only a COMPLETE sum,
  * correct it.
  *
+ * The outer checksum of a tunnel whose inner one is left to the device (CHECKSUM_PARTIAL) is
+ * complete, and no helper knows that: bpf_l4_csum_replace() takes it for the one that the device
+ * will write. So it is changed here, but in a packet that will be cut into segments (GSO): that one
+ * has a sum over the pseudo-header alone, as the helper expects.
+ *
  * SCTP's CRC32c covers no address, and nothing in it cancels a COMPLETE sum, which must be
  * updated with all that is written.
  *
@@ -19,8 +24,9 @@
  */
 #pragma once
 
-#include "sctp.h"
+#include "device_layout.h"
 #include "packet.h"
+#include "sctp.h"
 
 #define PACKET_HOST 0
 #define IPV4_TIME_TO_LIVE 8
@@ -41,6 +47,7 @@ struct rewrite {
 	__u32 checksum;     /* offset of the transport checksum */
 	__u64 flags;        /* for bpf_l4_csum_replace() */
 	bool pseudo_header; /* the checksum covers the addresses */
+	bool complete;      /* though the packet's inner one is left to the device */
 };
 
 INLINE bool rewrite_checksum_covers_addresses(enum protocol protocol)
@@ -74,6 +81,31 @@ INLINE __u16 rewrite_sum(__u16 checksum, __u64 difference)
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ~sum;
+}
+
+/* Returns whether a tunnel's checksum is complete, while another one is left to the device. */
+INLINE bool rewrite_is_tunnel(const struct rewrite *to)
+{
+	__u16 start, offset;
+
+	return packet_protocol_is_udp(to->packet->tuple.protocol) && to->pseudo_header &&
+	       device_writes_checksum(to->skb, &start, &offset) &&
+	       start != (__u16)(to->packet->l4_offset - to->packet->l3_offset) &&
+	       !to->skb->gso_size;
+}
+
+/* Changes the transport checksum for bytes that change from old to new, of `size`, or, if that is
+ * 0, whose sum changes by `new`. */
+INLINE long rewrite_checksum(const struct rewrite *to, __u32 old, __u32 new, __u64 flags)
+{
+	__u16 checksum;
+
+	if (!to->complete)
+		return bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | flags);
+	if (!packet_load(to->skb, to->checksum, &checksum, sizeof(checksum)))
+		return -1;
+	checksum = rewrite_sum(checksum, (__u64)(__u16)~old + new) ?: 0xffff;
+	return bpf_skb_store_bytes(to->skb, to->checksum, &checksum, sizeof(checksum), 0);
 }
 
 /* Returns the change of a sum over the address, folded to 32 bits. */
@@ -127,8 +159,7 @@ INLINE long rewrite_address(const struct rewrite *to, const __u8 *old, bool sour
 	if (address_equal(old, new))
 		return 0;
 	difference = rewrite_difference(packet->ipv4, old, new);
-	if (to->pseudo_header &&
-	    bpf_l4_csum_replace(to->skb, to->checksum, 0, difference, to->flags | BPF_F_PSEUDO_HDR))
+	if (to->pseudo_header && rewrite_checksum(to, 0, difference, BPF_F_PSEUDO_HDR))
 		return -1;
 	if (packet->ipv4)
 		return rewrite_ip(to, source ? IPV4_SOURCE : IPV4_DESTINATION, new + 12, 4,
@@ -151,7 +182,7 @@ INLINE long rewrite_port(const struct rewrite *to, __u16 old_port, __u16 new_por
 	if (to->packet->no_checksum)
 		return bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new),
 					   BPF_F_RECOMPUTE_CSUM);
-	error = bpf_l4_csum_replace(to->skb, to->checksum, old, new, to->flags | sizeof(new));
+	error = rewrite_checksum(to, old, new, sizeof(new));
 	linear = packet_linear(to->skb, offset, sizeof(new));
 	if (!linear)
 		return error ?: bpf_skb_store_bytes(to->skb, offset, &new, sizeof(new), 0);
@@ -216,6 +247,7 @@ GLOBAL_FUNCTION int rewrite_packet(struct __sk_buff *skb, const struct packet *p
 			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
 	if (packet_protocol_is_udp(tuple->protocol))
 		to.flags = BPF_F_MARK_MANGLED_0; /* 0, "none", stays 0, and none becomes 0 */
+	to.complete = rewrite_is_tunnel(&to);
 	if (tuple->direction == DIRECTION_IN) {
 		error = rewrite_address(&to, tuple->destination, false, translation->address);
 		error = error ?: rewrite_ports(&to, translation->peer_port, translation->port);
@@ -243,6 +275,7 @@ GLOBAL_FUNCTION int rewrite_destination(struct __sk_buff *skb, const struct pack
 			   packet->fragment != LATER_FRAGMENT && !packet->no_checksum;
 	if (packet_protocol_is_udp(protocol))
 		to.flags = BPF_F_MARK_MANGLED_0;
+	to.complete = !packet->error && rewrite_is_tunnel(&to);
 	return rewrite_address(&to, packet->tuple.destination, false, destination->bytes) ? -1 : 0;
 }
 

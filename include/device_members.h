@@ -112,6 +112,14 @@
 	X(hook_kind, nf_hook_ops, hook_ops_type) \
 	X(hook_priority, nf_hook_ops, priority)
 
+/* For how long conntrack keeps UDP connections, in the kernel's ticks: after the first packets, and
+ * later. */
+#define DEVICE_MEMBERS_TIMES(X) \
+	X(net_conntrack, net, ct) \
+	X(conntrack_protocols, netns_ct, nf_ct_proto) \
+	X(conntrack_udp, nf_ip_net, udp) \
+	X(udp_times, nf_udp_net, timeouts)
+
 /* Where a packet's checksum is left to the kernel: what is not in __sk_buff. */
 #define DEVICE_MEMBERS_CHECKSUM(X) \
 	X(skb_csum_start, sk_buff, csum_start) \
@@ -147,8 +155,8 @@ struct device_layout {
 	__u32 sources;   /* 1: offsets of DEVICE_MEMBERS_SOURCES are right */
 	__u32 hooks;     /* 1: offsets of DEVICE_MEMBERS_HOOKS are right */
 	__u32 nat_without_hook; /* 1: tc or Open vSwitch may translate without netfilter's hooks */
-	/* 0: offsets of DEVICE_MEMBERS_RULES are not right; else see bpf/firewall.h */
-	__u32 settled_seconds;
+	__u32 rules;            /* 1: offsets of DEVICE_MEMBERS_RULES are right */
+	__u32 ticks; /* the kernel's, a second; 0: offsets of DEVICE_MEMBERS_TIMES are not right */
 	__u32 checksum; /* 1: offsets of DEVICE_MEMBERS_CHECKSUM, and the two below, are right */
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
@@ -168,6 +176,7 @@ struct device_layout {
 	DEVICE_MEMBERS_SOURCES(X)
 	DEVICE_MEMBERS_RULES(X)
 	DEVICE_MEMBERS_HOOKS(X)
+	DEVICE_MEMBERS_TIMES(X)
 	DEVICE_MEMBERS_CHECKSUM(X)
 #undef X
 };

@@ -29,7 +29,7 @@
 #define TIMEOUT_PORTLESS 600 /* netfilter's, of protocols that it knows nothing about */
 
 /* A UDP connection that skips the IP stack sends a packet through it in each period of so many
- * seconds, or of as many as device_layout.settled_seconds says, at most these. */
+ * seconds, or of as many as firewall_settled says, at most these. */
 #define STACK_SECONDS 6
 #define MOST_SETTLED_SECONDS 24
 

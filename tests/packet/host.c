@@ -121,6 +121,16 @@ void host_create(void)
 	host_configure(addresses);
 }
 
+bool host_set_conntrack_stream(const char *seconds)
+{
+	const char *path = "/proc/sys/net/netfilter/nf_conntrack_udp_timeout_stream";
+
+	if (access(path, W_OK))
+		return false;
+	write_file(path, seconds);
+	return true;
+}
+
 void host_set_forwarding(const char *device, bool on)
 {
 	char path[128];

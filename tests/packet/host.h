@@ -79,6 +79,9 @@ void host_configure(const char *batch);
 /* IPv4 forwarding of packets that enter by a device. */
 void host_set_forwarding(const char *device, bool on);
 
+/* For how long conntrack keeps what has passed both ways for a while. False: it is not there. */
+bool host_set_conntrack_stream(const char *seconds);
+
 struct bpf_map;
 /* Clears a per-CPU array: what the programs remember, within a tick of the clock, of this host's
  * routing. */

@@ -214,6 +214,11 @@ static void settled_rows(void)
 	settled_row("one that carries little does when its last turn was seven seconds ago",
 		    &recent, 60, MOST_COUNTED, true);
 	settled_row("but not one that carries much", &recent, 60, MOST_COUNTED + 2, false);
+	if (!host_set_conntrack_stream("40"))
+		return;
+	settled_row("nor one that conntrack will forget by then, since its time was lowered", &flow,
+		    60, 1, false);
+	host_set_conntrack_stream("120");
 }
 
 /* A command of `ip` between two packets, and the one that takes it back */

@@ -12,12 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "lifetime.h"
 #include "net/tc.h"
-#include "net/text_file.h"
 
 struct member {
 	const char *type;
@@ -39,6 +38,7 @@ static const struct member routes_members[] = {DEVICE_MEMBERS_ROUTES(X)};
 static const struct member sources_members[] = {DEVICE_MEMBERS_SOURCES(X)};
 static const struct member rules_members[] = {DEVICE_MEMBERS_RULES(X)};
 static const struct member hooks_members[] = {DEVICE_MEMBERS_HOOKS(X)};
+static const struct member times_members[] = {DEVICE_MEMBERS_TIMES(X)};
 static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 #undef X
 
@@ -46,8 +46,6 @@ static const struct member checksum_members[] = {DEVICE_MEMBERS_CHECKSUM(X)};
 
 #define CONNTRACK_MODULE "nf_conntrack"
 #define CONNTRACK_SETTINGS "/proc/sys/net/netfilter/nf_conntrack_max"
-
-#define CONNTRACK_TIMES "/proc/sys/net/netfilter/nf_conntrack_"
 
 #define X(name, function) #function,
 static const char *const function_names[KERNEL_FUNCTION_COUNT] = {KERNEL_FUNCTIONS(X)};
@@ -209,25 +207,13 @@ static bool find_conntrack(struct btf *kernel, struct device_layout *layout)
 	return found;
 }
 
-static uint32_t conntrack_seconds(const char *path, uint32_t otherwise)
+/* A coarse clock goes by the kernel's ticks (CONFIG_HZ). */
+static uint32_t ticks_of_second(void)
 {
-	char text[32];
-	unsigned int seconds;
+	struct timespec tick = {0};
 
-	text_file_read(path, text, sizeof(text));
-	return sscanf(text, "%u", &seconds) == 1 ? seconds : otherwise;
-}
-
-/* Returns for how long conntrack may miss a UDP connection (bpf/firewall.h). 0: hardly at all. */
-static uint32_t settled_seconds(void)
-{
-	uint32_t first = conntrack_seconds(CONNTRACK_TIMES "udp_timeout", 30) / 5 * 4;
-	uint32_t later = conntrack_seconds(CONNTRACK_TIMES "udp_timeout_stream", 120) / 5;
-	uint32_t seconds = first < later ? first : later;
-
-	if (seconds > MOST_SETTLED_SECONDS)
-		seconds = MOST_SETTLED_SECONDS;
-	return seconds < STACK_SECONDS ? 0 : seconds;
+	clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+	return tick.tv_sec || !tick.tv_nsec ? 0 : (uint32_t)(1000000000 / tick.tv_nsec);
 }
 
 /* Returns whether tc's action `ct` or Open vSwitch, which have conntrack translate without its
@@ -262,8 +248,9 @@ void device_layout_find(struct device_layout *layout)
 	layout->sources = find_all(btf, sources_members, COUNT(sources_members), layout);
 	layout->hooks = find_all(btf, hooks_members, COUNT(hooks_members), layout);
 	layout->nat_without_hook = may_translate_without_hook(btf);
-	if (layout->hooks && find_all(btf, rules_members, COUNT(rules_members), layout))
-		layout->settled_seconds = settled_seconds();
+	layout->rules = layout->hooks && find_all(btf, rules_members, COUNT(rules_members), layout);
+	if (find_all(btf, times_members, COUNT(times_members), layout))
+		layout->ticks = ticks_of_second();
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);
 	layout->cast = find_function(btf, KERNEL_FUNCTION_cast, 0);
