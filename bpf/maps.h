@@ -59,12 +59,13 @@ ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PUBLISHED_WORDS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 ARRAY_OF(endpoint_addresses, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);
-/* The loader sets the sizes of these four by the machine's memory. Entries of connections are
- * preallocated: a connection that has a place must get one, and allocation on demand makes a new
- * connection 40 % more expensive. */
+/* The loader sets the sizes of these four by the machine's memory. Entries of the two tables are
+ * preallocated: a connection that has a place must get one, also in a burst, and allocation on
+ * demand makes a new one 40 % more expensive, a masqueraded one by another 10 %. */
 MAP_OF(connections, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct connection,
        CONNECTIONS(MIN_ASSURED));
-HASH_OF(aliases, struct connection_key, struct alias, CONNECTIONS(MIN_ASSURED));
+MAP_OF(aliases, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct alias,
+       CONNECTIONS(MIN_ASSURED));
 ARRAY_OF(half_open, BPF_MAP_TYPE_ARRAY, struct half_open, MIN_HALF_OPEN + 1);
 ARRAY_OF(assured, BPF_MAP_TYPE_ARRAY, struct assured, MIN_ASSURED + 1);
 ARRAY_OF(shares, BPF_MAP_TYPE_ARRAY, struct share, MAX_SLOTS);
