@@ -16,16 +16,21 @@
  * The kernel tells of nftables' rules, so of iptables-nft's. It does not tell what is in an ipset,
  * nor what changes by itself, as a rule that looks at the time of day: such a change ends a
  * connection that carries much within STACK_SECONDS, others within `firewall_settled` seconds.
- * While anything else than nftables looks at forwarded packets (iptables-legacy), it tells nothing.
+ * While anything else than nftables looks at forwarded packets (iptables-legacy, also its table
+ * raw, which does so before routing), it tells nothing.
  */
 #pragma once
 
 #include "connection_use.h"
 #include "device.h"
 
+#define HOOK_PREROUTING 0  /* NF_INET_PRE_ROUTING */
 #define HOOK_FORWARD 2     /* NF_INET_FORWARD */
 #define HOOK_OF_NFTABLES 1 /* NF_HOOK_OP_NF_TABLES */
-#define MOST_HOOKS 8
+#define MOST_HOOKS 16
+/* Of iptables' table raw (NF_IP_PRI_RAW, NF_IP_PRI_RAW_BEFORE_DEFRAG; IPv6 has the same) */
+#define PRIORITY_RAW (-300)
+#define PRIORITY_RAW_FIRST (-450)
 
 /* Of nftables' rules, as the kernel counts them */
 volatile __u32 firewall_changes SEC(".data") = 0;
@@ -35,14 +40,25 @@ volatile __u32 firewall_second SEC(".data") = 0;
 /* For how long conntrack may miss a settled connection; 0 while `firewall_second` is 0. */
 volatile __u32 firewall_settled SEC(".data") = 0;
 
-/* Returns whether all that looks at forwarded packets is nftables'. hooks: where the kernel has
- * what does so. */
-GLOBAL_FUNCTION bool firewall_is_nftables(__u64 hooks)
+/* Returns whether this one at a hook may have rules that change unseen. Before routing there are
+ * conntrack and NAT, too, which have none. */
+INLINE bool firewall_is_other(__u64 description, __u32 hook)
+{
+	__s32 priority = device_read(description, device_layout.hook_priority);
+
+	if ((__u8)device_read(description, device_layout.hook_kind) == HOOK_OF_NFTABLES)
+		return false;
+	return hook == HOOK_FORWARD || priority == PRIORITY_RAW || priority == PRIORITY_RAW_FIRST;
+}
+
+/* Returns whether all rules at this hook are nftables'. hooks: where the kernel has the hooks of a
+ * family. */
+GLOBAL_FUNCTION bool firewall_is_nftables(__u64 hooks, __u32 hook)
 {
 	__u64 description;
 	__u32 count;
 
-	hooks = device_read(hooks, HOOK_FORWARD * sizeof(void *));
+	hooks = device_read(hooks, hook * sizeof(void *));
 	if (!hooks)
 		return true;
 	count = (__u16)device_read(hooks, device_layout.hooks_count);
@@ -50,7 +66,7 @@ GLOBAL_FUNCTION bool firewall_is_nftables(__u64 hooks)
 	hooks += device_layout.hooks_first + 2ULL * count * sizeof(void *);
 	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
 		description = device_read(hooks, i * sizeof(void *));
-		if ((__u8)device_read(description, device_layout.hook_kind) != HOOK_OF_NFTABLES)
+		if (firewall_is_other(description, hook))
 			return false;
 	}
 	return count <= MOST_HOOKS;
@@ -76,6 +92,18 @@ INLINE __u32 firewall_conntrack_seconds(__u64 net)
 	return seconds < STACK_SECONDS ? 0 : seconds;
 }
 
+/* Returns whether all rules that a forwarded packet meets are nftables'. net: what netfilter has of
+ * the namespace. */
+INLINE bool firewall_tells_all(__u64 net)
+{
+	__u64 ipv4 = net + device_layout.hooks_ipv4, ipv6 = net + device_layout.hooks_ipv6;
+
+	return firewall_is_nftables(ipv4, HOOK_FORWARD) &&
+	       firewall_is_nftables(ipv6, HOOK_FORWARD) &&
+	       firewall_is_nftables(ipv4, HOOK_PREROUTING) &&
+	       firewall_is_nftables(ipv6, HOOK_PREROUTING);
+}
+
 /* Looks whether the rules have changed, and conntrack's times. Returns firewall_second. */
 GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 {
@@ -86,9 +114,7 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 		return 0;
 	settled = firewall_conntrack_seconds(net);
 	changes = device_read(net + device_layout.net_nftables, device_layout.nftables_changes);
-	net += device_layout.net_netfilter;
-	if (!settled || !firewall_is_nftables(net + device_layout.hooks_ipv4) ||
-	    !firewall_is_nftables(net + device_layout.hooks_ipv6)) {
+	if (!settled || !firewall_tells_all(net + device_layout.net_netfilter)) {
 		settled = 0;
 		firewall_second = 0;
 	} else if (!firewall_second || firewall_changes != changes) {

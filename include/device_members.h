@@ -98,7 +98,7 @@
 	X(ipv6_source_routes, netns_ipv6, fib6_routes_require_src)
 
 /* What says that nftables' rules have changed, in a member that only newer kernels have, and of
- * which kind those are who look at forwarded packets. */
+ * which kind those are who look at forwarded packets, and before conntrack. */
 #define DEVICE_MEMBERS_RULES(X) \
 	X(net_nftables, net, nft) \
 	X(nftables_changes, netns_nftables, base_seq) /* 6.12 does not have it here */ \
@@ -107,7 +107,8 @@
 	X(hooks_ipv6, netns_nf, hooks_ipv6) \
 	X(hooks_count, nf_hook_entries, num_hook_entries) \
 	X(hooks_first, nf_hook_entries, hooks) \
-	X(hook_kind, nf_hook_ops, hook_ops_type)
+	X(hook_kind, nf_hook_ops, hook_ops_type) \
+	X(hook_priority, nf_hook_ops, priority)
 
 /* For how long conntrack keeps UDP connections, in the kernel's ticks: after the first packets, and
  * later. */

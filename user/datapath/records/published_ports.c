@@ -5,7 +5,10 @@
 #include "datapath/load/maps.h"
 #include "lib/address.h"
 
-static void mark(uint64_t *third, uint16_t port) { third[port / 64] |= 1ULL << (port % 64); }
+static void mark(uint64_t *third, uint16_t port)
+{
+	third[port / 64] |= 1ULL << (port % 64);
+}
 
 /* Who waits for a port has it later without a bit being set. */
 static int find_wanted(const struct objects *objects, uint64_t wanted[PUBLISHED_WORDS],
@@ -37,8 +40,7 @@ int published_ports_forget(const struct objects *objects, struct cni_error *err)
 		uint32_t number = *(const uint32_t *)words.key;
 		uint64_t bits = *(const uint64_t *)words.value, left = bits & wanted[number];
 
-		if (left != bits &&
-		    map_write(objects, MAP_PUBLISHED_PORTS, &number, &left, err))
+		if (left != bits && map_write(objects, MAP_PUBLISHED_PORTS, &number, &left, err))
 			return -1;
 	}
 	return words.failed ? -1 : 0;
