@@ -16,7 +16,8 @@
  * The kernel tells of nftables' rules, so of iptables-nft's. It does not tell what is in an ipset,
  * nor what changes by itself, as a rule that looks at the time of day: such a change ends a
  * connection that carries much within STACK_SECONDS, others within `firewall_settled` seconds.
- * While anything else than nftables looks at forwarded packets (iptables-legacy), it tells nothing.
+ * While anything else than nftables looks at forwarded packets (iptables-legacy, also its table
+ * raw, which does so before routing), it tells nothing.
  */
 #pragma once
 
@@ -51,6 +52,15 @@ INLINE __u32 firewall_conntrack_seconds(__u64 net)
 	return seconds < STACK_SECONDS ? 0 : seconds;
 }
 
+/* Returns whether all rules that a forwarded packet meets are nftables'. */
+INLINE bool firewall_tells_all(__u64 net)
+{
+	return hooks_are_nftables(hooks_at(net, true, HOOK_FORWARD), HOOK_FORWARD) &&
+	       hooks_are_nftables(hooks_at(net, false, HOOK_FORWARD), HOOK_FORWARD) &&
+	       hooks_are_nftables(hooks_at(net, true, HOOK_BEFORE_ROUTING), HOOK_BEFORE_ROUTING) &&
+	       hooks_are_nftables(hooks_at(net, false, HOOK_BEFORE_ROUTING), HOOK_BEFORE_ROUTING);
+}
+
 /* Looks whether the rules have changed, and conntrack's times. Returns firewall_second. */
 GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 {
@@ -61,8 +71,7 @@ GLOBAL_FUNCTION __u32 firewall_look(struct __sk_buff *skb)
 		return 0;
 	settled = firewall_conntrack_seconds(net);
 	changes = device_read(net + device_layout.net_nftables, device_layout.nftables_changes);
-	if (!settled || !hooks_are_nftables(hooks_at(net, true, HOOK_FORWARD)) ||
-	    !hooks_are_nftables(hooks_at(net, false, HOOK_FORWARD))) {
+	if (!settled || !firewall_tells_all(net)) {
 		settled = 0;
 		firewall_second = 0;
 	} else if (!firewall_second || firewall_changes != changes) {

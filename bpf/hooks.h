@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * hooks.h - who has registered at netfilter's hooks in the host's namespace: whether only nftables
- * looks at forwarded packets, and whether anybody translates.
+ * hooks.h - who has registered at netfilter's hooks in the host's namespace: whether all rules are
+ * nftables', and whether anybody translates.
  */
 #pragma once
 
@@ -12,7 +12,10 @@
 #define HOOK_FORWARD 2        /* NF_INET_FORWARD */
 #define HOOK_OF_NFTABLES 1    /* NF_HOOK_OP_NF_TABLES */
 #define PRIORITY_NAT (-100)   /* NF_IP_PRI_NAT_DST, NF_IP6_PRI_NAT_DST */
-#define MOST_HOOKS 8
+/* Of iptables' table raw: NF_IP_PRI_RAW, NF_IP_PRI_RAW_BEFORE_DEFRAG; IPv6 has the same */
+#define PRIORITY_RAW (-300)
+#define PRIORITY_RAW_FIRST (-450)
+#define MOST_HOOKS 16
 
 /* Returns the address of what the kernel has for one of its hooks; 0: nobody has registered. */
 INLINE __u64 hooks_at(__u64 net, bool ipv4, __u32 hook)
@@ -35,20 +38,33 @@ INLINE __u64 hooks_description(__u64 hooks, __u32 count, __u32 number)
 			   device_layout.hooks_first + (2 * count + number) * sizeof(void *));
 }
 
-/* Returns whether all that looks at forwarded packets is nftables'. */
-GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks)
+INLINE __s32 hooks_priority(__u64 description)
 {
-	__u64 description;
+	return device_read(description, device_layout.hook_priority);
+}
+
+/* Returns whether this one at a hook may have rules that change unseen. Before routing there are
+ * conntrack and NAT, too, which have none. */
+INLINE bool hooks_change_unseen(__u64 description, __u32 hook)
+{
+	__s32 priority = hooks_priority(description);
+
+	if ((__u8)device_read(description, device_layout.hook_kind) == HOOK_OF_NFTABLES)
+		return false;
+	return hook == HOOK_FORWARD || priority == PRIORITY_RAW || priority == PRIORITY_RAW_FIRST;
+}
+
+/* Returns whether all rules there are nftables'. */
+GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks, __u32 hook)
+{
 	__u32 count;
 
 	if (!hooks)
 		return true;
 	count = hooks_count(hooks);
-	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
-		description = hooks_description(hooks, count, i);
-		if ((__u8)device_read(description, device_layout.hook_kind) != HOOK_OF_NFTABLES)
+	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++)
+		if (hooks_change_unseen(hooks_description(hooks, count, i), hook))
 			return false;
-	}
 	return count <= MOST_HOOKS;
 }
 
@@ -57,17 +73,14 @@ GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks)
  * namespace and takes away with the last one (nf_nat_register_fn(), since Linux 4.18). */
 GLOBAL_FUNCTION bool hooks_have_nat(__u64 hooks)
 {
-	__u64 description;
 	__u32 count;
 
 	if (!hooks)
 		return false;
 	count = hooks_count(hooks);
-	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++) {
-		description = hooks_description(hooks, count, i);
-		if ((__s32)device_read(description, device_layout.hook_priority) == PRIORITY_NAT)
+	for (__u32 i = 0; i < count && i < MOST_HOOKS; i++)
+		if (hooks_priority(hooks_description(hooks, count, i)) == PRIORITY_NAT)
 			return true;
-	}
 	return count > MOST_HOOKS;
 }
 

@@ -21,11 +21,15 @@ INLINE bool portmap_is_published(__u16 port)
 	return BIT_IS_SET(published_ports, (__u32)port);
 }
 
+/* Returns false where no mapping of a single address ever had this port. */
+INLINE bool portmap_is_at_addresses(__u16 port)
+{
+	return BIT_IS_SET(published_ports, PORT_WORDS * 64 + port);
+}
+
 INLINE struct portmap *portmap_find_exact(const __u8 *address, __u16 port, enum protocol protocol)
 {
-	return BIT_IS_SET(published_ports, PORT_WORDS * 64 + port)
-		       ? portmap_find_at(address, port, protocol)
-		       : NULL;
+	return portmap_is_at_addresses(port) ? portmap_find_at(address, port, protocol) : NULL;
 }
 
 INLINE struct portmap *portmap_find_any(bool ipv4, __u16 port, enum protocol protocol)

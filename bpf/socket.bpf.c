@@ -259,15 +259,29 @@ static long reserve_compare(void *map __attribute__((unused)), const struct port
 	return 1;
 }
 
-/* For any address, one reserved address is enough. That takes a walk through all mappings, but only
- * for ports that have or had one, on hosts with reserved ports. */
+INLINE bool reserve_has_any(const struct reserve_request *request, bool ipv4)
+{
+	const struct portmap *portmap =
+		portmap_find_any(ipv4, request->asked.port, request->asked.protocol);
+
+	return portmap && portmap->reserved_on_host;
+}
+
+/* For any address, one reserved address is enough. Where that is a single one, it takes a walk
+ * through all mappings, which costs milliseconds: only for ports that were mapped so once. */
 INLINE bool reserve_refuses(struct reserve_request *request)
 {
-	if (!request->asked.port || !portmap_is_published(request->asked.port))
+	__u16 port = request->asked.port;
+
+	if (!port || !portmap_is_published(port))
 		return false;
 	if (!request->any)
 		return reserve_has_address(request);
-	bpf_for_each_map_elem(&portmaps, reserve_compare, request, 0);
+	if ((request->ipv4 && reserve_has_any(request, true)) ||
+	    (request->ipv6 && reserve_has_any(request, false)))
+		return true;
+	if (portmap_is_at_addresses(port))
+		bpf_for_each_map_elem(&portmaps, reserve_compare, request, 0);
 	return request->refused;
 }
 

@@ -224,8 +224,8 @@ struct portmap_succession {
 
 /* published_ports: ARRAY of three times PORT_WORDS words, a bit for each port; in the second third,
  * for those that are mapped at a single address; in the last, for those of which nat_ports has had
- * an entry. Set before the entry is written, and never cleared; saves most packets and sockets a
- * lookup in portmaps, or one of two, and the one in nat_ports. */
+ * an entry. Set before the entry is written, and cleared by `repair` where none is left; saves most
+ * packets and sockets a lookup in portmaps, or one of two, and the one in nat_ports. */
 #define PUBLISHED_WORDS (3 * PORT_WORDS)
 
 /* nat_ports: HASH by struct portmap_key, without a waiter: what the host's own NAT takes of the

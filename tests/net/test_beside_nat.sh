@@ -69,7 +69,7 @@ test_beside_nat_zone() {
 test_beside_nat_many_chains() {
 	local number
 	node_port_make
-	for number in {1..9}; do
+	for number in {1..17}; do
 		nft add chain inet foreign "raw$number" '{ type filter hook prerouting priority raw; }'
 	done
 	expect_node_port

@@ -269,23 +269,29 @@ test_fastpath_udp_settled() {
 	are_silent in4_udp out6_udp || fail 'a flow goes on'
 }
 
-# while iptables-legacy has a table, whose changes the kernel does not tell, no UDP flow goes on without
-# the firewall for longer than usual
-test_fastpath_udp_settled_legacy() {
+# settled_legacy TABLE CHAIN
+settled_legacy() {
 	local before
 	settled_flows
-	iptables-legacy -nL FORWARD >/dev/null 2>&1 || skip "no iptables-legacy"
-	iptables-legacy -A FORWARD -p tcp --dport 9 -j DROP
+	iptables-legacy -t "$1" -nL "$2" >/dev/null 2>&1 || skip "no iptables-legacy"
+	iptables-legacy -t "$1" -A "$2" -p tcp --dport 9 -j DROP
 	says_for 2 in4_udp out6_udp
 	before=$(forwarded udp)
 	says_for 8 in4_udp out6_udp
 	[ "$(forwarded udp)" -ge $((before + 4)) ] ||
 		fail "$(($(forwarded udp) - before)) datagrams went through the IP stack"
-	iptables-legacy -A FORWARD -p udp -j DROP
-	ip6tables-legacy -A FORWARD -p udp -j DROP
+	iptables-legacy -t "$1" -A "$2" -p udp -j DROP
+	ip6tables-legacy -t "$1" -A "$2" -p udp -j DROP
 	says_for 7 in4_udp out6_udp
 	are_silent in4_udp out6_udp || fail 'a flow goes on'
 }
+
+# while iptables-legacy has a table, whose changes the kernel does not tell, no UDP flow goes on without
+# the firewall for longer than usual
+test_fastpath_udp_settled_legacy() { settled_legacy filter FORWARD; }
+
+# so it is where it has the table raw alone
+test_fastpath_udp_settled_legacy_raw() { settled_legacy raw PREROUTING; }
 
 # drop-offload where the firewall still accepts: flows continue through the IP stack, and skip it
 # again within seconds. A TCP connection is invalid to conntrack, which has seen only the handshake,

@@ -143,3 +143,30 @@ test_host_unrelated_flows_survive() {
 	expect_contains "$before" "name=host"
 	case $before in *timeout*) fail "$before" ;; esac
 }
+
+# realtime VALUE: what a kernel of PREEMPT_RT tells
+realtime() {
+	mount -t tmpfs tmpfs /run/kernel
+	mkdir /run/kernel/btf
+	cp /sys/kernel/btf/vmlinux /run/kernel/btf/
+	echo "$1" >/run/kernel/realtime
+	mount --bind /run/kernel /sys/kernel
+}
+
+# a kernel of PREEMPT_RT may let packets interrupt each other, of which ADD, STATUS and doctor warn;
+# other kernels do not
+test_host_realtime() {
+	local said='this kernel is PREEMPT_RT'
+	[ "$(kernel_or 6.12)" = 6.12 ] || skip 'before 6.12 they do not interrupt each other'
+	mkdir /run/kernel
+	realtime 0
+	status 2>/run/err || fail STATUS
+	expect_equal 0 "$(grep -c "$said" /run/err)" "warnings of STATUS"
+	umount /sys/kernel
+	realtime 1
+	status 2>/run/err || fail STATUS
+	expect_contains "$(cat /run/err)" "$said"
+	container_add web bridge -p 8080:80 2>/run/err
+	expect_contains "$(cat /run/err)" "$said"
+	expect_contains "$("$build/bpf-portmap" doctor --quick 2>&1)" "$said"
+}

@@ -11,7 +11,8 @@
 #include "host/container.h"
 #include "host/host.h"
 
-/* For ADD: warns of each that the host lacks. After host_settle(). */
+/* For ADD: warns of each that the host lacks, and of a kernel that may promise less than the
+ * programs need. After host_settle(). */
 void prerequisites_warn(const struct host *host, const struct container *container);
 
 /* For CHECK: fails with CNI_ERROR_KERNEL_REFUSED naming what the host lacks. Absent addresses,

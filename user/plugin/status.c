@@ -49,6 +49,9 @@ static int check_host(const struct conf *conf, struct cni_error *err)
 	gap = datapath_conntrack_gap(&host.datapath);
 	if (gap)
 		warning("%s", gap);
+	gap = datapath_realtime_gap();
+	if (gap)
+		warning("%s", gap);
 	if (host_plan(&look, &plan, &host, &at, err))
 		return -1;
 	plan_warn(&plan);

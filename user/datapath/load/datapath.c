@@ -17,6 +17,7 @@
 #include "datapath/load/bpf_error.h"
 #include "lib/text.h"
 #include "net/netlink.h"
+#include "net/text_file.h"
 
 #define OLDEST_KERNEL "5.15"
 
@@ -147,6 +148,23 @@ const char *datapath_conntrack_gap(const struct datapath *datapath)
 	return "this kernel does not tell programs what conntrack knows (Linux 6.0 and BTF do):"
 	       " what another NAT of this host translates is only remembered as it leaves by an"
 	       " uplink";
+}
+
+/* Linux 6.18 dropped the lock by which softirqs of a CPU wait for each other, unless it is asked
+ * for (CONFIG_PREEMPT_RT_NEEDS_BH_LOCK), which nothing tells that every kernel has; some of 6.12
+ * did so, too. */
+const char *datapath_realtime_gap(void)
+{
+	struct utsname system;
+	char text[4];
+
+	text_file_read("/sys/kernel/realtime", text, sizeof(text));
+	if (uname(&system) || version_is_older(system.release, "6.12") ||
+	    (text[0] != '1' && !strstr(system.version, "PREEMPT_RT")))
+		return NULL;
+	return "this kernel is PREEMPT_RT, with which bpf-portmap is untested: unless it is built"
+	       " with CONFIG_PREEMPT_RT_NEEDS_BH_LOCK, packets may interrupt each other on a CPU,"
+	       " and be translated wrongly";
 }
 
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err)

@@ -59,6 +59,9 @@ bool datapath_is_usable(const struct datapath *datapath);
  * of the host, or NULL. */
 const char *datapath_conntrack_gap(const struct datapath *datapath);
 
+/* Returns what this kernel, if it is PREEMPT_RT, may not promise to programs, or NULL. */
+const char *datapath_realtime_gap(void);
+
 /* Sets CNI_ERROR_KERNEL_REFUSED and what to do, for a state that is FOREIGN. -1. */
 int datapath_refuse_foreign(const struct datapath *datapath, struct cni_error *err);
 

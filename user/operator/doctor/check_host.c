@@ -76,6 +76,9 @@ void check_version(struct doctor *doctor)
 	}
 	if (gap)
 		doctor_found(doctor, VERDICT_NOTE, NULL, "%s", gap);
+	gap = datapath_realtime_gap();
+	if (gap)
+		doctor_found(doctor, VERDICT_NOTE, NULL, "%s", gap);
 }
 
 void check_cgroup(struct doctor *doctor)

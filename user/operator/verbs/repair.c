@@ -13,6 +13,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
+#include "datapath/records/published_ports.h"
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
@@ -124,6 +125,16 @@ static int repair_port_ranges(struct repair *repair, struct cni_error *err)
 	say_interface("masquerade", "source ports chosen anew by net.ipv4.ip_local_port_range",
 		      repair);
 	return 0;
+}
+
+/* Nothing is broken by a bit too many, so nothing is said. */
+static int forget_ports(const struct repair *repair, struct cni_error *err)
+{
+	cleanup_lock int lock = repair->options->dry_run ? -1 : lock_take_claims(err);
+
+	if (repair->options->dry_run)
+		return 0;
+	return lock < 0 ? -1 : published_ports_forget(&repair->host.datapath.objects, err);
 }
 
 static int repair_sockets(struct repair *repair, struct cni_error *err)
@@ -282,6 +293,8 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 		if (repair_interfaces(repair, names, &failure))
 			result = cni_error_chain(err, &failure);
 		if (settle_nat(repair, &failure))
+			result = cni_error_chain(err, &failure);
+		if (forget_ports(repair, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,
