@@ -85,11 +85,8 @@ static int verify_localhost(const struct datapath *datapath, struct cni_error *e
 	if (!socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))
 		return 0;
 	if (socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) ||
-	    !socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &obstacle)) {
-		*err = why;
-		why = (struct cni_error){0};
-		return -1;
-	}
+	    !socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &obstacle))
+		return cni_error_move(err, &why);
 	/* ADD could not attach them either, and warned. */
 	warn_of_slow_localhost(&why);
 	return 0;

@@ -351,6 +351,8 @@ static int plan_veth(struct plan *plan, struct cni_error *err)
 				      veth->link.name};
 	char missing[MISSING_SIZE];
 
+	plan->veth_at.ifindex = veth->link.ifindex;
+	memcpy(plan->veth_at.name, veth->link.name, sizeof(plan->veth_at.name));
 	set_addresses(&plan->veth, veth->addressed);
 	if (plan_hooks(&plan->veth_hooks, &wanted, missing, err))
 		return -1;

@@ -40,10 +40,11 @@ struct plan {
 	 * is mapped there. */
 	bool *excluded;
 	/* Of the container at hand: the entry of its veth, and the mode of its flows; and where it
-	 * is added, what has to be changed at the veth's hooks. */
+	 * is added, what has to be changed at the veth's hooks, and where that is. */
 	struct interface veth;
 	enum fast_path fast_path;
 	struct hook_changes veth_hooks;
+	struct link_name veth_at;
 	char *unmatched_uplinks; /* a sentence; NULL: "uplinks" match an interface */
 	char **warnings;
 	size_t warning_count;
