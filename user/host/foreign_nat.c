@@ -375,12 +375,16 @@ static int judge_rules(struct foreign_nat *look, const struct objects *objects, 
 
 /* --- the three that look ------------------------------------------------------------------- */
 
-/* With the lock for the claims, which hold the map that the programs read. */
+/* Where nothing is to be changed, without the lock: nobody else writes these ports' entries but
+ * `repair`, for what it has seen itself. */
 static int write_down(const struct objects *objects, struct nat_port_list *taken,
 		      const struct nat_ports_change *change, struct cni_error *err)
 {
-	cleanup_lock int lock = lock_take_claims(err);
+	cleanup_lock int lock = -1;
 
+	if (nat_ports_are_written(objects, taken, change))
+		return 0;
+	lock = lock_take_claims(err);
 	return lock < 0 ? -1 : nat_ports_write(objects, taken, change, err);
 }
 

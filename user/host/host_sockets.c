@@ -229,11 +229,11 @@ static int find_listeners(const struct container *container, struct netlink *soc
 static int find_sockets(const struct host *host, const struct container *container,
 			struct socket_list *found, struct cni_error *err)
 {
-	cleanup_netlink struct netlink *socket = NULL;
+	struct netlink *socket;
 
 	if (reserves(&container->conf))
 		return sockets_find_bound(found, err);
-	socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	socket = netlink_own(NETLINK_SOCK_DIAG, err);
 	if (!socket)
 		return -1;
 	return find_receivers(host, container, socket, found)

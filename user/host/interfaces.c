@@ -401,6 +401,21 @@ int plan_refuse_damage(const struct plan *plan, struct cni_error *err)
 			     damage->at.name, damage->missing);
 }
 
+static void keep_interfaces(struct host *host, const struct look *look, const struct plan *plan)
+{
+	host->interfaces = or_exit(calloc(host->addresses.count + 1, sizeof(*host->interfaces)));
+	for (size_t i = 0; i < look->count; i++) {
+		const struct addressed_interface *addressed = look->interfaces[i].addressed;
+		size_t place = addressed ? (size_t)(addressed - host->addresses.interfaces)
+					 : host->addresses.count;
+		struct host_interface *kept = &host->interfaces[place];
+
+		kept->excluded = plan->excluded[place];
+		kept->served = plan->served[place];
+		memcpy(kept->name, look->interfaces[i].link.name, sizeof(kept->name));
+	}
+}
+
 static int settle_locked(struct host *host, const struct look_at *at, struct plan *plan,
 			 struct cni_error *err)
 {
@@ -412,6 +427,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err) ||
 	    (at->refuses_damage && plan_refuse_damage(plan, err)))
 		return -1;
+	keep_interfaces(host, &look.found, plan);
 	return apply_plan(host, &look, plan, err);
 }
 
@@ -422,6 +438,7 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	struct look_at first = *at, whole = *at;
 
 	first.stops_at_news = true;
+	free(TAKE(host->interfaces));
 	if (host_look(&look, host, &first, err))
 		return -1;
 	if (!look.networks.has_news) {
@@ -429,8 +446,10 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		    (at->refuses_damage && plan_refuse_damage(plan, err)))
 			return -1;
 		if (!plan->count && host_addresses_are_written(&host->datapath.objects,
-							       &host->addresses, plan->excluded))
+							       &host->addresses, plan->excluded)) {
+			keep_interfaces(host, &look.found, plan);
 			return 0;
+		}
 		plan_release(plan);
 	}
 	whole.entries = true;

@@ -184,13 +184,28 @@ int link_names_read(struct link_names *names, struct cni_error *err)
 	return 0;
 }
 
-static int get_container_end(int netns, const char *ifname, struct link *link,
+/* By our own socket, where the namespace has a number here. False: it could not be asked. */
+static bool get_by_number(int number, const char *ifname, struct link *link)
+{
+	cleanup_request struct nl_msg *request = begin_get_link(0, 0, ifname);
+
+	memset(link, 0, sizeof(*link));
+	nla_put_s32(request, IFLA_TARGET_NETNSID, number);
+	return number >= 0 &&
+	       (!netlink_ask(netlink_route(NULL), request, take_link, link) || errno == ENODEV);
+}
+
+/* `number` is the namespace's, or -1. */
+static int get_container_end(int netns, int number, const char *ifname, struct link *link,
 			     struct cni_error *err)
 {
-	cleanup_netlink struct netlink *there = netlink_open_in(netns, err);
+	cleanup_netlink struct netlink *there = NULL;
 
-	if (!there || link_get(there, 0, ifname, link, err))
-		return -1;
+	if (!get_by_number(number, ifname, link)) {
+		there = netlink_open_in(netns, err);
+		if (!there || link_get(there, 0, ifname, link, err))
+			return -1;
+	}
 	if (!link->ifindex)
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -206,11 +221,10 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	return 0;
 }
 
-/* Whether the other end is in that namespace. One that has no number here is either our own, or
- * nothing here leads there. */
-static bool leads_into(const struct link *link, int netns)
+/* Whether the other end is in that namespace, which has this number. One that has none here is
+ * either our own, or nothing here leads there. */
+static bool leads_into(const struct link *link, int netns, int number)
 {
-	int number = netlink_netns_id(netlink_route(NULL), netns);
 	char path[32];
 
 	if (number >= 0)
@@ -223,16 +237,17 @@ int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, st
 {
 	struct link container, *link;
 	struct host_veth found = {0};
+	int number = netlink_netns_id(netlink_route(NULL), netns);
 
 	link = &found.link;
-	if (get_container_end(netns, ifname, &container, err) ||
+	if (get_container_end(netns, number, ifname, &container, err) ||
 	    link_read(container.peer, link, err))
 		return -1;
 	memcpy(found.container_mac, container.mac, sizeof(found.container_mac));
 	/* An ifindex counts within its namespace only, so a veth of another container may well
 	 * carry the number; its peer's number and namespace must be right too. */
 	if (!link->ifindex || !link_is_kind(link, "veth") || link->peer != container.ifindex ||
-	    !leads_into(link, netns))
+	    !leads_into(link, netns, number))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the other end of the container's veth %s is not in the network"

@@ -39,6 +39,7 @@ struct plan {
 	/* Of each of the host's interfaces with an address (struct address_list), whether no port
 	 * is mapped there. */
 	bool *excluded;
+	bool *served; /* and whether it is an uplink, or a bridge of containers */
 	/* Of the container at hand: the entry of its veth, and the mode of its flows; and where it
 	 * is added, what has to be changed at the veth's hooks, and where that is. */
 	struct interface veth;

@@ -3,6 +3,7 @@
  * waits for another's ports. */
 #include "datapath/records/containers.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -150,27 +151,39 @@ static struct home *find_spare(struct container_homes *all)
 
 /* Where there are more addresses than room each attachment has one home at least: without any,
  * nobody would know of it when the others leave, and their ports would not be handed over. */
-int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
-			const struct slot *slot, uint32_t number, struct cni_error *err)
+static void add_own(struct container_homes *all, int count, const struct attachment_claims *claims,
+		    uint32_t number)
 {
-	struct container_homes all;
-	int count = read_others(objects, slot->container, number, &all, err);
-
-	if (count < 0 || (count && note_several_networks(objects, err)))
-		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++) {
 		struct home *home = NULL;
 
 		if (count < MAX_HOMES)
-			home = &all.homes[count++];
+			home = &all->homes[count++];
 		else if (i == 0)
-			home = find_spare(&all);
+			home = find_spare(all);
 		if (!home)
 			break;
 		memcpy(home->address, claims->endpoints[i].key.address, sizeof(home->address));
 		home->slot = number;
 		home->prefix_length = claims->endpoints[i].endpoint.prefix_length;
 	}
+}
+
+int container_add_homes(const struct objects *objects, const struct attachment_claims *claims,
+			const struct slot *slot, uint32_t number, struct cni_error *err)
+{
+	struct container_homes all = {0};
+	int count;
+
+	/* Nearly always it is on no other network. */
+	add_own(&all, 0, claims, number);
+	if (!bpf_map_update_elem(map_fd(objects, MAP_CONTAINERS), &slot->container, &all,
+				 BPF_NOEXIST))
+		return 0;
+	count = read_others(objects, slot->container, number, &all, err);
+	if (count < 0 || (count && note_several_networks(objects, err)))
+		return -1;
+	add_own(&all, count, claims, number);
 	return map_write(objects, MAP_CONTAINERS, &slot->container, &all, err);
 }
 
