@@ -129,14 +129,14 @@ static bool excepts_clients(const struct objects *objects, const struct nat_rule
 	uint32_t ifindex = *rule->except_interface ? if_nametoindex(rule->except_interface) : 0;
 	struct interface known;
 
-	return ifindex && interface_read(objects, ifindex, &known) &&
-	       known.role != ROLE_LEFT_ALONE;
+	return ifindex && interface_read(objects, ifindex, &known) && known.role != ROLE_LEFT_ALONE;
 }
 
 bool foreign_nat_takes_all(const struct objects *objects, const struct nat_rule *rule)
 {
 	return rule->whole && strcmp(rule->verdict, "tproxy") != 0 &&
-	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 && !excepts_clients(objects, rule);
+	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 &&
+	       !excepts_clients(objects, rule);
 }
 
 /* Whether the rule leads to the same port as the mapping, if its address is one of the container's.

@@ -103,8 +103,8 @@ int address_list_read(struct address_list *list, struct cni_error *err)
 	/* Other containers come and go while we read: as often as it takes, but not for ever. */
 	for (int i = 0; i < DUMP_TRIES && failed == EAGAIN; i++) {
 		address_list_release(&found);
-		failed = netlink_ask(netlink_route(NULL), request, take_address, &found) ? errno
-											 : 0;
+		failed =
+			netlink_ask(netlink_route(NULL), request, take_address, &found) ? errno : 0;
 	}
 	if (failed) {
 		address_list_release(&found);

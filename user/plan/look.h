@@ -51,4 +51,3 @@ struct look {
 };
 
 const struct interface_look *look_find(const struct look *look, uint32_t ifindex);
-

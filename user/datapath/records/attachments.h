@@ -99,7 +99,7 @@ int refuse_taken_port(const struct objects *objects, const struct portmap_key *k
 /* --- what an attachment asks for, as entries of the maps that nobody owns yet -----------------
  *
  * ADD writes them, CHECK compares them. The first half is filled by container_read(), the second by
- * container_claim_veth(), when the plan is made.
+ * container_prepare(), when the plan is made.
  */
 
 struct endpoint_claim {

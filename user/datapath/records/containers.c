@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "datapath/records/attachments.h"
-#include "net/processes.h"
+#include "net/netns.h"
 
 /* Returns whether both say the same, and are whole: neither cut off nor with a letter replaced. */
 static bool is_same_name(const char *a, const char *b, size_t size)
