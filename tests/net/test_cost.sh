@@ -18,7 +18,7 @@ test_cost_warm() {
 	added=$(calls_of ADD 8081)
 	deleted=$(calls_of DEL 8081)
 	echo "note: ADD: $added system calls, DEL: $deleted"
-	[ "$added" -le 220 ] || fail "ADD: $added"
+	[ "$added" -le 185 ] || fail "ADD: $added"
 	[ "$deleted" -le 80 ] || fail "DEL: $deleted"
 }
 

@@ -75,7 +75,7 @@ static int set_up(void **state)
 			     .networks = networks,
 			     .network_count = 1,
 			     .is_whole = true};
-	snprintf(networks[0].name, sizeof(networks[0].name), "web");
+	networks[0].name = "web";
 	networks[0].uplinks = networks[0].excluded_interfaces = "";
 	for (int program = 0; program < PROGRAM_COUNT; program++)
 		program_ids[program] = ID + (uint32_t)program;
@@ -142,7 +142,7 @@ static void add_network(const char *name, const char *uplinks, const char *exclu
 {
 	struct network_wish *wish = &networks[look.network_count++];
 
-	snprintf(wish->name, sizeof(wish->name), "%s", name);
+	wish->name = name;
 	wish->uplinks = uplinks;
 	wish->excluded_interfaces = excluded;
 }

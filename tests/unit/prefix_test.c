@@ -4,7 +4,7 @@
  */
 #include "cni_testing.h"
 
-#include "lib/prefix.h"
+#include "lib/address.h"
 
 static struct prefix read_prefix(const char *text)
 {

@@ -12,6 +12,7 @@
 #include "lib/io.h"
 #include "lib/memory.h"
 #include "lib/text.h"
+#include "cni/result.h"
 #include "cni/version.h"
 
 /* A part of a reply may have reached stdout, so no other may follow. */
@@ -37,6 +38,17 @@ static int write_reply(const json_t *json, size_t flags, struct cni_error *err)
 int cni_reply_result(const json_t *result, struct cni_error *err)
 {
 	return write_reply(result, JSON_INDENT(4), err);
+}
+
+int cni_reply_prev_result(const struct cni_network_config *config, struct cni_error *err)
+{
+	cleanup_json json_t *reply = NULL;
+	json_t *prev_result;
+
+	if (cni_network_config_get_prev_result(config, &prev_result, err))
+		return -1;
+	reply = cni_result_relabel(prev_result, config->version);
+	return cni_reply_result(reply, err);
 }
 
 int cni_reply_versions(struct cni_error *err)

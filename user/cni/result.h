@@ -41,6 +41,8 @@ int cni_result_read(struct cni_result *result, const json_t *json, const char *v
 		    struct cni_error *err);
 void cni_result_release(struct cni_result *result);
 
+#define cleanup_result __attribute__((cleanup(cni_result_release)))
+
 /* Checks, for a supported version, what plugins of a list could not go on with: interfaces,
  * addresses, and destinations of routes, of which libcni would write "<nil>" for the next plugin.
  * What it does not know it leaves to them. The same errors, which name the field. */

@@ -12,7 +12,6 @@
 #include "lib/address.h"
 #include "lib/json.h"
 #include "lib/memory.h"
-#include "lib/prefix.h"
 #include "lib/text.h"
 
 #define IPV4_PREFIX_BITS 96

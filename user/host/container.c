@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/json.h"
+#include "cni/result.h"
 #include "conf/request.h"
+#include "datapath/records/attachment_add.h"
 #include "datapath/records/attachments.h"
+#include "host/interfaces.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
+#include "lib/json.h"
 #include "lib/memory.h"
 #include "lib/error.h"
 #include "net/netns.h"
@@ -18,17 +21,19 @@
 #define MAX_GUESSED 128
 
 /* All its addresses, also those without ports: what it sends from them may be masqueraded. */
-static void claim_endpoints(struct container *container, const char *ifname)
+static void claim_endpoints(struct container *container, const struct cni_result *result,
+			    const char *ifname)
 {
 	struct attachment_claims *claims = &container->claims;
-	size_t count = container->result.address_count;
+	size_t count = result->address_count;
 
 	claims->endpoints = or_exit(calloc(count ? count : 1, sizeof(*claims->endpoints)));
+	container->wants_nothing = !claims->port_count && !container->conf.strict;
 	for (size_t i = 0; i < count; i++) {
-		const struct cni_result_address *address = &container->result.addresses[i];
+		const struct cni_result_address *address = &result->addresses[i];
 		struct endpoint_claim *claim = &claims->endpoints[claims->endpoint_count];
 
-		if (!cni_result_address_is_on(&container->result, address, ifname))
+		if (!cni_result_address_is_on(result, address, ifname))
 			continue;
 		memcpy(claim->key.address, address->address, sizeof(claim->key.address));
 		claim->endpoint.prefix_length = address->prefix_length;
@@ -36,6 +41,7 @@ static void claim_endpoints(struct container *container, const char *ifname)
 						     ? container->conf.masquerade4
 						     : container->conf.masquerade6;
 		claim->endpoint.strict = container->conf.strict;
+		container->wants_nothing &= !claim->endpoint.masquerade;
 		claims->endpoint_count++;
 	}
 }
@@ -45,24 +51,25 @@ static int parse_request(struct container *container, const struct cni_environme
 {
 	const char *id = environment->container_id, *ifname = environment->ifname;
 	struct attachment_claims *claims = &container->claims;
-	const struct cni_result *result = &container->result;
 	const struct cni_result_address *ipv4, *ipv6;
 	struct conf *conf = &container->conf;
+	cleanup_result struct cni_result result = {0};
+	json_t *prev_result;
 
 	container->environment = environment;
 	container->network = config->name;
 	claims->container = digest_add(DIGEST_OF_NOTHING, id, strlen(id));
 	if (attachment_key_make(&claims->key, config->name, id, ifname, err) ||
-	    cni_network_config_get_prev_result(config, &container->prev_result, err))
+	    cni_network_config_get_prev_result(config, &prev_result, err))
 		return -1;
-	if (cni_result_read(&container->result, container->prev_result, config->version, err))
+	if (cni_result_read(&result, prev_result, config->version, err))
 		return cni_error_wrap(err, "prevResult");
 	if (conf_parse(conf, config->root, environment->args, err))
 		return -1;
-	ipv4 = cni_result_first_address(result, true, ifname);
-	ipv6 = cni_result_first_address(result, false, ifname);
+	ipv4 = cni_result_first_address(&result, true, ifname);
+	ipv6 = cni_result_first_address(&result, false, ifname);
 	/* Without any address ADD does as portmap; with another interface's it is mistaken. */
-	if (conf->port_count && result->address_count && !ipv4 && !ipv6)
+	if (conf->port_count && result.address_count && !ipv4 && !ipv6)
 		return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 				     "port mappings need an IP address to lead to: prevResult has"
 				     " none on interface %s",
@@ -72,8 +79,8 @@ static int parse_request(struct container *container, const struct cni_environme
 	claims->ports = conf->ports;
 	claims->port_count = conf->port_count;
 	claims->policy = &conf->policy;
-	claim_endpoints(container, ifname);
 	claims->workload = conf->workload;
+	claim_endpoints(container, &result, ifname);
 	return 0;
 }
 
@@ -105,7 +112,6 @@ const struct attachment_claims *container_guess(struct container *container,
 void container_release(struct container *container)
 {
 	conf_release(&container->conf);
-	cni_result_release(&container->result);
 	free(container->claims.endpoints);
 	*container = (struct container){0};
 }
@@ -120,14 +126,6 @@ int container_refuse_own_netns(const struct cni_environment *environment, struct
 			     environment->netns);
 }
 
-bool container_wants_nothing(const struct container *container)
-{
-	for (size_t i = 0; i < container->claims.endpoint_count; i++)
-		if (container->claims.endpoints[i].endpoint.masquerade)
-			return false;
-	return container->claims.port_count == 0 && !container->conf.strict;
-}
-
 int container_find_veth(struct container *container, struct cni_error *err)
 {
 	const struct cni_environment *environment = container->environment;
@@ -137,11 +135,17 @@ int container_find_veth(struct container *container, struct cni_error *err)
 			 : veth_find_host_end(netns, environment->ifname, &container->veth, err);
 }
 
-void container_claim_veth(struct container *container, const struct plan *plan)
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err)
 {
+	const struct look_at at = {.container = container, .adds = true};
 	struct attachment_claims *claims = &container->claims;
 	const struct host_veth *veth = &container->veth;
 
+	if (container_find_veth(container, err) ||
+	    host_make_ready(host, container->conf.flow_entries, err) ||
+	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
+		return -1;
 	claims->ifindex = veth->link.ifindex;
 	claims->interface = plan->veth;
 	claims->fast_path = plan->fast_path;
@@ -150,4 +154,5 @@ void container_claim_veth(struct container *container, const struct plan *plan)
 	memcpy(claims->container_mac, veth->container_mac, LINK_MAC_SIZE);
 	if (veth->bridge.ifindex)
 		memcpy(claims->bridge_entry_mac, veth->container_mac, LINK_MAC_SIZE);
+	return 0;
 }

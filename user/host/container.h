@@ -5,11 +5,8 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "cni/environment.h"
 #include "cni/network_config.h"
-#include "cni/result.h"
 #include "conf/conf.h"
 #include "datapath/records/attachments.h"
 #include "net/link.h"
@@ -21,9 +18,8 @@ struct container {
 	const struct cni_environment *environment;
 	const char *network; /* borrowed from the configuration */
 	struct conf conf;
-	json_t *prev_result; /* borrowed, too */
-	struct cni_result result;
 	struct attachment_claims claims;
+	bool wants_nothing; /* it has neither ports nor masquerade, and "strict" is off */
 	/* From container_find_veth() on. */
 	struct host_veth veth;
 };
@@ -47,14 +43,14 @@ const struct attachment_claims *container_guess(struct container *container,
 						const struct cni_network_config *config);
 void container_release(struct container *container);
 
-/* Returns whether it has neither ports nor masquerade, and "strict" is off. */
-bool container_wants_nothing(const struct container *container);
-
 /* Opens the namespace and finds the host's end of the veth that CNI_IFNAME names there.
  * CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
 int container_find_veth(struct container *container, struct cni_error *err);
 
-/* Makes the claims whole, by the veth that was found and the plan. */
-void container_claim_veth(struct container *container, const struct plan *plan);
+/* For one that is to be added: finds the veth, has maps and programs in the kernel, brings the host
+ * to where it should be, but for the veth's hooks, and makes the claims whole. Release the plan
+ * also after a failure. Errors as above, and of datapath_make_ready() and host_settle(). */
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err);
 
 #define cleanup_container __attribute__((cleanup(container_release)))

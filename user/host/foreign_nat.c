@@ -31,7 +31,6 @@ struct destination {
 
 /* One look at the rules. */
 struct foreign_nat {
-	const struct host *host;
 	struct portmap_key *keys;               /* malloc'ed */
 	struct destination *destinations;       /* of the keys, malloc'ed */
 	uint8_t (*addresses)[CNI_ADDRESS_SIZE]; /* malloc'ed */
@@ -60,16 +59,17 @@ static void release(struct foreign_nat *look)
 /* --- what is asked ------------------------------------------------------------------------- */
 
 /* Those at which ports are mapped, where one for any address is meant. */
-static void ask_at_addresses(struct foreign_nat *look, const struct policy *policy)
+static void ask_at_addresses(struct foreign_nat *look, const struct host *host,
+			     const struct policy *policy)
 {
-	const struct address_list *list = &look->host->addresses;
+	const struct address_list *list = &host->addresses;
 	size_t count = 0;
 
 	look->addresses = or_exit(calloc(list->address_count + 1, sizeof(*look->addresses)));
 	for (size_t i = 0; i < list->address_count; i++) {
 		const struct local_address *local = &list->addresses[i];
 
-		if (host_maps_ports_at(look->host, local) &&
+		if (host_maps_ports_at(host, local) &&
 		    !(policy &&
 		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
 			memcpy(look->addresses[count++], local->address, CNI_ADDRESS_SIZE);
@@ -78,7 +78,8 @@ static void ask_at_addresses(struct foreign_nat *look, const struct policy *poli
 	look->asked.address_count = count;
 }
 
-static void ask_for_claims(struct foreign_nat *look, const struct container *container)
+static void ask_for_claims(struct foreign_nat *look, const struct host *host,
+			   const struct container *container)
 {
 	const struct attachment_claims *claims = &container->claims;
 
@@ -91,12 +92,13 @@ static void ask_for_claims(struct foreign_nat *look, const struct container *con
 	}
 	look->asked.keys = look->keys;
 	look->asked.key_count = claims->port_count;
-	ask_at_addresses(look, &container->conf.policy);
+	ask_at_addresses(look, host, &container->conf.policy);
 }
 
-static int ask_for_mappings(struct foreign_nat *look, struct cni_error *err)
+static int ask_for_mappings(struct foreign_nat *look, const struct host *host,
+			    struct cni_error *err)
 {
-	cleanup_walk struct map_walk walk = {.objects = &look->host->datapath.objects,
+	cleanup_walk struct map_walk walk = {.objects = &host->datapath.objects,
 					     .map = MAP_PORTMAPS};
 	size_t count = 0;
 
@@ -115,26 +117,26 @@ static int ask_for_mappings(struct foreign_nat *look, struct cni_error *err)
 					     : 0};
 	}
 	look->asked.keys = look->keys;
-	ask_at_addresses(look, NULL);
+	ask_at_addresses(look, host, NULL);
 	return walk.failed ? -1 : 0;
 }
 
 /* --- what is taken ------------------------------------------------------------------------- */
 
 /* Whether a rule for all interfaces but this one leaves out packets that may be for a container. */
-static bool excepts_clients(const struct host *host, const struct nat_rule *rule)
+static bool excepts_clients(const struct objects *objects, const struct nat_rule *rule)
 {
 	uint32_t ifindex = *rule->except_interface ? if_nametoindex(rule->except_interface) : 0;
 	struct interface known;
 
-	return ifindex && interface_read(&host->datapath.objects, ifindex, &known) &&
-	       known.role != ROLE_LEFT_ALONE;
+	return ifindex && interface_read(objects, ifindex, &known) && known.role != ROLE_LEFT_ALONE;
 }
 
-bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule)
+bool foreign_nat_takes_all(const struct objects *objects, const struct nat_rule *rule)
 {
 	return rule->whole && strcmp(rule->verdict, "tproxy") != 0 &&
-	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 && !excepts_clients(host, rule);
+	       strcmp(nat_engine_of(rule), NAT_ENGINE_PORTMAP) != 0 &&
+	       !excepts_clients(objects, rule);
 }
 
 /* Whether the rule leads to the same port as the mapping, if its address is one of the container's.
@@ -148,9 +150,9 @@ static bool has_port_of(const struct portmap *portmap, const struct portmap_key 
 	       cni_address_is_ipv4(rule->new_address) == cni_address_is_ipv4(key->host_address);
 }
 
-static bool leads_to_container(struct foreign_nat *look, size_t i, const struct nat_rule *rule)
+static bool leads_to_container(struct foreign_nat *look, const struct objects *objects, size_t i,
+			       const struct nat_rule *rule)
 {
-	const struct objects *objects = &look->host->datapath.objects;
 	const struct destination *to = &look->destinations[i];
 
 	if (!has_port_of(&to->portmap, &look->keys[i], rule))
@@ -168,10 +170,9 @@ static bool leads_to_container(struct foreign_nat *look, size_t i, const struct 
 	return look->answer.is_its;
 }
 
-bool foreign_nat_leads_to_container(const struct host *host, const struct nat_rule *rule,
+bool foreign_nat_leads_to_container(const struct objects *objects, const struct nat_rule *rule,
 				    const struct portmap_key *key, const struct portmap *portmap)
 {
-	const struct objects *objects = &host->datapath.objects;
 	struct slot slot;
 
 	return has_port_of(portmap, key, rule) && owner_read(objects, portmap->owner, &slot) &&
@@ -190,33 +191,33 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 }
 
 /* Of several rules the first one translates, and no other is asked. */
-static bool is_taken(struct foreign_nat *look, size_t key, const uint8_t address[CNI_ADDRESS_SIZE],
-		     enum nat_hook hook)
+static bool is_taken(struct foreign_nat *look, const struct objects *objects, size_t key,
+		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
 {
 	for (size_t i = 0; i < look->rules.count; i++) {
 		const struct nat_rule *rule = &look->rules.rules[i];
 
 		if (takes_at(rule, &look->keys[key], address, hook) &&
-		    !excepts_clients(look->host, rule))
-			return foreign_nat_takes_all(look->host, rule) &&
-			       !leads_to_container(look, key, rule);
+		    !excepts_clients(objects, rule))
+			return foreign_nat_takes_all(objects, rule) &&
+			       !leads_to_container(look, objects, key, rule);
 	}
 	return false;
 }
 
-static uint32_t hooks_at(struct foreign_nat *look, size_t key,
+static uint32_t hooks_at(struct foreign_nat *look, const struct objects *objects, size_t key,
 			 const uint8_t address[CNI_ADDRESS_SIZE])
 {
-	return (is_taken(look, key, address, NAT_FROM_OUTSIDE) ? NAT_FROM_OUTSIDE : 0U) |
-	       (is_taken(look, key, address, NAT_FROM_HOST) ? NAT_FROM_HOST : 0U);
+	return (is_taken(look, objects, key, address, NAT_FROM_OUTSIDE) ? NAT_FROM_OUTSIDE : 0U) |
+	       (is_taken(look, objects, key, address, NAT_FROM_HOST) ? NAT_FROM_HOST : 0U);
 }
 
 /* At an address where it is not as at any there is an entry of its own. */
-static void take(struct foreign_nat *look, size_t number)
+static void take(struct foreign_nat *look, const struct objects *objects, size_t number)
 {
 	const struct nat_asked *asked = &look->asked;
 	const struct portmap_key *key = &look->keys[number];
-	uint32_t at_any = hooks_at(look, number, key->host_address), hooks;
+	uint32_t at_any = hooks_at(look, objects, number, key->host_address), hooks;
 	bool is_any = cni_address_is_any(key->host_address);
 	struct portmap_key at = *key;
 
@@ -226,37 +227,30 @@ static void take(struct foreign_nat *look, size_t number)
 		memcpy(at.host_address, asked->addresses[i], CNI_ADDRESS_SIZE);
 		if (cni_address_is_ipv4(at.host_address) != cni_address_is_ipv4(key->host_address))
 			continue;
-		hooks = hooks_at(look, number, at.host_address);
+		hooks = hooks_at(look, objects, number, at.host_address);
 		if (hooks != at_any)
 			nat_ports_add(&look->taken, &at, hooks);
 	}
 }
 
-static int look_at_rules(struct foreign_nat *look, enum nat_place place, struct cni_error *err)
+static int look_at_rules(struct foreign_nat *look, const struct objects *objects,
+			 enum nat_place place, struct cni_error *err)
 {
 	const struct nat_question question = {.place = place, .asked = &look->asked};
 
 	if (look->asked.key_count && nat_rules_find(&look->rules, &question, err))
 		return -1;
 	for (size_t i = 0; look->rules.count && i < look->asked.key_count; i++)
-		take(look, i);
+		take(look, objects, i);
 	return 0;
-}
-
-static int write_down(struct foreign_nat *look, const struct nat_ports_change *change,
-		      struct cni_error *err)
-{
-	const struct objects *objects = &look->host->datapath.objects;
-	cleanup_lock int lock = lock_take_claims(err);
-
-	return lock < 0 ? -1 : nat_ports_write(objects, &look->taken, change, err);
 }
 
 /* --- what is said -------------------------------------------------------------------------- */
 
 /* Prefers the first that gets what comes, then one with a comment: portmap's name the container.
  * What leads to the container itself is no other's, and rules behind it get nothing. */
-static const struct nat_rule *rule_about(struct foreign_nat *look, size_t key)
+static const struct nat_rule *rule_about(struct foreign_nat *look, const struct objects *objects,
+					 size_t key)
 {
 	const struct nat_rule *best = NULL;
 	int best_score = -1;
@@ -269,7 +263,7 @@ static const struct nat_rule *rule_about(struct foreign_nat *look, size_t key)
 		if (!(rule->hooks & ~led) ||
 		    !nat_rule_may_take(rule, &look->keys[key], &look->asked))
 			continue;
-		if (leads_to_container(look, key, rule)) {
+		if (leads_to_container(look, objects, key, rule)) {
 			led |= rule->whole ? rule->hooks : 0U;
 		} else if (score > best_score) {
 			best = rule;
@@ -302,15 +296,15 @@ static void describe_rule(const struct nat_rule *rule, const struct portmap_key 
 }
 
 /* Who gets what comes. `is_left`: the programs leave it to the rule. */
-static void warn_of(const struct foreign_nat *look, const struct nat_rule *rule,
-		    const struct portmap_key *key, const char *text, bool is_left)
+static void warn_of(const struct objects *objects, const struct nat_rule *rule, const char *text,
+		    bool is_left)
 {
 	char address[CNI_ADDRESS_TEXT_SIZE], where[CNI_ADDRESS_TEXT_SIZE + 8] = "";
 
 	if (!nat_rule_has_any_address(rule))
 		snprintf(where, sizeof(where), " to %s",
 			 cni_address_format(rule->address, address));
-	if (!foreign_nat_takes_all(look->host, rule))
+	if (!foreign_nat_takes_all(objects, rule))
 		warning("%s: what comes from outside reaches this container from now on, and the"
 			" rule gets no packet any more; stop the container that it belongs to, or"
 			" map another hostPort or hostIP",
@@ -330,10 +324,9 @@ static void warn_of(const struct foreign_nat *look, const struct nat_rule *rule,
 }
 
 /* Of what the programs were told, or will be. */
-static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
-		    const struct portmap_key *key)
+static bool is_left(const struct foreign_nat *look, const struct objects *objects,
+		    const struct nat_rule *rule, const struct portmap_key *key)
 {
-	const struct objects *objects = &look->host->datapath.objects;
 	const struct nat_port_list *taken = &look->taken;
 
 	for (size_t i = 0; i < taken->count; i++) {
@@ -346,7 +339,8 @@ static bool is_left(const struct foreign_nat *look, const struct nat_rule *rule,
 	return false;
 }
 
-static int judge_rules(struct foreign_nat *look, bool refuse, struct cni_error *err)
+static int judge_rules(struct foreign_nat *look, const struct objects *objects, bool refuse,
+		       struct cni_error *err)
 {
 	const struct portmap_key *warned = NULL;
 	char text[RULE_TEXT_SIZE];
@@ -355,7 +349,7 @@ static int judge_rules(struct foreign_nat *look, bool refuse, struct cni_error *
 	/* Backwards: of both families IPv4 comes first. */
 	for (size_t i = look->rules.count ? look->asked.key_count : 0; i-- > 0;) {
 		const struct portmap_key *key = &look->asked.keys[i];
-		const struct nat_rule *rule = rule_about(look, i);
+		const struct nat_rule *rule = rule_about(look, objects, i);
 
 		/* A mapping without hostIP has a key for each family, but gets one warning. */
 		if (!rule || (warned && warned->protocol == key->protocol &&
@@ -373,7 +367,7 @@ static int judge_rules(struct foreign_nat *look, bool refuse, struct cni_error *
 				"mapped now");
 			return 0;
 		}
-		warn_of(look, rule, key, text, is_left(look, rule, key));
+		warn_of(objects, rule, text, is_left(look, objects, rule, key));
 		warned = key;
 	}
 	return 0;
@@ -381,51 +375,67 @@ static int judge_rules(struct foreign_nat *look, bool refuse, struct cni_error *
 
 /* --- the three that look ------------------------------------------------------------------- */
 
+/* Where nothing is to be changed, without the lock: nobody else writes these ports' entries but
+ * `repair`, for what it has seen itself. */
+static int write_down(const struct objects *objects, struct nat_port_list *taken,
+		      const struct nat_ports_change *change, struct cni_error *err)
+{
+	cleanup_lock int lock = -1;
+
+	if (nat_ports_are_written(objects, taken, change))
+		return 0;
+	lock = lock_take_claims(err);
+	return lock < 0 ? -1 : nat_ports_write(objects, taken, change, err);
+}
+
 int foreign_nat_check(const struct host *host, const struct container *container,
 		      struct cni_error *err)
 {
+	const struct objects *objects = &host->datapath.objects;
 	bool refuse = container->conf.refuse_foreign;
-	cleanup_foreign_nat struct foreign_nat look = {.host = host};
+	cleanup_foreign_nat struct foreign_nat look = {0};
 	cleanup_error struct cni_error failure = {0};
 	struct nat_ports_change change = {0};
 
 	if (!container->claims.port_count)
 		return 0;
-	ask_for_claims(&look, container);
-	if (look_at_rules(&look, NAT_WHERE_QUICK, &failure))
+	ask_for_claims(&look, host, container);
+	if (look_at_rules(&look, objects, NAT_WHERE_QUICK, &failure))
 		return !refuse ? 0
 			       : cni_error_set(err, failure.code, "\"refuseForeign\": %s",
 					       cni_error_message(&failure));
 	if (refuse)
-		return judge_rules(&look, true, err);
+		return judge_rules(&look, objects, true, err);
 	/* What the last `repair` has seen elsewhere stays. */
 	change.keeps = look.rules.is_partial;
 	change.keys = look.asked.keys;
 	change.key_count = look.asked.key_count;
-	if (write_down(&look, &change, err))
+	if (write_down(objects, &look.taken, &change, err))
 		return -1;
-	return judge_rules(&look, false, err);
+	return judge_rules(&look, objects, false, err);
 }
 
 void foreign_nat_warn(const struct host *host, const struct container *container)
 {
-	cleanup_foreign_nat struct foreign_nat look = {.host = host};
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_foreign_nat struct foreign_nat look = {0};
 	cleanup_error struct cni_error ignored = {0};
 
-	ask_for_claims(&look, container);
-	if (!look_at_rules(&look, NAT_WHERE_QUICK, &ignored))
-		judge_rules(&look, false, NULL);
+	ask_for_claims(&look, host, container);
+	if (!look_at_rules(&look, objects, NAT_WHERE_QUICK, &ignored))
+		judge_rules(&look, objects, false, NULL);
 }
 
 int foreign_nat_settle(const struct host *host, const struct nat_ports_change *change,
 		       struct cni_error *err)
 {
-	cleanup_foreign_nat struct foreign_nat look = {.host = host};
+	const struct objects *objects = &host->datapath.objects;
+	cleanup_foreign_nat struct foreign_nat look = {0};
 	cleanup_lock int lock = change->dry_run ? -1 : lock_take_claims(err);
 
 	/* From the look at the mappings on, or what an ADD writes down meanwhile would go. */
-	if ((lock < 0 && !change->dry_run) || ask_for_mappings(&look, err) ||
-	    look_at_rules(&look, NAT_EVERYWHERE, err))
+	if ((lock < 0 && !change->dry_run) || ask_for_mappings(&look, host, err) ||
+	    look_at_rules(&look, objects, NAT_EVERYWHERE, err))
 		return -1;
-	return nat_ports_write(&host->datapath.objects, &look.taken, change, err);
+	return nat_ports_write(objects, &look.taken, change, err);
 }

@@ -35,9 +35,9 @@ int foreign_nat_settle(const struct host *host, const struct nat_ports_change *c
 
 /* Returns whether the rule takes all that meets its conditions, and is to have it unless it leads
  * to the container itself. */
-bool foreign_nat_takes_all(const struct host *host, const struct nat_rule *rule);
+bool foreign_nat_takes_all(const struct objects *objects, const struct nat_rule *rule);
 
 /* Returns whether the rule leads to the port of the container that the mapping leads to, at any
  * address that the container was given. */
-bool foreign_nat_leads_to_container(const struct host *host, const struct nat_rule *rule,
+bool foreign_nat_leads_to_container(const struct objects *objects, const struct nat_rule *rule,
 				    const struct portmap_key *key, const struct portmap *portmap);

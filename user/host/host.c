@@ -2,12 +2,15 @@
 /* host.c - the host during one command. */
 #include "host/host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "datapath/attach/roles.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "lib/error.h"
+#include "net/link.h"
 #include "net/netlink.h"
 
 void host_report(const struct host *host, const char *interface, const char *what)
@@ -50,6 +53,7 @@ void host_end(struct host *host)
 	if (!host->opened)
 		return;
 	address_list_release(&host->addresses);
+	free(host->interfaces);
 	memset(host, 0, sizeof(*host));
 }
 
@@ -65,9 +69,23 @@ bool host_maps_ports_at(const struct host *host, const struct local_address *add
 	uint32_t ifindex = host->addresses.interfaces[address->interface].ifindex;
 	struct interface known;
 
+	if (host->interfaces)
+		return !address->is_broadcast && !host->interfaces[address->interface].excluded;
 	return !address->is_broadcast &&
 	       !(interface_read(&host->datapath.objects, ifindex, &known) &&
 		 known.addresses_excluded);
+}
+
+bool host_serves(const struct host *host, size_t interface, char name[IF_NAMESIZE])
+{
+	uint32_t ifindex = host->addresses.interfaces[interface].ifindex;
+	struct interface known;
+
+	if (!host->interfaces)
+		return interface_read(&host->datapath.objects, ifindex, &known) &&
+		       interface_is_served(&known) && link_name(ifindex, name);
+	memcpy(name, host->interfaces[interface].name, IF_NAMESIZE);
+	return host->interfaces[interface].served;
 }
 
 int host_open_to_clean(struct host *host, struct cni_error *err)

@@ -11,6 +11,13 @@
 
 struct netlink;
 
+/* What host_settle() has made of an interface. */
+struct host_interface {
+	bool excluded; /* no port is mapped at its addresses */
+	bool served;   /* it is an uplink, or a bridge of containers */
+	char name[IF_NAMESIZE];
+};
+
 /* Begins as {0}. */
 struct host {
 	bool opened; /* false: host_close() must not take the zeros for file descriptors */
@@ -19,6 +26,7 @@ struct host {
 	void *report_context;
 	struct netlink *socket;
 	struct address_list addresses;
+	struct host_interface *interfaces; /* that have them; NULL: the maps say what they are */
 	struct datapath datapath;
 };
 
@@ -66,6 +74,10 @@ void host_report(const struct host *host, const char *interface, const char *wha
 /* Returns whether ports are mapped at this address: not at a broadcast address, nor at one of an
  * interface that the map interfaces has as excluded. */
 bool host_maps_ports_at(const struct host *host, const struct local_address *address);
+
+/* Returns whether one of the interfaces with an address is an uplink or a bridge of containers, and
+ * is still there; writes its name then. */
+bool host_serves(const struct host *host, size_t interface, char name[IF_NAMESIZE]);
 
 #define cleanup_host __attribute__((cleanup(host_close)))
 #define cleanup_host_at_end __attribute__((cleanup(host_end)))

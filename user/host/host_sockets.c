@@ -17,7 +17,7 @@
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "net/netlink.h"
-#include "net/processes.h"
+#include "net/netns.h"
 #include "net/sockets.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */
@@ -85,11 +85,8 @@ static int verify_localhost(const struct datapath *datapath, struct cni_error *e
 	if (!socket_hooks_verify(datapath, SOCKETS_REACH_PORTS, &why))
 		return 0;
 	if (socket_hooks_are_used(datapath, SOCKETS_REACH_PORTS) ||
-	    !socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &obstacle)) {
-		*err = why;
-		why = (struct cni_error){0};
-		return -1;
-	}
+	    !socket_hooks_probe(datapath, SOCKETS_REACH_PORTS, &obstacle))
+		return cni_error_move(err, &why);
 	/* ADD could not attach them either, and warned. */
 	warn_of_slow_localhost(&why);
 	return 0;
@@ -232,11 +229,11 @@ static int find_listeners(const struct container *container, struct netlink *soc
 static int find_sockets(const struct host *host, const struct container *container,
 			struct socket_list *found, struct cni_error *err)
 {
-	cleanup_netlink struct netlink *socket = NULL;
+	struct netlink *socket;
 
 	if (reserves(&container->conf))
 		return sockets_find_bound(found, err);
-	socket = netlink_open(NETLINK_SOCK_DIAG, err);
+	socket = netlink_own(NETLINK_SOCK_DIAG, err);
 	if (!socket)
 		return -1;
 	return find_receivers(host, container, socket, found)

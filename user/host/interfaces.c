@@ -10,7 +10,6 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/attach/hooks.h"
-#include "datapath/records/attachment_add.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/attachments.h"
 #include "lib/memory.h"
@@ -49,85 +48,47 @@ static struct interface_look *append_interface(struct host_look *looking, uint32
 
 static struct interface_look *find_or_append(struct host_look *looking, uint32_t ifindex)
 {
-	const struct interface_look *found = look_find(&looking->found, ifindex);
-
-	return (struct interface_look *)found ?: append_interface(looking, ifindex);
-}
-
-static struct network_wish *add_wish(struct host_look *looking, const char *name)
-{
 	struct look *look = &looking->found;
-	struct network_wish *wish = ARRAY_ADD(look->networks, look->network_count);
 
-	*wish = (struct network_wish){0};
-	snprintf(wish->name, sizeof(wish->name), "%s", name);
-	return wish;
+	for (size_t i = 0; i < look->count; i++)
+		if (look->interfaces[i].link.ifindex == ifindex)
+			return &look->interfaces[i];
+	return append_interface(looking, ifindex);
 }
 
 /* What the map has for the container's network is replaced by what its conflist says. */
-static void look_at_request(struct host_look *looking)
-{
-	const struct container *container = looking->at->container;
-	const char *name = container->network;
-	const struct conf *conf = &container->conf;
-	bool fits = network_make(&looking->network, &looking->network_key, name, conf);
-	struct network_wish *wish = add_wish(looking, name);
-
-	wish->is_of_request = true;
-	wish->uplinks = conf->uplinks;
-	wish->excluded_interfaces = conf->excluded_interfaces;
-	wish->attach = conf->attach;
-	wish->number = looking->network.number =
-		network_number(&looking->network, name, looking->networks, looking->network_count);
-	looking->network.veth = container->veth.link.ifindex;
-	looking->network_is_new = fits;
-	for (size_t i = 0; i < looking->network_count; i++) {
-		struct known_network *known = &looking->networks[i];
-
-		if (strcmp(known->key.name, name) != 0)
-			continue;
-		if (!known->is_dead && network_says(&known->network, &looking->network))
-			looking->network_is_new = false;
-		/* What it said before is not true any more. */
-		known->is_dead |= !fits;
-	}
-	if (fits && *looking->network.uplinks && !wish->number)
-		warning("\"uplinks\" of network %s hold for it alone as long as %d others have "
-			"some: its"
-			" ports are reached by every uplink of this host",
-			name, NETWORK_NUMBERS - 1);
-	if (!fits)
-		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
-			"bytes, so they are not kept: containers of other networks, and the verbs "
-			"of bpf-portmap, do not respect them; use globs",
-			name, INTERFACE_NAMES_SIZE);
-}
-
 static int look_at_networks(struct host_look *looking, struct cni_error *err)
 {
 	const struct container *container = looking->at->container;
+	struct known_networks *known = &looking->networks;
+	const char *own = container ? container->network : "";
+	struct look *look = &looking->found;
 
-	if (networks_read(&looking->networks, &looking->network_count, &looking->host->datapath,
-			  err))
+	if (networks_read(known, &looking->host->datapath, err))
 		return -1;
-	for (size_t i = 0; i < looking->network_count; i++) {
-		const struct known_network *known = &looking->networks[i];
-		struct network_wish *wish;
+	if (container)
+		networks_add(known, own, &container->conf, container->veth.link.ifindex);
+	for (size_t i = 0; i < known->count; i++) {
+		const struct known_network *one = &known->list[i];
 
-		if (known->is_dead || (container && !strcmp(known->key.name, container->network)))
-			continue;
-		wish = add_wish(looking, known->key.name);
-		wish->uplinks = known->network.uplinks;
-		wish->excluded_interfaces = known->network.excluded_interfaces;
-		wish->attach = known->network.attach;
-		wish->number = known->network.number;
+		if (!one->is_dead && strcmp(one->key.name, own) != 0)
+			*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
+				.name = one->key.name,
+				.number = one->network.number,
+				.uplinks = one->network.uplinks,
+				.excluded_interfaces = one->network.excluded_interfaces,
+				.attach = one->network.attach,
+			};
 	}
 	if (container)
-		look_at_request(looking);
-	looking->has_news_of_networks = looking->network_is_new;
-	for (size_t i = 0; i < looking->network_count; i++)
-		looking->has_news_of_networks |=
-			looking->networks[i].is_dead || looking->networks[i].is_changed;
+		*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
+			.name = own,
+			.is_of_request = true,
+			.number = known->network.number,
+			.uplinks = container->conf.uplinks,
+			.excluded_interfaces = container->conf.excluded_interfaces,
+			.attach = container->conf.attach,
+		};
 	return 0;
 }
 
@@ -207,41 +168,20 @@ static int add_all(struct host_look *looking, struct cni_error *err)
 	return looking->at->entries ? add_entries(looking, err) : 0;
 }
 
-/* A gateway that is no bridge itself, but by which a bridge's frames reach the IP stack: a VLAN of
- * the bridge, or the other end of a veth that is a port of it, as the bridge plugin makes for
- * "vlan". */
-static uint32_t find_bridge_behind(const struct host *host, const struct link *link)
+static int read_link(struct interface_look *interface, struct cni_error *err)
 {
-	struct link peer, master;
-
-	if (!link->peer || link->peer_netns_id >= 0 ||
-	    link_get(host->socket, link->peer, NULL, &peer, NULL))
-		return 0;
-	if (link_is_kind(&peer, "bridge"))
-		return peer.ifindex;
-	if (!peer.master || link_get(host->socket, peer.master, NULL, &master, NULL))
-		return 0;
-	return link_is_kind(&master, "bridge") ? master.ifindex : 0;
-}
-
-static int read_link(const struct host_look *looking, struct interface_look *interface,
-		     struct cni_error *err)
-{
-	const struct host *host = looking->host;
 	uint32_t ifindex = interface->link.ifindex;
 
-	if (link_get(host->socket, ifindex, NULL, &interface->link, err))
+	if (link_read(ifindex, &interface->link, err))
 		return -1;
 	interface->is_read = true;
 	interface->is_gone = !interface->link.ifindex;
 	interface->link.ifindex = ifindex;
-	if (interface->is_gone ||
-	    (interface->link.master &&
-	     link_get(host->socket, interface->link.master, NULL, &interface->master, err)))
-		return interface->is_gone ? 0 : -1;
+	if (interface->is_gone)
+		return 0;
 	if (!interface_is_containers(&interface->entry))
-		interface->bridge_behind = find_bridge_behind(host, &interface->link);
-	return 0;
+		interface->bridge_behind = link_bridge_behind(&interface->link);
+	return link_read(interface->link.master, &interface->master, err);
 }
 
 /* The container's own, which its ADD has read already. */
@@ -277,7 +217,7 @@ static int look_at_link(const struct host_look *looking, struct interface_look *
 	if (interface_is_containers(&interface->entry) && !looking->at->veths)
 		return 0;
 	if (!is_known || looking->at->entries)
-		return read_link(looking, interface, err);
+		return read_link(interface, err);
 	interface->is_gone = !link_name(interface->link.ifindex, interface->link.name);
 	return 0;
 }
@@ -350,7 +290,7 @@ static int host_look(struct host_look *looking, struct host *host, const struct 
 	look->programs_see_qdiscs = host->datapath.sees_devices;
 	if (look_at_networks(looking, err))
 		return -1;
-	if (looking->has_news_of_networks && at->stops_at_news)
+	if (looking->networks.has_news && at->stops_at_news)
 		return 0;
 	return add_all(looking, err) ? -1 : look_at_interfaces(looking, err);
 }
@@ -363,7 +303,7 @@ void host_look_release(struct host_look *result)
 		hooks_look_release(&look->interfaces[i].hooks);
 	free(look->interfaces);
 	free(look->networks);
-	free(result->networks);
+	networks_release(&result->networks);
 	free(result->qdiscs.list);
 	*result = (struct host_look){0};
 }
@@ -427,9 +367,7 @@ static int apply_plan(struct host *host, const struct host_look *look, const str
 	struct cni_error failure = {0};
 	int result = make_changes(host, plan, err);
 
-	networks_settle(look->networks, look->network_count, objects);
-	if (look->network_is_new &&
-	    network_write(objects, &look->network_key, &look->network, &failure))
+	if (networks_settle(&look->networks, objects, &failure))
 		result = cni_error_chain(err, &failure);
 	if (host_addresses_write(objects, &host->addresses, plan->excluded, &failure))
 		result = cni_error_chain(err, &failure);
@@ -463,6 +401,21 @@ int plan_refuse_damage(const struct plan *plan, struct cni_error *err)
 			     damage->at.name, damage->missing);
 }
 
+static void keep_interfaces(struct host *host, const struct look *look, const struct plan *plan)
+{
+	host->interfaces = or_exit(calloc(host->addresses.count + 1, sizeof(*host->interfaces)));
+	for (size_t i = 0; i < look->count; i++) {
+		const struct addressed_interface *addressed = look->interfaces[i].addressed;
+		size_t place = addressed ? (size_t)(addressed - host->addresses.interfaces)
+					 : host->addresses.count;
+		struct host_interface *kept = &host->interfaces[place];
+
+		kept->excluded = plan->excluded[place];
+		kept->served = plan->served[place];
+		memcpy(kept->name, look->interfaces[i].link.name, sizeof(kept->name));
+	}
+}
+
 static int settle_locked(struct host *host, const struct look_at *at, struct plan *plan,
 			 struct cni_error *err)
 {
@@ -474,6 +427,7 @@ static int settle_locked(struct host *host, const struct look_at *at, struct pla
 	    host_plan(&look, plan, host, at, err) ||
 	    (at->refuses_damage && plan_refuse_damage(plan, err)))
 		return -1;
+	keep_interfaces(host, &look.found, plan);
 	return apply_plan(host, &look, plan, err);
 }
 
@@ -484,31 +438,21 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	struct look_at first = *at, whole = *at;
 
 	first.stops_at_news = true;
+	free(TAKE(host->interfaces));
 	if (host_look(&look, host, &first, err))
 		return -1;
-	if (!look.has_news_of_networks) {
+	if (!look.networks.has_news) {
 		if (plan_make(plan, &look.found, err) ||
 		    (at->refuses_damage && plan_refuse_damage(plan, err)))
 			return -1;
 		if (!plan->count && host_addresses_are_written(&host->datapath.objects,
-							       &host->addresses, plan->excluded))
+							       &host->addresses, plan->excluded)) {
+			keep_interfaces(host, &look.found, plan);
 			return 0;
+		}
 		plan_release(plan);
 	}
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
-}
-
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err)
-{
-	const struct look_at at = {.container = container, .adds = true};
-
-	if (container_find_veth(container, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err) ||
-	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
-		return -1;
-	container_claim_veth(container, plan);
-	return 0;
 }

@@ -30,14 +30,7 @@ struct look_at {
 /* A look, and what it points into. Begins as {0}. */
 struct host_look {
 	struct look found;
-	struct known_network *networks;
-	size_t network_count;
-	bool has_news_of_networks; /* the map does not have what the living ones say now */
-	/* The conflist of the container at hand says something else than the map has for its
-	 * network, whose entry this is to be. */
-	bool network_is_new;
-	struct network_key network_key;
-	struct network network;
+	struct known_networks networks;
 
 	/* While it is made. */
 	struct host *host;
@@ -64,13 +57,6 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
  * one at an interface that has gone does not matter. Codes as above, and CNI_ERROR_TRY_AGAIN. */
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
-
-/* For an attachment that is to be added: finds the veth, has maps and programs in the kernel,
- * brings the host to where it should be, but for the veth's hooks, and makes the claims whole.
- * Release the plan also after a failure. Errors as of container_find_veth(), host_make_ready() and
- * host_settle(). */
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err);
 
 /* CHECK and STATUS: fails where the plan says that something is damaged.
  * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */

@@ -46,14 +46,6 @@ static int refuse_forwarding(bool ipv4, const char *interface, struct cni_error 
 			     ipv4 ? "net.ipv4.ip_forward" : "net.ipv6.conf.all.forwarding");
 }
 
-static bool is_served(const struct host *host, uint32_t ifindex)
-{
-	struct interface interface;
-
-	return interface_read(&host->datapath.objects, ifindex, &interface) &&
-	       interface_is_served(&interface);
-}
-
 /* Whether the host forwards IPv4 that comes in by the container's gateway (NULL: that of any
  * container), and by at least one uplink: at another one it may be off on purpose. */
 static int verify_ipv4(const struct host *host, const struct link *gateway, struct cni_error *err)
@@ -65,8 +57,7 @@ static int verify_ipv4(const struct host *host, const struct link *gateway, stru
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		uint32_t ifindex = host->addresses.interfaces[i].ifindex;
 
-		if ((gateway && ifindex == gateway->ifindex) || !is_served(host, ifindex) ||
-		    !link_name(ifindex, name))
+		if ((gateway && ifindex == gateway->ifindex) || !host_serves(host, i, name))
 			continue;
 		if (forwarding_is_on(true, name))
 			return 0;

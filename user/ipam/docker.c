@@ -13,7 +13,7 @@
 #include "lib/io.h"
 #include "lib/text.h"
 #include "lib/json.h"
-#include "lib/prefix.h"
+#include "lib/address.h"
 #include "ipam/socket.h"
 
 #define ANSWER_SECONDS 20

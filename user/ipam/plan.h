@@ -11,7 +11,7 @@
 #include <jansson.h>
 
 #include "lib/error.h"
-#include "lib/prefix.h"
+#include "lib/address.h"
 #include "ipam/settings.h"
 
 struct plan_request {

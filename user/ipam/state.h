@@ -22,7 +22,7 @@
 #include <jansson.h>
 
 #include "lib/error.h"
-#include "lib/prefix.h"
+#include "lib/address.h"
 #include "ipam/settings.h"
 
 /* Begins as STATE_NONE. */

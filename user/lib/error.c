@@ -74,13 +74,21 @@ const char *cni_error_whole(struct cni_error *err)
 	return cni_error_message(err);
 }
 
+int cni_error_move(struct cni_error *to, struct cni_error *from)
+{
+	if (!to)
+		return -1;
+	*to = *from;
+	*from = (struct cni_error){0};
+	return -1;
+}
+
 static void join_errors(struct cni_error *all, struct cni_error *one, const char *separator)
 {
 	cni_error_whole(all);
 	cni_error_whole(one);
 	if (!cni_error_is_set(all)) {
-		*all = *one;
-		*one = (struct cni_error){0};
+		cni_error_move(all, one);
 		return;
 	}
 	cni_error_set(all, all->code, "%s%s%s", cni_error_message(all), separator,

@@ -51,7 +51,9 @@ int cni_error_wrap(struct cni_error *err, const char *format, ...)
 /* For operations that go on after the first error: appends `one` to `all` on a line of its own,
  * details included, and releases it. The code of the first error stays. */
 void cni_error_join(struct cni_error *all, struct cni_error *one);
-/* Does the same on one line, behind "; ". -1. */
+/* Moves it, details included, to where there was none. -1. */
+int cni_error_move(struct cni_error *to, struct cni_error *from);
+/* Joins on one line, behind "; ". -1. */
 int cni_error_chain(struct cni_error *all, struct cni_error *one);
 
 bool cni_error_is_set(const struct cni_error *err);

@@ -524,14 +524,12 @@ static void list_starts(struct search *search)
 static void search_nftables(struct search *search)
 {
 	cleanup_error struct cni_error none = {0};
-	cleanup_netlink struct netlink *socket = NULL;
 
 	/* A kernel without netfilter has no such sockets. */
 	if (netfilter_has("nft_chain_nat"))
-		socket = netlink_open(NETLINK_NETFILTER, &none);
-	if (!socket)
+		search->socket = netlink_own(NETLINK_NETFILTER, &none);
+	if (!search->socket)
 		return;
-	search->socket = socket;
 	list_starts(search);
 	visit_starts(search);
 }

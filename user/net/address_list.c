@@ -97,18 +97,23 @@ int address_list_read(struct address_list *list, struct cni_error *err)
 	struct ifaddrmsg header = {.ifa_family = AF_UNSPEC};
 	cleanup_request struct nl_msg *request =
 		netlink_begin(RTM_GETADDR, NLM_F_DUMP, &header, sizeof(header));
+	struct address_list found = {0};
+	int failed = EAGAIN;
 
 	/* Other containers come and go while we read: as often as it takes, but not for ever. */
-	for (int i = 0; i < DUMP_TRIES; i++) {
-		address_list_release(list);
-		if (!netlink_ask(netlink_route(NULL), request, take_address, list))
-			return 0;
-		if (errno != EAGAIN)
-			break;
+	for (int i = 0; i < DUMP_TRIES && failed == EAGAIN; i++) {
+		address_list_release(&found);
+		failed =
+			netlink_ask(netlink_route(NULL), request, take_address, &found) ? errno : 0;
 	}
-	cni_error_set(err, CNI_ERROR_IO, "cannot list the host's addresses: %s", strerror(errno));
+	if (failed) {
+		address_list_release(&found);
+		cni_error_set(err, CNI_ERROR_IO, "cannot list the host's addresses: %s",
+			      strerror(failed));
+	}
 	address_list_release(list);
-	return -1;
+	*list = found;
+	return failed ? -1 : 0;
 }
 
 void address_list_release(struct address_list *list)

@@ -28,15 +28,13 @@ static void take_counts(struct nlmsghdr *message, void *context)
 bool forwarding_has_ipsec_policies(void)
 {
 	cleanup_request struct nl_msg *request = NULL;
-	cleanup_netlink struct netlink *socket = NULL;
 	struct xfrmu_spdinfo counts = {0};
 	uint32_t flags = 0;
 
 	/* A kernel built without it would look for a module each time. */
 	if (access("/proc/sys/net/core/xfrm_larval_drop", F_OK))
 		return false;
-	socket = netlink_open(NETLINK_XFRM, NULL);
 	request = netlink_begin(XFRM_MSG_GETSPDINFO, 0, &flags, sizeof(flags));
-	return !netlink_ask(socket, request, take_counts, &counts) &&
+	return !netlink_ask(netlink_own(NETLINK_XFRM, NULL), request, take_counts, &counts) &&
 	       (counts.outcnt || counts.fwdcnt);
 }

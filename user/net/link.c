@@ -110,10 +110,32 @@ int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct 
 			     strerror(errno));
 }
 
+int link_read(uint32_t ifindex, struct link *link, struct cni_error *err)
+{
+	struct link found;
+	int result = link_get(netlink_route(NULL), ifindex, NULL, &found, err);
+
+	*link = found;
+	return result;
+}
+
+uint32_t link_bridge_behind(const struct link *link)
+{
+	struct link peer, master;
+
+	if (!link->peer || link->peer_netns_id >= 0 || link_read(link->peer, &peer, NULL))
+		return 0;
+	if (link_is_kind(&peer, "bridge"))
+		return peer.ifindex;
+	if (link_read(peer.master, &master, NULL) || !link_is_kind(&master, "bridge"))
+		return 0;
+	return master.ifindex;
+}
+
 /* Reads the bridge of a port; the bridge's ifindex is 0 where the port has none. */
 static int get_bridge(const struct link *port, struct link *bridge, struct cni_error *err)
 {
-	if (link_get(netlink_route(NULL), port->master, NULL, bridge, err))
+	if (link_read(port->master, bridge, err))
 		return -1;
 	/* A VRF's member routes as ptp's veth does. */
 	if (!link_is_kind(bridge, "bridge"))
@@ -124,14 +146,6 @@ static int get_bridge(const struct link *port, struct link *bridge, struct cni_e
 bool link_is_kind(const struct link *link, const char *kind)
 {
 	return strcmp(link->kind, kind) == 0;
-}
-
-struct link_name link_name_of(const struct link *link)
-{
-	struct link_name name = {.ifindex = link->ifindex};
-
-	memcpy(name.name, link->name, sizeof(name.name));
-	return name;
 }
 
 /* Any socket serves; rtnetlink would wait for whoever changes interfaces just now. */
@@ -170,13 +184,28 @@ int link_names_read(struct link_names *names, struct cni_error *err)
 	return 0;
 }
 
-static int get_container_end(int netns, const char *ifname, struct link *link,
+/* By our own socket, where the namespace has a number here. False: it could not be asked. */
+static bool get_by_number(int number, const char *ifname, struct link *link)
+{
+	cleanup_request struct nl_msg *request = begin_get_link(0, 0, ifname);
+
+	memset(link, 0, sizeof(*link));
+	nla_put_s32(request, IFLA_TARGET_NETNSID, number);
+	return number >= 0 &&
+	       (!netlink_ask(netlink_route(NULL), request, take_link, link) || errno == ENODEV);
+}
+
+/* `number` is the namespace's, or -1. */
+static int get_container_end(int netns, int number, const char *ifname, struct link *link,
 			     struct cni_error *err)
 {
-	cleanup_netlink struct netlink *there = netlink_open_in(netns, err);
+	cleanup_netlink struct netlink *there = NULL;
 
-	if (!there || link_get(there, 0, ifname, link, err))
-		return -1;
+	if (!get_by_number(number, ifname, link)) {
+		there = netlink_open_in(netns, err);
+		if (!there || link_get(there, 0, ifname, link, err))
+			return -1;
+	}
 	if (!link->ifindex)
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
@@ -192,11 +221,10 @@ static int get_container_end(int netns, const char *ifname, struct link *link,
 	return 0;
 }
 
-/* Whether the other end is in that namespace. One that has no number here is either our own, or
- * nothing here leads there. */
-static bool leads_into(const struct link *link, int netns)
+/* Whether the other end is in that namespace, which has this number. One that has none here is
+ * either our own, or nothing here leads there. */
+static bool leads_into(const struct link *link, int netns, int number)
 {
-	int number = netlink_netns_id(netlink_route(NULL), netns);
 	char path[32];
 
 	if (number >= 0)
@@ -207,23 +235,28 @@ static bool leads_into(const struct link *link, int netns)
 
 int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, struct cni_error *err)
 {
-	struct link container, *link = &veth->link;
+	struct link container, *link;
+	struct host_veth found = {0};
+	int number = netlink_netns_id(netlink_route(NULL), netns);
 
-	memset(veth, 0, sizeof(*veth));
-	if (get_container_end(netns, ifname, &container, err) ||
-	    link_get(netlink_route(NULL), container.peer, NULL, &veth->link, err))
+	link = &found.link;
+	if (get_container_end(netns, number, ifname, &container, err) ||
+	    link_read(container.peer, link, err))
 		return -1;
-	memcpy(veth->container_mac, container.mac, sizeof(veth->container_mac));
+	memcpy(found.container_mac, container.mac, sizeof(found.container_mac));
 	/* An ifindex counts within its namespace only, so a veth of another container may well
 	 * carry the number; its peer's number and namespace must be right too. */
 	if (!link->ifindex || !link_is_kind(link, "veth") || link->peer != container.ifindex ||
-	    !leads_into(link, netns))
+	    !leads_into(link, netns, number))
 		return cni_error_set(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the other end of the container's veth %s is not in the network"
 			" namespace that bpf-portmap runs in; run it on the host",
 			ifname);
-	return get_bridge(link, &veth->bridge, err);
+	if (get_bridge(link, &found.bridge, err))
+		return -1;
+	*veth = found;
+	return 0;
 }
 
 /* --- a container's MAC in its bridge's forwarding database ---------------------------------- */

@@ -44,6 +44,14 @@ struct link {
 int link_get(struct netlink *socket, uint32_t ifindex, const char *name, struct link *link,
 	     struct cni_error *err);
 
+/* Reads one of this namespace by its ifindex; 0: there is none. The same errors. */
+int link_read(uint32_t ifindex, struct link *link, struct cni_error *err);
+
+/* Returns the ifindex of the bridge of a gateway that is no bridge itself, but by which a bridge's
+ * frames reach the IP stack: a VLAN of the bridge, or the other end of a veth that is a port of it,
+ * as the bridge plugin makes for "vlan". 0: there is none. */
+uint32_t link_bridge_behind(const struct link *link);
+
 bool link_is_kind(const struct link *link, const char *kind);
 
 /* Reads the name, which is cheaper than the whole link. Returns false where it is gone. */
@@ -53,8 +61,6 @@ struct link_name {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
 };
-
-struct link_name link_name_of(const struct link *link);
 
 /* Begins as {0}; `list` is malloc'ed. */
 struct link_names {

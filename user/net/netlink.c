@@ -41,13 +41,18 @@ void netlink_close(struct netlink **socket)
 	*socket = NULL;
 }
 
+struct netlink *netlink_own(int protocol, struct cni_error *err)
+{
+	static struct netlink *sockets[MAX_LINKS];
+
+	if (!sockets[protocol])
+		sockets[protocol] = netlink_open(protocol, err);
+	return sockets[protocol];
+}
+
 struct netlink *netlink_route(struct cni_error *err)
 {
-	static struct netlink *socket;
-
-	if (!socket)
-		socket = netlink_open(NETLINK_ROUTE, err);
-	return socket;
+	return netlink_own(NETLINK_ROUTE, err);
 }
 
 int netlink_get_netns_cookie(uint64_t *cookie, struct cni_error *err)

@@ -21,8 +21,11 @@ struct netlink {
 /* Opens a socket in the namespace the process is in, for one part of the kernel: NETLINK_ROUTE,
  * NETLINK_SOCK_DIAG. NULL and CNI_ERROR_IO. */
 struct netlink *netlink_open(int protocol, struct cni_error *err);
-/* Returns the process's own one for rtnetlink, which is opened once and stays open; NULL and
- * CNI_ERROR_IO. Nothing is asked by it while an answer of it is being taken. */
+/* Returns the process's own one, which is opened once and stays open, in the namespace that the
+ * process was in then; NULL and CNI_ERROR_IO. Nothing is asked by it while an answer of it is being
+ * taken. */
+struct netlink *netlink_own(int protocol, struct cni_error *err);
+/* Returns that for rtnetlink. */
 struct netlink *netlink_route(struct cni_error *err);
 /* Reads SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in, by that socket.
  * CNI_ERROR_KERNEL_REFUSED, CNI_ERROR_IO. */

@@ -13,7 +13,7 @@
 #include "cnirun/cache.h"
 #include "cnirun/output.h"
 #include "cnirun/plugin.h"
-#include "netavark/bridge.h"
+#include "netavark/network.h"
 #include "netavark/names.h"
 #include "netavark/plugin_list.h"
 #include "netavark/request.h"

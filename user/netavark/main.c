@@ -24,9 +24,8 @@
 #include "cnirun/directory.h"
 #include "cnirun/output.h"
 #include "netavark/attach.h"
-#include "netavark/bridge.h"
-#include "netavark/names.h"
 #include "netavark/network.h"
+#include "netavark/names.h"
 #include "netavark/network_options.h"
 #include "netavark/plugin_list.h"
 

@@ -12,7 +12,7 @@
 /* What the conflist of a network says about interfaces. The network has a living container, or is
  * the one that a container is added to. */
 struct network_wish {
-	char name[ATTACHMENT_KEY_SIZE];
+	const char *name;
 	bool is_of_request;
 	uint8_t number;                            /* struct network's */
 	const char *uplinks, *excluded_interfaces; /* lists of names (conf/option.h) */

@@ -242,6 +242,9 @@ static int plan_own(struct plan *plan, const struct interface_look *interface,
 			look->is_whole || look->veth.bridge.ifindex == interface->link.ifindex
 				? 0
 				: interface->entry.refusing;
+	if (interface->addressed)
+		plan->served[interface->addressed - look->addresses->interfaces] =
+			serves && is_possible;
 	if (serves && is_possible)
 		return plan_serve(plan, interface, &verdict, err);
 	if (!is_possible && interface_is_served(&interface->entry))
@@ -351,6 +354,8 @@ static int plan_veth(struct plan *plan, struct cni_error *err)
 				      veth->link.name};
 	char missing[MISSING_SIZE];
 
+	plan->veth_at.ifindex = veth->link.ifindex;
+	memcpy(plan->veth_at.name, veth->link.name, sizeof(plan->veth_at.name));
 	set_addresses(&plan->veth, veth->addressed);
 	if (plan_hooks(&plan->veth_hooks, &wanted, missing, err))
 		return -1;
@@ -368,6 +373,7 @@ int plan_make(struct plan *plan, const struct look *look, struct cni_error *err)
 	if (look->conf)
 		plan_entry(plan);
 	plan->excluded = or_exit(calloc(look->addresses->count + 1, sizeof(*plan->excluded)));
+	plan->served = or_exit(calloc(look->addresses->count + 1, sizeof(*plan->served)));
 	for (size_t i = 0; i < look->count; i++)
 		if (plan_one(plan, &look->interfaces[i], err))
 			return -1;
@@ -392,6 +398,7 @@ void plan_release(struct plan *plan)
 	free(plan->unmatched_uplinks);
 	free(plan->changes);
 	free(plan->excluded);
+	free(plan->served);
 	*plan = (struct plan){0};
 }
 

@@ -39,11 +39,13 @@ struct plan {
 	/* Of each of the host's interfaces with an address (struct address_list), whether no port
 	 * is mapped there. */
 	bool *excluded;
+	bool *served; /* and whether it is an uplink, or a bridge of containers */
 	/* Of the container at hand: the entry of its veth, and the mode of its flows; and where it
-	 * is added, what has to be changed at the veth's hooks. */
+	 * is added, what has to be changed at the veth's hooks, and where that is. */
 	struct interface veth;
 	enum fast_path fast_path;
 	struct hook_changes veth_hooks;
+	struct link_name veth_at;
 	char *unmatched_uplinks; /* a sentence; NULL: "uplinks" match an interface */
 	char **warnings;
 	size_t warning_count;

@@ -205,9 +205,8 @@ static int verify_programs(struct host *host, struct container *container, struc
 	cleanup_plan struct plan plan = {0};
 	int result = host_settle(host, &at, &plan, err);
 
-	container_claim_veth(container, &plan);
 	plan_warn(&plan);
-	if (!result && plan.unmatched_uplinks && !container_wants_nothing(container))
+	if (!result && plan.unmatched_uplinks && !container->wants_nothing)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED, "%s", plan.unmatched_uplinks);
 	return result;
 }
@@ -239,7 +238,7 @@ int command_check(const struct cni_environment *environment,
 	    host_open(&host, DATAPATH_WORK, err))
 		return -1;
 	/* A container that asks for nothing may have no record. */
-	if (container_wants_nothing(&container) &&
+	if (container.wants_nothing &&
 	    (!datapath_is_usable(&host.datapath) ||
 	     !attachment_read(&host.datapath.objects, &container.claims.key, &record)))
 		return 0;

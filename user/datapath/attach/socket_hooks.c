@@ -258,11 +258,8 @@ static int repair_purpose(struct datapath *datapath, enum socket_purpose purpose
 	*repaired = !attach_missing(datapath, purpose, &why);
 	if (*repaired)
 		return 0;
-	if (used || purpose == SOCKETS_LEAVE_PORTS) {
-		*err = why;
-		why = (struct cni_error){0};
-		return -1;
-	}
+	if (used || purpose == SOCKETS_LEAVE_PORTS)
+		return cni_error_move(err, &why);
 	/* ADD could not attach them either, and warned. */
 	warning("processes of this host reach mapped ports on a slower way, by lo: %s",
 		cni_error_message(&why));

@@ -43,41 +43,19 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 		       : DATAPATH_READY;
 }
 
-/* An ADD puts programs at hooks, and so needs each of them; a DEL does not. */
-static bool open_by_ids(struct datapath *datapath, struct pins *pins, enum datapath_use use)
-{
-	struct objects *objects = &datapath->objects;
-
-	if (use == DATAPATH_WORK_BY_META)
-		return pins_open_by_ids(pins, objects);
-	if (use != DATAPATH_WORK_LISTED || !pins_list(pins->directory, &datapath->links) ||
-	    !pins_open_by_ids(pins, objects))
-		return false;
-	if (programs_can_be_opened(objects))
-		return true;
-	pins->meta = objects->maps[MAP_META];
-	objects->maps[MAP_META] = -1;
-	objects_close(objects);
-	return false;
-}
-
 /* 1: the set was replaced since its meta was found, and some objects of each are open. */
 static int open_found(struct datapath *datapath, struct pins *pins, enum datapath_use use,
 		      struct cni_error *err)
 {
-	struct pins_found found = {.count = OBJECT_COUNT, .is_of_last_load = true};
+	struct pins_found found;
 
 	objects_close(&datapath->objects);
-	if (open_by_ids(datapath, pins, use)) {
-		datapath->state = judge_state(datapath, pins, &found);
-		return 0;
-	}
-	/* Repair needs all that is there. */
-	if (pins_open(pins, &datapath->objects, &found, err))
+	if (pins_open(pins, use, &datapath->objects, &found, err))
 		return -1;
+	datapath->links = found.links;
 	datapath->foreign = found.foreign;
 	datapath->state = judge_state(datapath, pins, &found);
-	return datapath_is_usable(datapath) &&
+	return !found.by_ids && datapath_is_usable(datapath) &&
 	       !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
 }
 
@@ -94,14 +72,15 @@ static int take_lock(struct datapath *datapath, enum datapath_use use, const str
 
 /* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
  * are; who only reads may meet two replacements in a row. */
-static int open_pins(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
+static int open_pins(struct datapath *datapath, uint64_t netns_cookie, enum datapath_use use,
+		     struct cni_error *err)
 {
 	int result = 1;
 
 	for (int round = 0; result == 1 && round < 2; round++) {
 		struct pins pins = {.meta = -1};
 
-		result = pins_find(datapath->netns_cookie, &pins, err);
+		result = pins_find(netns_cookie, &pins, err);
 		memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
 		if (!result)
 			result = take_lock(datapath, use, &pins, err);
@@ -117,14 +96,16 @@ static int open_pins(struct datapath *datapath, enum datapath_use use, struct cn
 
 int datapath_open(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
+	uint64_t cookie;
+
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
 	*datapath = (struct datapath){.lock = -1};
 	objects_clear(&datapath->objects);
-	return netlink_get_netns_cookie(&datapath->netns_cookie, err) ||
-			       open_pins(datapath, use, err)
-		       ? -1
-		       : 0;
+	if (netlink_get_netns_cookie(&cookie, err))
+		return -1;
+	datapath->netns_cookie = cookie;
+	return open_pins(datapath, cookie, use, err);
 }
 
 void datapath_close(struct datapath *datapath)

@@ -20,25 +20,13 @@ enum datapath_state {
 	DATAPATH_READY,
 };
 
-/* What a command does with them, and so how it has the lock of the set (lock.h), and looks at the
- * pins. It opens each, unless: */
-enum datapath_use {
-	DATAPATH_READ, /* look, without the lock */
-	DATAPATH_WORK, /* with what is there, beside others */
-	/* The same, but it looks whether each is there, and opens maps by their ids in meta ... */
-	DATAPATH_WORK_LISTED,
-	DATAPATH_WORK_BY_META, /* ... or relies on meta alone */
-	DATAPATH_ALONE,        /* load, replace or remove it */
-};
-
 struct datapath {
 	enum datapath_state state;
 	int lock; /* -1: none */
 	uint64_t netns_cookie;
 	char directory[PIN_DIRECTORY_SIZE];
 	struct objects objects;
-	/* Of DATAPATH_WORK_LISTED: a bit for each enum socket_program whose link is pinned. */
-	uint32_t links;
+	uint32_t links;                   /* as struct pins_found has it */
 	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
 	bool is_blind;                    /* the programs are older than conntrack in the kernel */

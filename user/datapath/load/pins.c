@@ -161,7 +161,8 @@ static void refuse_pin(const char *directory, const char *name, struct cni_error
 	bpf_error_set(err, reason, "cannot open what is pinned at %s", path);
 }
 
-bool pins_list(const char *directory, uint32_t *links)
+/* Returns whether all objects are pinned there. */
+static bool are_all_listed(const char *directory, uint32_t *links)
 {
 	cleanup_listing DIR *listing = opendir(directory);
 	struct dirent *entry;
@@ -181,21 +182,22 @@ bool pins_list(const char *directory, uint32_t *links)
 _Static_assert(OBJECT_COUNT <= META_OBJECTS, "meta has room for all ids");
 
 /* All maps live as long as one of the programs, so that one map tells whether the ids are still
- * right; each command needs that of attachments. */
-bool pins_open_by_ids(struct pins *pins, struct objects *objects)
+ * right; each command needs that of attachments. An ADD puts programs at hooks, and so needs each
+ * of them; a DEL does not. */
+static bool open_by_ids(struct pins *pins, bool with_programs, struct objects *objects)
 {
 	uint32_t only = 0;
 	struct meta meta;
 
-	objects_clear(objects);
 	if (!pins->has_head || !pins->meta_has_our_shape ||
 	    bpf_map_lookup_elem(pins->meta, &only, &meta) || meta.layout != LAYOUT ||
 	    !meta.complete)
 		return false;
 	memcpy(objects->program_ids, meta.object_ids, sizeof(objects->program_ids));
 	memcpy(objects->map_ids, meta.object_ids + PROGRAM_COUNT, sizeof(objects->map_ids));
-	if (map_fd(objects, MAP_ATTACHMENTS) < 0) {
-		objects_clear(objects);
+	if (map_fd(objects, MAP_ATTACHMENTS) < 0 ||
+	    (with_programs && !programs_can_be_opened(objects))) {
+		objects_close(objects);
 		return false;
 	}
 	objects->maps[MAP_META] = pins->meta;
@@ -214,11 +216,10 @@ static bool are_of_last_load(const struct pins *pins, const struct objects *obje
 	       !memcmp(objects->program_ids, meta.object_ids, sizeof(objects->program_ids));
 }
 
-int pins_open(const struct pins *pins, struct objects *objects, struct pins_found *found,
-	      struct cni_error *err)
+/* Repair needs all that is there. */
+static int open_each(const struct pins *pins, struct objects *objects, struct pins_found *found,
+		     struct cni_error *err)
 {
-	objects_clear(objects);
-	*found = (struct pins_found){0};
 	for (int object = 0; pins->usable && object < OBJECT_COUNT; object++) {
 		int fd = open_path(pins->directory, object_name(object));
 
@@ -239,6 +240,23 @@ int pins_open(const struct pins *pins, struct objects *objects, struct pins_foun
 			found->foreign = object_name(object);
 	}
 	found->is_of_last_load = pins->has_head && are_of_last_load(pins, objects);
+	return 0;
+}
+
+int pins_open(struct pins *pins, enum datapath_use use, struct objects *objects,
+	      struct pins_found *found, struct cni_error *err)
+{
+	bool is_listed = use == DATAPATH_WORK_LISTED;
+
+	objects_clear(objects);
+	*found = (struct pins_found){0};
+	if ((is_listed && are_all_listed(pins->directory, &found->links)) ||
+	    use == DATAPATH_WORK_BY_META)
+		found->by_ids = open_by_ids(pins, is_listed, objects);
+	if (!found->by_ids)
+		return open_each(pins, objects, found, err);
+	found->count = OBJECT_COUNT;
+	found->is_of_last_load = true;
 	return 0;
 }
 

@@ -34,24 +34,31 @@ struct pins {
  * user counts as none, with a warning. CNI_ERROR_KERNEL_REFUSED. */
 int pins_find(uint64_t netns_cookie, struct pins *pins, struct cni_error *err);
 
+/* What a command does with the objects, and so how it has the lock of the set (lock.h), and looks
+ * at the pins. It opens each, unless: */
+enum datapath_use {
+	DATAPATH_READ, /* look, without the lock */
+	DATAPATH_WORK, /* with what is there, beside others */
+	/* The same, but it looks whether each is there, and opens maps by their ids in meta when
+	 * they are needed, and of programs knows the ids alone ... */
+	DATAPATH_WORK_LISTED,
+	DATAPATH_WORK_BY_META, /* ... or relies on meta alone */
+	DATAPATH_ALONE,        /* load, replace or remove it */
+};
+
 struct pins_found {
 	size_t count;         /* objects that are pinned */
 	bool is_of_last_load; /* the programs are */
 	const char *foreign;  /* a map of another shape than ours, which is left out; or NULL */
+	bool by_ids;          /* they were opened by their ids, of which pins->meta was one */
+	/* Of DATAPATH_WORK_LISTED: a bit for each enum socket_program whose link is pinned. */
+	uint32_t links;
 };
 
-/* Opens all objects that are pinned there. CNI_ERROR_KERNEL_REFUSED. */
-int pins_open(const struct pins *pins, struct objects *objects, struct pins_found *found,
-	      struct cni_error *err);
-
-/* Has the maps opened when they are needed, by the ids in meta; of programs only the ids are known
- * then. For a caller that has the host's lock. Takes over pins->meta. False: the set is not
- * complete; nothing is open then. */
-bool pins_open_by_ids(struct pins *pins, struct objects *objects);
-
-/* Returns whether all objects are pinned there; *links: a bit for each enum socket_program whose
- * link is. */
-bool pins_list(const char *directory, uint32_t *links);
+/* Opens what is pinned there; by ids only where these are a complete set. CNI_ERROR_KERNEL_REFUSED.
+ */
+int pins_open(struct pins *pins, enum datapath_use use, struct objects *objects,
+	      struct pins_found *found, struct cni_error *err);
 
 /* Pins all objects into PINS_LOADING and moves that, or what is in it, to its place, meta last:
  * other processes see the old set, or the new one, or that it is damaged. Call it with

@@ -255,6 +255,10 @@ static int claim_endpoint(struct adding *adding, const struct endpoint_claim *cl
 	struct slot old_owner;
 
 	endpoint.owner = adding->record.owner;
+	/* Nearly always nobody has it. */
+	if (!bpf_map_update_elem(map_fd(objects, MAP_ENDPOINTS), &claim->key, &endpoint,
+				 BPF_NOEXIST))
+		return 0;
 	if (endpoint_read(objects, &claim->key, &old) &&
 	    owner_is_live_with_veth(objects, old.owner, &old_owner)) {
 		describe_attachment(objects, old_owner.attachment, who);
@@ -393,19 +397,23 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	struct owner *owner = &record->owner;
 	struct slot *slot = &adding->slot;
 	struct meta meta;
+	bool had_policy;
 
 	*record = record_of(claims);
 	look_up_network(adding);
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);
-	if (owner_allocate(objects, &meta, owner, err) || meta_write(objects, &meta, err))
+	if (owner_allocate(objects, &meta, owner, &had_policy, err) ||
+	    meta_write(objects, &meta, err))
 		return -1;
 	*slot = slot_of(adding);
 	if (slot_write(objects, owner->slot, slot, err) ||
 	    map_write(objects, MAP_VETHS, &owner->slot, &claims->ifindex, err) ||
 	    attachment_write(objects, &claims->key, record, err) ||
-	    policy_write(objects, *owner, claims->policy, err) || claims_write(adding, err) ||
+	    ((slot->has_policy || had_policy) &&
+	     policy_write(objects, *owner, claims->policy, err)) ||
+	    claims_write(adding, err) ||
 	    container_add_homes(objects, claims, slot, owner->slot, err))
 		return -1;
 	slot->live = true;

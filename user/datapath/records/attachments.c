@@ -17,7 +17,7 @@
 #include "lib/address.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/processes.h"
+#include "net/netns.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)
@@ -99,7 +99,7 @@ bool owner_is_live_with_veth(const struct objects *objects, struct owner owner, 
 }
 
 int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
-		   struct cni_error *err)
+		   bool *had_policy, struct cni_error *err)
 {
 	struct attachment record;
 	struct slot slot;
@@ -110,8 +110,10 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 		if (hint == 0 || hint >= MAX_SLOTS)
 			hint = 1;
 		if (slot_read(objects, hint, &slot) &&
-		    !slot_read_record(objects, hint, &slot, &record))
+		    !slot_read_record(objects, hint, &slot, &record)) {
 			owner->slot = hint;
+			*had_policy = slot.has_policy;
+		}
 	}
 	if (!owner->slot)
 		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,

@@ -53,9 +53,10 @@ bool attachment_has_veth(const struct objects *objects, const struct attachment 
 bool owner_is_live_with_veth(const struct objects *objects, struct owner owner, struct slot *slot);
 
 /* Gives out a new owner: the next generation, in a free slot. Moves the counter in meta on, which
- * the caller writes before anything else. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+ * the caller writes before anything else. *had_policy: the slot's last user may have left a policy.
+ * Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int owner_allocate(const struct objects *objects, struct meta *meta, struct owner *owner,
-		   struct cni_error *err);
+		   bool *had_policy, struct cni_error *err);
 
 /* Writes where the container's packets enter the IP stack, as ADD does. Call it with the lock.
  * Returns 0 also where the owner does not exist any more. CNI_ERROR_KERNEL_REFUSED. */
@@ -98,7 +99,7 @@ int refuse_taken_port(const struct objects *objects, const struct portmap_key *k
 /* --- what an attachment asks for, as entries of the maps that nobody owns yet -----------------
  *
  * ADD writes them, CHECK compares them. The first half is filled by container_read(), the second by
- * container_claim_veth(), when the plan is made.
+ * container_prepare(), when the plan is made.
  */
 
 struct endpoint_claim {

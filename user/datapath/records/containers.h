@@ -5,7 +5,8 @@
  *
  * And one that takes ports over from a container of the same workload, which still lives: engines
  * set the new one's network up before they take the old one's down. An entry of portmaps has them
- * all (struct portmap_succession). Call all of it with the lock.
+ * all (struct portmap_succession). Call all of it, but the last
+ * function, with the lock.
  */
 #pragma once
 
@@ -57,3 +58,7 @@ int replacement_take(const struct objects *objects, const struct portmap_key *ke
  */
 int replacements_give_back(const struct objects *objects, struct owner leaving,
 			   struct cni_error *err);
+
+/* For an ADD whose ports another container has: waits for the DEL of that one, where it is about to
+ * go, without the lock. Returns whether nobody has them any more. */
+bool claims_wait_for_ports(const struct objects *objects, const struct attachment_claims *claims);

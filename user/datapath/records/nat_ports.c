@@ -104,3 +104,20 @@ int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 	}
 	return 0;
 }
+
+static void count_change(const struct portmap_key *key, bool is_taken, void *context)
+{
+	(*(size_t *)context)++;
+}
+
+bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *wanted,
+			   const struct nat_ports_change *change)
+{
+	struct nat_ports_change look = *change;
+	size_t changes = 0;
+
+	look.dry_run = true;
+	look.report = count_change;
+	look.context = &changes;
+	return !nat_ports_write(objects, wanted, &look, NULL) && !changes;
+}

@@ -44,6 +44,10 @@ struct nat_ports_change {
 	void *context;
 };
 
+/* Returns whether the map is so already. */
+bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *wanted,
+			   const struct nat_ports_change *change);
+
 /* Makes the map so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 		    const struct nat_ports_change *change, struct cni_error *err);

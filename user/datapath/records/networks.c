@@ -61,7 +61,7 @@ static void find_witness(struct known_network *known, const struct objects *obje
 	}
 }
 
-int networks_read(struct known_network **networks, size_t *count, const struct datapath *datapath,
+int networks_read(struct known_networks *known, const struct datapath *datapath,
 		  struct cni_error *err)
 {
 	const struct objects *objects = &datapath->objects;
@@ -70,32 +70,40 @@ int networks_read(struct known_network **networks, size_t *count, const struct d
 	size_t entry_count = 0;
 
 	while (map_next(&walk, err))
-		add_network(ARRAY_ADD(*networks, *count), walk.key, walk.value);
+		add_network(ARRAY_ADD(known->list, known->count), walk.key, walk.value);
 	if (walk.failed)
 		return -1;
-	for (size_t i = 0; i < *count; i++) {
-		struct known_network *known = &(*networks)[i];
+	for (size_t i = 0; i < known->count; i++) {
+		struct known_network *one = &known->list[i];
 
-		if (witness_lives(objects, &known->network))
+		if (witness_lives(objects, &one->network))
 			continue;
 		if (!entries && attachment_list(datapath, &entries, &entry_count, err))
 			return -1;
-		find_witness(known, objects, entries, entry_count);
+		find_witness(one, objects, entries, entry_count);
+		known->has_news = true;
 	}
 	return 0;
 }
 
-void networks_settle(const struct known_network *networks, size_t count,
-		     const struct objects *objects)
+void networks_release(struct known_networks *known)
 {
-	for (size_t i = 0; i < count; i++) {
-		const struct known_network *known = &networks[i];
+	free(known->list);
+	*known = (struct known_networks){0};
+}
 
-		if (known->is_dead)
-			map_delete(objects, MAP_NETWORKS, &known->key, NULL);
-		else if (known->is_changed)
-			network_write(objects, &known->key, &known->network, NULL);
+int networks_settle(const struct known_networks *known, const struct objects *objects,
+		    struct cni_error *err)
+{
+	for (size_t i = 0; i < known->count; i++) {
+		const struct known_network *one = &known->list[i];
+
+		if (one->is_dead)
+			map_delete(objects, MAP_NETWORKS, &one->key, NULL);
+		else if (one->is_changed)
+			network_write(objects, &one->key, &one->network, NULL);
 	}
+	return known->is_new ? network_write(objects, &known->key, &known->network, err) : 0;
 }
 
 /* False: they are longer than the entry has room for, a zero byte at its end included. */
@@ -120,8 +128,9 @@ static bool make_key(struct network_key *key, const char *name)
 	return true;
 }
 
-bool network_make(struct network *network, struct network_key *key, const char *name,
-		  const struct conf *conf)
+/* False: the names are longer than an entry holds. */
+static bool make_entry(struct network *network, struct network_key *key, const char *name,
+		       const struct conf *conf)
 {
 	*network = (struct network){.attach = conf->attach};
 	return make_key(key, name) && copy_names(network->uplinks, conf->uplinks) &&
@@ -134,20 +143,21 @@ bool network_read_by_name(const struct objects *objects, const char *name, struc
 	return make_key(key, name) && map_read(objects, MAP_NETWORKS, key, network);
 }
 
-uint8_t network_number(const struct network *network, const char *name,
-		       const struct known_network *networks, size_t count)
+static uint8_t choose_number(const struct known_networks *known, const char *name)
 {
 	uint64_t taken = 1;
 	uint8_t number;
 
-	for (size_t i = 0; i < count; i++) {
-		if (networks[i].is_dead)
+	for (size_t i = 0; i < known->count; i++) {
+		const struct known_network *one = &known->list[i];
+
+		if (one->is_dead)
 			continue;
-		if (!strcmp(networks[i].key.name, name) && networks[i].network.number)
-			return networks[i].network.number;
-		taken |= 1ULL << networks[i].network.number % NETWORK_NUMBERS;
+		if (!strcmp(one->key.name, name) && one->network.number)
+			return one->network.number;
+		taken |= 1ULL << one->network.number % NETWORK_NUMBERS;
 	}
-	if (!*network->uplinks)
+	if (!*known->network.uplinks)
 		return 0;
 	for (number = 1; number < NETWORK_NUMBERS; number++)
 		if (!(taken >> number & 1))
@@ -155,12 +165,45 @@ uint8_t network_number(const struct network *network, const char *name,
 	return 0;
 }
 
-bool network_says(const struct network *one, const struct network *other)
+/* Whoever their witnesses are. */
+static bool says_the_same(const struct network *one, const struct network *other)
 {
 	return one->attach == other->attach &&
 	       !memcmp(one->uplinks, other->uplinks, sizeof(one->uplinks)) &&
 	       !memcmp(one->excluded_interfaces, other->excluded_interfaces,
 		       sizeof(one->excluded_interfaces));
+}
+
+void networks_add(struct known_networks *known, const char *name, const struct conf *conf,
+		  uint32_t veth)
+{
+	bool fits = make_entry(&known->network, &known->key, name, conf);
+
+	known->network.number = choose_number(known, name);
+	known->network.veth = veth;
+	known->is_new = fits;
+	for (size_t i = 0; i < known->count; i++) {
+		struct known_network *one = &known->list[i];
+
+		if (strcmp(one->key.name, name) != 0)
+			continue;
+		if (!one->is_dead && says_the_same(&one->network, &known->network))
+			known->is_new = false;
+		/* What it said before is not true any more. */
+		known->has_news |= !fits;
+		one->is_dead |= !fits;
+	}
+	known->has_news |= known->is_new;
+	if (fits && *known->network.uplinks && !known->network.number)
+		warning("\"uplinks\" of network %s hold for it alone as long as %d others have "
+			"some: its"
+			" ports are reached by every uplink of this host",
+			name, NETWORK_NUMBERS - 1);
+	if (!fits)
+		warning("\"uplinks\" or \"excludeInterfaces\" of network %s are longer than %d "
+			"bytes, so they are not kept: containers of other networks, and the verbs "
+			"of bpf-portmap, do not respect them; use globs",
+			name, INTERFACE_NAMES_SIZE);
 }
 
 /* --- the host's addresses ------------------------------------------------------------------- */

@@ -21,30 +21,40 @@ struct known_network {
 	bool is_changed;        /* the entry in the map has another witness */
 };
 
-/* Reads all, and whether each lives; *networks, which begins as NULL, is malloc'ed, also after a
- * failure. CNI_ERROR_KERNEL_REFUSED. */
-int networks_read(struct known_network **networks, size_t *count, const struct datapath *datapath,
+/* Begins as {0}. */
+struct known_networks {
+	struct known_network *list; /* malloc'ed */
+	size_t count;
+	bool has_news; /* the map does not have what the living ones say now */
+	/* Of the container at hand: the entry that its network is to have, which says something
+	 * else than that in the map where it `is_new`. */
+	struct network_key key;
+	struct network network;
+	bool is_new;
+};
+
+/* Reads all, and whether each lives. Release them also after a failure. CNI_ERROR_KERNEL_REFUSED.
+ */
+int networks_read(struct known_networks *known, const struct datapath *datapath,
 		  struct cni_error *err);
+void networks_release(struct known_networks *known);
 
-/* Deletes the dead, and writes the new witnesses. Call it with the lock. A failure does not matter:
- * the next command finds the same. */
-void networks_settle(const struct known_network *networks, size_t count,
-		     const struct objects *objects);
+/* Makes the entry of what the conflist of the container behind the veth says. Its number is what
+ * the network has as long as it lives; else, with "uplinks", one that no living network has; 0: it
+ * needs none, or all are taken. Call it with the lock, if that is to stay free. With names that are
+ * longer than an entry holds, of which half would mean something else, there is none, and a
+ * warning. */
+void networks_add(struct known_networks *known, const char *name, const struct conf *conf,
+		  uint32_t veth);
 
-/* Makes an entry of what a conflist says, for the container behind the veth. Returns false where
- * the names are longer than an entry holds: half of them would mean something else. */
-bool network_make(struct network *network, struct network_key *key, const char *name,
-		  const struct conf *conf);
-/* Returns a network's number: what it has as long as it lives; else, with "uplinks", one that no
- * living network has. 0: it needs none, or all are taken. Call it with the lock, if it is to stay
- * free. */
-uint8_t network_number(const struct network *network, const char *name,
-		       const struct known_network *networks, size_t count);
+/* Deletes the dead, writes the new witnesses and the new entry. Call it with the lock. A failure at
+ * the first two does not matter: the next command finds the same. CNI_ERROR_KERNEL_REFUSED. */
+int networks_settle(const struct known_networks *known, const struct objects *objects,
+		    struct cni_error *err);
+
 /* Reads what is written of the network. Returns false where there is nothing. */
 bool network_read_by_name(const struct objects *objects, const char *name, struct network_key *key,
 			  struct network *network);
-/* Returns whether both say the same, whoever their witnesses are. */
-bool network_says(const struct network *one, const struct network *other);
 
 /* --- the host's addresses: the map of what is local to routing, for programs that cannot ask it */
 

@@ -12,7 +12,7 @@
 #include "lib/text.h"
 #include "operator/doctor/remedy_word.h"
 #include "operator/doctor/doctor.h"
-#include "operator/kernel/neighbour_ask.h"
+#include "operator/kernel/inject.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
 

@@ -218,9 +218,9 @@ static void tell_refused(const struct probing *probing, const char *client, cons
 	const char *network = subject->container->name.network;
 	cleanup_free char *names = NULL;
 
-	for (size_t i = 0; i < look->network_count; i++)
-		if (!strcmp(look->networks[i].key.name, network))
-			for_each_name (name, look->networks[i].network.uplinks) {
+	for (size_t i = 0; i < look->networks.count; i++)
+		if (!strcmp(look->networks.list[i].key.name, network))
+			for_each_name (name, look->networks.list[i].network.uplinks) {
 				char *longer =
 					cni_format("%s%s%s", names ?: "", names ? ", " : "", name);
 

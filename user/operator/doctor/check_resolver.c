@@ -10,7 +10,7 @@
 #include "lib/memory.h"
 #include "operator/doctor/listening.h"
 #include "operator/doctor/way.h"
-#include "operator/kernel/container_file.h"
+#include "operator/kernel/namespaces.h"
 
 #define NAMES_PORT 53
 

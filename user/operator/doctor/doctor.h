@@ -212,13 +212,11 @@ check_run check_bpffs, check_rights, check_pins, check_version, check_cgroup, ch
 check_run check_uplinks, check_settled, check_foreign_behind, check_container_hooks, check_bridge,
 	check_socket_hooks;
 /* check_port.c */
-check_run check_owner, check_nat, check_ephemeral;
+check_run check_owner, check_nat, check_ephemeral, check_ports_left;
 check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
 check_run check_conntrack, check_ipsec, check_queues, check_drops;
-/* check_ports_left.c */
-check_run check_ports_left;
 /* check_resolver.c */
 check_run check_resolver;
 /* check_records.c */

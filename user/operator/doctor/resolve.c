@@ -16,7 +16,7 @@
 #include "lib/address.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/kernel/container_file.h"
+#include "operator/kernel/namespaces.h"
 
 #define NAMES_PORT 53
 #define ALL_MS 3000

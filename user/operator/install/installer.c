@@ -252,8 +252,7 @@ static int probe(const char *text, struct cni_error *err)
 	if (!check_name(list, &failure) && !check_versions(list, &failure) &&
 	    (!command_status(NULL, &config, &failure) || failure.code == CNI_ERROR_LIMITED))
 		return 0;
-	*err = failure;
-	failure = (struct cni_error){0};
+	cni_error_move(err, &failure);
 	return cni_error_wrap(err, "the node stays with " REFERENCE_TYPE);
 }
 

@@ -60,3 +60,17 @@ bool inject_tc_drops(uint32_t id, const uint8_t *frame, uint32_t length);
  * whether the program drops it, and then the program's name. */
 bool inject_xdp_drops(uint32_t ifindex, const uint8_t *frame, uint32_t length,
 		      char name[XDP_NAME_SIZE]);
+
+/* --- asking for a neighbour ----------------------------------------------------------------- */
+
+/* Who is in the network answers within that. */
+#define NEIGHBOUR_ANSWER_MS 100
+
+/* Asks all who are there. The sender of an ARP question has no address, so that nobody learns
+ * anything from it. Returns a file to read answers from, which is to be closed, or -1. */
+int neighbour_ask(const struct link *link, const uint8_t address[CNI_ADDRESS_SIZE]);
+
+/* Waits, at most so long, for the next answer, and writes the MAC of whoever sent it. False: none
+ * has come. */
+bool neighbour_answer(int question, const uint8_t address[CNI_ADDRESS_SIZE], int milliseconds,
+		      uint8_t mac[LINK_MAC_SIZE]);

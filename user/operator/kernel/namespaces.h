@@ -9,6 +9,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/address.h"
+#include "lib/error.h"
 
 #define NAMESPACE_PATH_SIZE 320
 
@@ -34,3 +38,36 @@ void namespaces_release(struct namespaces *namespaces);
 
 /* Returns the namespace of this number; NULL: it is not known. */
 const struct namespace *namespaces_find(const struct namespaces *namespaces, int number);
+
+/* --- the addresses of containers ------------------------------------------------------------ */
+
+struct container_address {
+	int namespace; /* the kernel's number of it */
+	uint8_t address[CNI_ADDRESS_SIZE];
+};
+
+/* Begins as {0}. */
+struct container_addresses {
+	struct container_address *list;
+	size_t count;
+	bool hidden; /* a namespace has no IPv4 address: a virtual machine in it may have one */
+};
+
+/* Release the list also after a failure. CNI_ERROR_IO: it is not complete. */
+int container_addresses_read(struct container_addresses *addresses, struct cni_error *err);
+void container_addresses_release(struct container_addresses *addresses);
+
+/* Returns how many namespaces have the address. */
+size_t container_addresses_count(const struct container_addresses *addresses,
+				 const uint8_t address[CNI_ADDRESS_SIZE]);
+
+/* --- files of containers, as their processes have them -------------------------------------- */
+
+#define CONTAINER_FILE_SIZE 4096
+
+/* Calls `take` with the number of each network namespace of which a process has the file, and with
+ * its text, which ends at CONTAINER_FILE_SIZE. A container chooses what stands there: a child reads
+ * it, within the container's root, and is waited for no longer than a moment. */
+void container_files_read(const ino_t *netns, size_t count, const char *path,
+			  void (*take)(void *context, size_t number, const char *text),
+			  void *context);

@@ -36,8 +36,7 @@ struct taking {
 	struct container container;
 	struct host host;
 	struct keeping keeping;
-	struct policy policy; /* that it is to have */
-	struct hook_changes veth_hooks;
+	struct plan plan; /* of what is left: the veth's hooks */
 	struct attach_undo undo;
 	bool is_new; /* claimed by this run */
 };
@@ -105,6 +104,7 @@ static void release(struct taking *taking)
 	cleanup_close_pointer(&taking->keeping.program);
 	container_release(&taking->container);
 	cni_network_config_release(&taking->config);
+	plan_release(&taking->plan);
 	host_close(&taking->host);
 	free(taking->arguments);
 	free(taking->text);
@@ -123,14 +123,13 @@ int take_over_check(struct migrating *container, struct cni_error *err)
 static int prepare_host(struct taking *taking, struct cni_error *err)
 {
 	struct container *container = &taking->container;
-	cleanup_plan struct plan plan = {0};
 	struct host *host = &taking->host;
 
-	if (host_open(host, DATAPATH_WORK, err) || container_prepare(container, host, &plan, err) ||
+	if (host_open(host, DATAPATH_WORK, err) ||
+	    container_prepare(container, host, &taking->plan, err) ||
 	    host_sockets_attach(host, &container->conf, err))
 		return -1;
-	plan_warn(&plan);
-	taking->veth_hooks = plan.veth_hooks;
+	plan_warn(&taking->plan);
 	taking->keeping = (struct keeping){taking->migrating, &host->datapath.objects, -1};
 	return 0;
 }
@@ -170,11 +169,14 @@ static const struct address_range nobody = {
 	.prefix_length = 32,
 };
 
-static void close_policy(struct policy *policy)
+static struct policy closed_policy(const struct policy *wanted)
 {
-	memset(policy->source_ranges, 0, sizeof(policy->source_ranges));
-	policy->source_ranges[0] = nobody;
-	policy->source_range_count = 1;
+	struct policy policy = *wanted;
+
+	memset(policy.source_ranges, 0, sizeof(policy.source_ranges));
+	policy.source_ranges[0] = nobody;
+	policy.source_range_count = 1;
+	return policy;
 }
 
 /* Whether this attachment was claimed so, and not opened. */
@@ -208,18 +210,18 @@ static int open_policy(const struct objects *objects, struct owner owner,
 static int claim(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
-	struct attachment_claims *claims = &taking->container.claims;
+	const struct policy closed = closed_policy(&taking->container.conf.policy);
+	struct attachment_claims claims = taking->container.claims;
 	bool claimed;
 
-	taking->policy = taking->container.conf.policy;
 	if (find_claimed(taking, &claimed, err))
 		return -1;
 	if (claimed)
 		return 0;
 	if (connections_keep(&taking->keeping, err))
 		return -1;
-	close_policy(&taking->container.conf.policy);
-	taking->is_new = !attachment_add(objects, claims, err);
+	claims.policy = &closed;
+	taking->is_new = !attachment_add(objects, &claims, err);
 	return taking->is_new ? 0 : -1;
 }
 
@@ -241,14 +243,14 @@ static int complete(struct taking *taking, struct cni_error *err)
 {
 	const struct objects *objects = &taking->host.datapath.objects;
 	const struct attachment_claims *claims = &taking->container.claims;
-	const struct link_name veth = link_name_of(&taking->container.veth.link);
+	const struct plan *plan = &taking->plan;
 	struct cni_error failure = {0};
 	struct attachment record;
 	int result = 0;
 
 	if (connections_keep(&taking->keeping, &failure))
 		result = cni_error_chain(err, &failure);
-	if (attach_apply(&taking->host.datapath, &veth, &taking->veth_hooks, &taking->undo,
+	if (attach_apply(&taking->host.datapath, &plan->veth_at, &plan->veth_hooks, &taking->undo,
 			 &failure))
 		result = cni_error_chain(err, &failure);
 	if (result && taking->is_new) {
@@ -256,7 +258,7 @@ static int complete(struct taking *taking, struct cni_error *err)
 		return -1;
 	}
 	if (attachment_read(objects, &claims->key, &record) && is_closed(objects, record.owner) &&
-	    open_policy(objects, record.owner, &taking->policy, &failure))
+	    open_policy(objects, record.owner, &taking->container.conf.policy, &failure))
 		result = cni_error_chain(err, &failure);
 	bridge_entry_add_new(claims->ifindex, claims->bridge_entry_mac);
 	prerequisites_warn(&taking->host, &taking->container);

@@ -148,11 +148,8 @@ int output_end(struct output *output, json_t *summary, struct cni_error *err)
 	if (output->options->json && !cni_error_is_set(&output->failure))
 		return items_end(&output->items, summary, err);
 	json_decref(summary);
-	if (output->options->json) {
-		*err = output->failure;
-		output->failure = (struct cni_error){0};
-		return -1;
-	}
+	if (output->options->json)
+		return cni_error_move(err, &output->failure);
 	if (output->table.file)
 		table_end(&output->table);
 	return items_flush(stdout, err);

@@ -7,7 +7,7 @@
 #include "host/foreign_nat.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/processes.h"
+#include "net/netns.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/verbs/who.h"
@@ -153,14 +153,14 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 			continue;
 		is_mapped = true;
 		/* Such a rule takes nothing from the mapping, whatever `repair` sees. */
-		if (foreign_nat_leads_to_container(&who->host, contestant->rule,
+		if (foreign_nat_leads_to_container(&who->host.datapath.objects, contestant->rule,
 						   &other->mapping->key, &other->mapping->portmap))
 			return false;
 	}
 	return is_mapped &&
 	       contestant->scores[ORIGIN_OUTSIDE].won <
 		       contestant->scores[ORIGIN_OUTSIDE].claimed &&
-	       foreign_nat_takes_all(&who->host, contestant->rule);
+	       foreign_nat_takes_all(&who->host.datapath.objects, contestant->rule);
 }
 
 /* An engine's container in which no process runs: it is being made or removed, or was forgotten. */

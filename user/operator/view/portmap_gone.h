@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "host/host.h"
-#include "operator/kernel/container_addresses.h"
+#include "operator/kernel/namespaces.h"
 #include "nat/portmap_rules.h"
 
 /* By what it is told who lives. Begins as {0}. */
