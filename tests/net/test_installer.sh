@@ -398,15 +398,15 @@ test_installer_watch_blind() {
 # numbered N: kindnet's list, another one for each N; without a process, as an agent has none either
 numbered() {
 	local list
-	mapfile -d '' list <"$project/tests/net/agents/kindnet.conflist"
+	IFS= read -rd '' list <"$project/tests/net/agents/kindnet.conflist" || true
 	printf %s "${list/\"mtu\": 1500/\"mtu\": $1}"
 }
 
 # has_number N: the list is ours, and the agent's last one
 has_number() {
 	local list present
-	mapfile -d '' list < <(numbered "$1")
-	mapfile -d '' present <"$conf/10-a.conflist"
+	IFS= read -rd '' list < <(numbered "$1") || true
+	IFS= read -rd '' present <"$conf/10-a.conflist" || true
 	is_ours 10-a.conflist && [ "$present" = "${list/\"portmap\"/\"bpf-portmap\"}" ]
 }
 
