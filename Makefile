@@ -44,7 +44,9 @@ HERE := -ffile-prefix-map=$(CURDIR)=.
 CFLAGS ?= -O2 -g
 override CFLAGS += $(HERE) -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
 	-Wmissing-prototypes -Wstrict-prototypes -fno-strict-aliasing -D_GNU_SOURCE=
-override CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
+# Asked once, not for each file
+LIBRARY_FLAGS := $(shell $(PKG_CONFIG) --cflags libnl-3.0 jansson 2>/dev/null)
+override CPPFLAGS += -Iinclude -Iuser -I$(BUILD) $(LIBRARY_FLAGS)
 override CPPFLAGS += -DPROGRAM_VERSION='"$(VERSION)"'
 BPF_CFLAGS := $(HERE) -target bpf -g -O2 -mcpu=v3 -Wall -Wextra -Werror -Ivmlinux -Iinclude -Ibpf
 # FALLBACKS=1: the programs do without what kernels older than this one lack. For tests.
@@ -222,8 +224,9 @@ $(BUILD)/linked: FORCE
 # --- tests -----------------------------------------------------------------------------
 
 # Not optimized, because it computes for less time in one run of the tests than optimizing it takes, and
-# undefined behaviour is hidden by that; but the rows and the fuzzer of packets compute for longer.
-SANITIZE := -O0 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# undefined behaviour is hidden by that; but the rows and the fuzzer of packets compute for longer. A
+# sanitizer's report needs lines, no more.
+SANITIZE := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 $(BUILD)/sanitized/tests/packet/%.o $(BUILD)/sanitized/tests/fuzz/%.o: SANITIZE += -O1
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
@@ -270,7 +273,7 @@ $(BUILD)/tests/packet: $(PACKET_OBJECTS)
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(SANITIZE) $^ -lbpf -lelf -lz -o $@
 
 # libFuzzer's targets, with what they test instrumented for it.
-FUZZ_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined
+FUZZ_SANITIZE := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/%.o,$(UNIT_SOURCES))
 JSON_FUZZERS := $(BUILD)/tests/json_plugin $(BUILD)/tests/json_cnirun
 

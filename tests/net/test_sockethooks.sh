@@ -20,9 +20,12 @@ sendmsg4 sendmsg4
 sendmsg6 sendmsg6"
 
 # third_party_attach CGROUP HOOK PIN [multi]: a program that counts its calls, in the map at PIN
-third_party_attach() {
+third_party_attach() { bpftool $(third_party_attached_by "$@"); }
+
+# third_party_attached_by: the same, but prints what bpftool has to do
+third_party_attached_by() {
 	"$build/tests/tcx" pin "$3-program" "$3" "cgroup/$2" 1
-	bpftool cgroup attach "$1" "$2" pinned "$3-program" "${@:4}"
+	echo "cgroup attach $1 $2 pinned $3-program ${*:4}"
 }
 
 expect_our_hooks() {
@@ -109,8 +112,9 @@ test_sockethooks_full() {
 	local hook number
 	for hook in connect4 getpeername6; do
 		for number in {1..64}; do
-			third_party_attach "$cgroup" "$hook" "/sys/fs/bpf/$hook$number" multi
-		done
+			third_party_attached_by "$cgroup" "$hook" "/sys/fs/bpf/$hook$number" multi
+		done >/run/attach
+		bpftool batch file /run/attach >/dev/null
 		web_start
 		expect_warned "$hook"
 		expect_outside_works
@@ -135,11 +139,9 @@ test_sockethooks_full() {
 
 # socket_hooks_empty HOOK: removes the third-party programs
 socket_hooks_empty() {
-	local id
-	for id in $(bpftool -j cgroup show "$cgroup" |
-		jq -r '.[] | select(.name == "somebody_elses") | .id'); do
-		bpftool cgroup detach "$cgroup" "$1" id "$id"
-	done
+	bpftool -j cgroup show "$cgroup" | jq -r --arg at "$cgroup $1" '.[] |
+		select(.name == "somebody_elses") | "cgroup detach \($at) id \(.id)"' >/run/detach
+	bpftool batch file /run/detach >/dev/null
 }
 
 # third-party programs on the same hooks, attached before and after ours, are called, and stay

@@ -12,7 +12,8 @@
 # client has a route to everything behind the host, the server only one to the client's network, so
 # packets that leave without masquerade have no answer from there.
 
-project=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
+project=${BASH_SOURCE[0]%/tests/net/world.sh} # of tests/net/run; others come by other ways
+[[ $project = /* && $project != */../* ]] || project=$(cd "${BASH_SOURCE[0]%/*}/../.." && pwd)
 build=${BUILD:-$project/build}
 peer=$build/tests/peer
 # SCTP of the kernel if it has any, else over raw sockets
@@ -35,15 +36,19 @@ unset PREFIX binary # plugin_run reads them; `make PREFIX=` sets the first for a
 export CNI_PATH=/run/cni-plugins
 
 world_make() {
-	"$build/tests/world" begin ${CGROUP_OF_RUN:+"$cgroup"}
+	local ours=$build/bpf-portmap host_lines='' peer_lines client_lines
+	[ -x "$ours" ] || ours=
+	"$build/tests/world" begin "${CGROUP_OF_RUN:+$cgroup}" "$reference_plugins"/* ${ours:+"$ours"} client server
 	[ -z "${LENT:-}" ] || "$build/tests/loaded" lend "$LENT" "$pins" \
 		${LENT_AT_SOCKETS:+${CGROUP_OF_RUN:+"$cgroup"}}
-	"$build/tests/world" add client server
-	network_make client eth0 "$host4" "$host6" "$client4" "$client6" \
+	network_plan client eth0 "$host4" "$host6" "$client4" "$client6" \
 		"default via $host4" "default via $host6"
-	network_make server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
+	client_lines=$peer_lines
+	network_plan server eth1 "$host4_second" "$host6_second" "$server4" "$server6" \
 		"192.0.2.0/24 via $host4_second" "2001:db8:1::/64 via $host6_second"
-	plugins_install
+	ip -batch - <<<"$host_lines"
+	ip -n client -batch - <<<"$client_lines"
+	ip -n server -batch - <<<"$peer_lines"
 	conflists bridge ptp bridge-bandwidth
 }
 
@@ -84,35 +89,34 @@ in_namespace() { "$build/tests/world" in "$@"; }
 # new link answers neighbour solicitations only after up to a second. Few processes, because every
 # test begins with this.
 network_make() {
+	local host_lines='' peer_lines
+	[ -e "/run/netns/$1" ] || namespace_add "$1"
+	network_plan "$@"
+	ip -batch - <<<"$host_lines"
+	ip -n "$1" -batch - <<<"$peer_lines"
+}
+
+# network_plan: adds to $host_lines, and sets $peer_lines to, what ip(8) reads.
+network_plan() {
 	local name=$1 interface=$2 host4=$3 host6=$4 peer4=$5 peer6=$6 host_mac peer_mac routes=
 	shift 6
 	[ $# = 0 ] || printf -v routes 'route add %s\n' "$@"
 	networks=$((${networks:-0} + 1))
 	printf -v host_mac '02:00:c0:00:%02x:01' "$networks"
 	printf -v peer_mac '02:00:c0:00:%02x:02' "$networks"
-	[ -e "/run/netns/$name" ] || namespace_add "$name"
-	ip -batch - <<-LINES
-		link add $interface address $host_mac type veth peer name eth0 address $peer_mac netns $name
+	host_lines+="link add $interface address $host_mac type veth peer name eth0 address $peer_mac netns $name
 		address add $host4/24 dev $interface
 		address add $host6/64 dev $interface nodad
 		link set $interface up
 		neighbour replace $peer4 lladdr $peer_mac dev $interface nud permanent
 		neighbour replace $peer6 lladdr $peer_mac dev $interface nud permanent
-	LINES
-	ip -n "$name" -batch - <<-LINES
-		address add $peer4/24 dev eth0
+	"
+	peer_lines="address add $peer4/24 dev eth0
 		address add $peer6/64 dev eth0 nodad
 		link set eth0 up
 		neighbour replace $host4 lladdr $host_mac dev eth0 nud permanent
 		neighbour replace $host6 lladdr $host_mac dev eth0 nud permanent
-		$routes
-	LINES
-}
-
-plugins_install() {
-	local ours=$build/bpf-portmap
-	[ -x "$ours" ] || ours=
-	ln -s "$reference_plugins"/* ${ours:+"$ours"} /run/cni-plugins/
+		$routes"
 }
 
 # conflist NAME BASE FILTER: /run/conf/NAME.conflist is conf/BASE.conflist through a jq filter;
@@ -132,12 +136,15 @@ conflist() {
 
 # conflists NAME...: those of conf/, by their own names
 conflists() {
-	local name files=("${@/%/.conflist}")
-	if [ "$plugin${FAST_PATH:-}" = bpf-portmap ]; then
-		cp "${files[@]/#/$project/conf/}" /run/conf/
-	else
-		for name; do conflist "$name" "$name" .; done
-	fi
+	local name text
+	for name; do
+		if [ "$plugin${FAST_PATH:-}" = bpf-portmap ]; then
+			IFS= read -rd '' text <"$project/conf/$name.conflist" || true # all of it, without a process
+			printf %s "$text" >"/run/conf/$name.conflist"
+		else
+			conflist "$name" "$name" .
+		fi
+	done
 }
 
 as_reference='(.plugins[] | select(.type == "bridge" or .type == "ptp")).ipMasq = true |
@@ -608,8 +615,11 @@ plugin_config() {
 
 # plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours), binary may be set
 plugin_run() {
-	env -u CNI_PATH CNI_COMMAND="$1" CNI_CONTAINERID="$2" CNI_IFNAME="${IFNAME:-eth0}" \
-		CNI_NETNS="${NETNS-/run/netns/$2}" ${PREFIX:-} "${binary:-$build/bpf-portmap}"
+	(
+		unset CNI_PATH
+		CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_IFNAME=${IFNAME:-eth0} CNI_NETNS=${NETNS-/run/netns/$2} \
+			exec ${PREFIX:-} "${binary:-$build/bpf-portmap}"
+	)
 }
 
 # plugin_call COMMAND NAME [FILTER]
