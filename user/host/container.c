@@ -7,9 +7,7 @@
 
 #include "cni/result.h"
 #include "conf/request.h"
-#include "datapath/records/attachment_add.h"
 #include "datapath/records/attachments.h"
-#include "host/interfaces.h"
 #include "lib/cleanup.h"
 #include "lib/digest.h"
 #include "lib/json.h"
@@ -133,26 +131,4 @@ int container_find_veth(struct container *container, struct cni_error *err)
 
 	return netns < 0 ? -1
 			 : veth_find_host_end(netns, environment->ifname, &container->veth, err);
-}
-
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err)
-{
-	const struct look_at at = {.container = container, .adds = true};
-	struct attachment_claims *claims = &container->claims;
-	const struct host_veth *veth = &container->veth;
-
-	if (container_find_veth(container, err) ||
-	    host_make_ready(host, container->conf.flow_entries, err) ||
-	    attachment_open_maps(&host->datapath.objects, err) || host_settle(host, &at, plan, err))
-		return -1;
-	claims->ifindex = veth->link.ifindex;
-	claims->interface = plan->veth;
-	claims->fast_path = plan->fast_path;
-	claims->netns_id = veth->link.peer_netns_id;
-	memcpy(claims->host_mac, veth->link.mac, LINK_MAC_SIZE);
-	memcpy(claims->container_mac, veth->container_mac, LINK_MAC_SIZE);
-	if (veth->bridge.ifindex)
-		memcpy(claims->bridge_entry_mac, veth->container_mac, LINK_MAC_SIZE);
-	return 0;
 }

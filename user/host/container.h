@@ -47,10 +47,4 @@ void container_release(struct container *container);
  * CNI_ERROR_INVALID_NETNS, CNI_ERROR_INVALID_CONFIGURATION. */
 int container_find_veth(struct container *container, struct cni_error *err);
 
-/* For one that is to be added: finds the veth, has maps and programs in the kernel, brings the host
- * to where it should be, but for the veth's hooks, and makes the claims whole. Release the plan
- * also after a failure. Errors as above, and of datapath_make_ready() and host_settle(). */
-int container_prepare(struct container *container, struct host *host, struct plan *plan,
-		      struct cni_error *err);
-
 #define cleanup_container __attribute__((cleanup(container_release)))

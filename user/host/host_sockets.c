@@ -17,7 +17,7 @@
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "net/netlink.h"
-#include "net/netns.h"
+#include "net/processes.h"
 #include "net/sockets.h"
 
 /* Engines' IDs are 64 hexadecimal digits; a shorter one may be any word. */

@@ -58,6 +58,13 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 		struct cni_error *err);
 
+/* For one that is to be added: finds the veth, has maps and programs in the kernel, brings the host
+ * to where it should be, but for the veth's hooks, and makes the claims whole. Release the plan
+ * also after a failure. Errors as of container_find_veth(), host_make_ready() and
+ * host_settle(). */
+int container_prepare(struct container *container, struct host *host, struct plan *plan,
+		      struct cni_error *err);
+
 /* CHECK and STATUS: fails where the plan says that something is damaged.
  * CNI_ERROR_KERNEL_REFUSED naming one interface and what it lacks. */
 int plan_refuse_damage(const struct plan *plan, struct cni_error *err);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * netns.h - network namespaces: opening, telling apart, entering for a moment; and the processes in
- * them: what they are called, and which has a socket open.
+ * netns.h - network namespaces: opening, telling apart, entering for a moment.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "lib/error.h"
 
@@ -25,38 +21,3 @@ bool netns_is_own(const char *path);
  * aborts: nothing that follows may run in a container's namespace. */
 int netns_call(int netns, int (*function)(void *context, struct cni_error *err), void *context,
 	       struct cni_error *err);
-
-/* --- processes: what they are called, which sockets they have, whose they are --------------- */
-
-#define PROCESS_NAME_SIZE 64
-
-struct socket_process {
-	uint32_t inode; /* of the socket */
-	size_t socket; /* a number of the caller's, which stays with the socket when they are sorted
-			*/
-	pid_t pid;     /* 0: /proc shows none; the kernel has sockets, too */
-	char name[PROCESS_NAME_SIZE];
-	bool has_argument; /* that was asked for */
-};
-
-/* Reads what fits of /proc/PID/FILE, with a NUL behind it. Returns the length; "" where it cannot
- * be read. */
-size_t process_file(pid_t pid, const char *file, char *text, size_t size);
-
-/* Reads the name that it gives itself, without what a terminal would obey. False: there is no such
- * process. */
-bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
-
-/* Fills in the first process, by number, that has each of the sockets: mostly the oldest one of a
- * server and its workers. Says whether its command line has the argument (NULL: none). Leaves the
- * holders ordered by inode. Reads the open files of every process until all holders are found,
- * which takes milliseconds; stops after half a second of CPU time. */
-void processes_find(struct socket_process *holders, size_t count, const char *argument);
-
-/* Returns whether a process is in the network namespace that this one knows by that number, as
- * IFLA_LINK_NETNSID has it. True where it cannot be told: what may live is nobody's. */
-bool processes_are_in_netns(int number);
-
-/* Returns whether a process is in a cgroup with this in its name, as engines name those of a
- * container or a sandbox. False also where the ID is too short to be told from other words. */
-bool processes_are_in_container(const char *container_id);

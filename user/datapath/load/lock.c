@@ -19,7 +19,7 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/lock_file.h"
-#include "net/netns.h"
+#include "net/processes.h"
 
 /* Containers that start with the machine wait for the first ADD, which loads the programs: seconds
  * of processor time, of which a busy machine gives it little. Kubelet waits two minutes. */

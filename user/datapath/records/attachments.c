@@ -17,7 +17,7 @@
 #include "lib/address.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/netns.h"
+#include "net/processes.h"
 
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
 			const char *ifname, struct cni_error *err)

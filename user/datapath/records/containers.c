@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "datapath/records/attachments.h"
-#include "net/netns.h"
+#include "net/processes.h"
 
 /* Returns whether both say the same, and are whole: neither cut off nor with a letter replaced. */
 static bool is_same_name(const char *a, const char *b, size_t size)

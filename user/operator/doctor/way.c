@@ -15,6 +15,7 @@
 #include "net/forwarding.h"
 #include "net/netlink.h"
 #include "net/netns.h"
+#include "net/processes.h"
 #include "net/text_file.h"
 #include "operator/doctor/listening.h"
 #include "operator/doctor/remedy_word.h"

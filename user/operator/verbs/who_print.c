@@ -7,7 +7,7 @@
 #include "host/foreign_nat.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/netns.h"
+#include "net/processes.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/verbs/who.h"

@@ -11,7 +11,7 @@
 #include "lib/error.h"
 #include "net/address_list.h"
 #include "nat/nat_rules.h"
-#include "net/netns.h"
+#include "net/processes.h"
 #include "net/sockets.h"
 
 extern const uint8_t claimant_loopback4[CNI_ADDRESS_SIZE], claimant_loopback6[CNI_ADDRESS_SIZE];
