@@ -41,13 +41,19 @@ void netlink_close(struct netlink **socket)
 	*socket = NULL;
 }
 
+static struct netlink *own[MAX_LINKS];
+
 struct netlink *netlink_own(int protocol, struct cni_error *err)
 {
-	static struct netlink *sockets[MAX_LINKS];
+	if (!own[protocol])
+		own[protocol] = netlink_open(protocol, err);
+	return own[protocol];
+}
 
-	if (!sockets[protocol])
-		sockets[protocol] = netlink_open(protocol, err);
-	return sockets[protocol];
+void netlink_close_own(void)
+{
+	for (int protocol = 0; protocol < MAX_LINKS; protocol++)
+		netlink_close(&own[protocol]);
 }
 
 struct netlink *netlink_route(struct cni_error *err)

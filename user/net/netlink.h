@@ -25,6 +25,8 @@ struct netlink *netlink_open(int protocol, struct cni_error *err);
  * process was in then; NULL and CNI_ERROR_IO. Nothing is asked by it while an answer of it is being
  * taken. */
 struct netlink *netlink_own(int protocol, struct cni_error *err);
+/* Closes them: what follows may need other files, which the process may have no room for. */
+void netlink_close_own(void);
 /* Returns that for rtnetlink. */
 struct netlink *netlink_route(struct cni_error *err);
 /* Reads SO_NETNS_COOKIE (Linux 5.14) of the namespace this process runs in, by that socket.

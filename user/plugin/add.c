@@ -20,6 +20,7 @@
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "net/link.h"
+#include "net/netlink.h"
 #include "plugin/commands.h"
 
 /* One run. */
@@ -109,6 +110,7 @@ static void undo(const struct add *add)
 	cleanup_lock int lock = -1;
 	struct interface now;
 
+	netlink_close_own(); /* ADD may have failed because there was room for no other file */
 	if (add->has_claims && attachment_remove(objects, &claims->key, claims, &failure))
 		warning("cannot undo a failed ADD: %s", cni_error_message(&failure));
 	if (add->has_claims)
