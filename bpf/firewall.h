@@ -8,10 +8,10 @@
  *
  * Where the kernel tells that no rule has changed since the connection was in the stack last, the
  * second reason decides, and the connection comes every `firewall_settled` seconds: less than what
- * conntrack keeps it for after its first packets, and a fifth of what it keeps it for later, as its
- * settings are now: they may change while programs and connections live. It must be
- * settled: its last two turns were so near to each other that conntrack has one entry for it, which
- * is older than two seconds.
+ * conntrack keeps it for after its first packets, and a fifth of what it keeps it for later. These
+ * times are read anew, as an administrator may change them while programs and connections live. The
+ * connection must be settled: its last two turns were so near to each other that conntrack has one
+ * entry for it, which is older than two seconds.
  *
  * The kernel tells of nftables' rules, so of iptables-nft's. It does not tell what is in an ipset,
  * nor what changes by itself, as a rule that looks at the time of day: such a change ends a

@@ -21,7 +21,7 @@ INLINE bool portmap_is_published(__u16 port)
 	return BIT_IS_SET(published_ports, (__u32)port);
 }
 
-/* Returns false where no mapping of a single address ever had this port. */
+/* Returns false where no mapping of a single address has this port. */
 INLINE bool portmap_is_at_addresses(__u16 port)
 {
 	return BIT_IS_SET(published_ports, PORT_WORDS * 64 + port);

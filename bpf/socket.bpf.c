@@ -268,7 +268,8 @@ INLINE bool reserve_has_any(const struct reserve_request *request, bool ipv4)
 }
 
 /* For any address, one reserved address is enough. Where that is a single one, it takes a walk
- * through all mappings, which costs milliseconds: only for ports that were mapped so once. */
+ * through all mappings, which costs milliseconds: only for ports that are mapped so, or were
+ * until the last `repair`. */
 INLINE bool reserve_refuses(struct reserve_request *request)
 {
 	__u16 port = request->asked.port;

@@ -72,15 +72,14 @@ static int take_lock(struct datapath *datapath, enum datapath_use use, const str
 
 /* The pins tell where the lock is, so they are found before it is taken. With it they stay as they
  * are; who only reads may meet two replacements in a row. */
-static int open_pins(struct datapath *datapath, uint64_t netns_cookie, enum datapath_use use,
-		     struct cni_error *err)
+static int open_pins(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
 	int result = 1;
 
 	for (int round = 0; result == 1 && round < 2; round++) {
 		struct pins pins = {.meta = -1};
 
-		result = pins_find(netns_cookie, &pins, err);
+		result = pins_find(datapath->netns_cookie, &pins, err);
 		memcpy(datapath->directory, pins.directory, sizeof(datapath->directory));
 		if (!result)
 			result = take_lock(datapath, use, &pins, err);
@@ -96,16 +95,13 @@ static int open_pins(struct datapath *datapath, uint64_t netns_cookie, enum data
 
 int datapath_open(struct datapath *datapath, enum datapath_use use, struct cni_error *err)
 {
-	uint64_t cookie;
-
 	/* libbpf would print errors that are expected here. */
 	libbpf_set_print(NULL);
 	*datapath = (struct datapath){.lock = -1};
 	objects_clear(&datapath->objects);
-	if (netlink_get_netns_cookie(&cookie, err))
+	if (netlink_get_netns_cookie(&datapath->netns_cookie, err))
 		return -1;
-	datapath->netns_cookie = cookie;
-	return open_pins(datapath, cookie, use, err);
+	return open_pins(datapath, use, err);
 }
 
 void datapath_close(struct datapath *datapath)

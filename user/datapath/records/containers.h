@@ -5,8 +5,7 @@
  *
  * And one that takes ports over from a container of the same workload, which still lives: engines
  * set the new one's network up before they take the old one's down. An entry of portmaps has them
- * all (struct portmap_succession). Call all of it, but the last
- * function, with the lock.
+ * all (struct portmap_succession). Call all functions but the last with the lock.
  */
 #pragma once
 

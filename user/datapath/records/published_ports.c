@@ -10,7 +10,8 @@ static void mark(uint64_t *third, uint16_t port)
 	third[port / 64] |= 1ULL << (port % 64);
 }
 
-/* Who waits for a port has it later without a bit being set. */
+/* The entries of containers that wait for a port count, too: when one of them gets it, no bit is
+ * set again. */
 static int find_wanted(const struct objects *objects, uint64_t wanted[PUBLISHED_WORDS],
 		       struct cni_error *err)
 {
