@@ -16,10 +16,10 @@
 #include "cni/cache.h"
 #include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/cache.h"
-#include "cnirun/conflist.h"
-#include "cnirun/plugin.h"
-#include "cnirun/runtime_conf.h"
+#include "runtimes/cnirun/cache.h"
+#include "runtimes/cnirun/conflist.h"
+#include "runtimes/cnirun/plugin.h"
+#include "runtimes/cnirun/runtime_conf.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/file.h>
 
-#include "cnirun/cache.h"
+#include "runtimes/cnirun/cache.h"
 
 #define FILE_NAME "results/n-c-eth0"
 

@@ -5,7 +5,7 @@
 #include "cnirun_testing.h"
 
 #include "lib/json.h"
-#include "cnirun/conflist.h"
+#include "runtimes/cnirun/conflist.h"
 
 #define PLUGINS "\"plugins\":[{\"type\":\"bridge\"}]"
 #define NAMED "{\"name\":\"n\","
