@@ -167,7 +167,7 @@ $(BUILD)/user/%.o: user/%.c Makefile
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # They contain the page.
-$(BUILD)/user/operator/doctor/explain.o $(BUILD)/sanitized/user/operator/doctor/explain.o: docs/findings.md
+$(BUILD)/user/operator/doctor/doctor.o $(BUILD)/sanitized/user/operator/doctor/doctor.o: docs/findings.md
 
 $(BUILD)/man/%.o: man/%.c Makefile
 	@mkdir -p $(@D)
@@ -233,8 +233,8 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/runtimes/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf runtimes/cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/bpf_error.c $(addprefix user/operator/,options.c view/flow_select.c \
-	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c xt_rule.c) \
-	$(addprefix user/net/,port_ranges.c netlink.c netns.c link.c))
+	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c) \
+	$(addprefix user/net/,port_ranges.c netlink.c netns.c link.c sockets.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile

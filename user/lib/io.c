@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* io.c - reads and writes whole texts; makes closed standard streams harmless. */
+/* io.c - reads and writes whole texts and small files; makes closed standard streams harmless. */
 #include "lib/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,25 @@ int cni_write_all(int fd, const char *text, size_t length)
 		length -= (size_t)written;
 	}
 	return 0;
+}
+
+size_t text_file_read(const char *path, char *text, size_t size)
+{
+	bool is_parameter = !strncmp(path, "/proc/sys/", strlen("/proc/sys/"));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t length = 0;
+	ssize_t got = fd;
+
+	while (got >= 0 && length < size - 1 && !(is_parameter && length)) {
+		got = read(fd, text + length, size - 1 - length);
+		if (got <= 0)
+			break;
+		length += (size_t)got;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[length] = '\0';
+	return length;
 }
 
 void standard_streams_guard(void)

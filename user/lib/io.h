@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * io.h - reads and writes whole texts; makes closed standard streams harmless.
+ * io.h - reads and writes whole texts and small files; makes closed standard streams harmless.
  */
 #pragma once
 
@@ -24,3 +24,7 @@ int cni_write_all(int fd, const char *text, size_t length);
  * error. A reader that has gone is an error of write(2), too, and does not end the process. How
  * children end can be waited for, even if the caller has left SIGCHLD ignored. */
 void standard_streams_guard(void);
+
+/* Reads what fits into the buffer with a NUL behind it. Returns the length; "" where it cannot be
+ * read. A parameter of the kernel comes whole by one read. */
+size_t text_file_read(const char *path, char *text, size_t size);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "nat/nat_rule.h"
-#include "nat/xt_rule.h"
+#include "nat/legacy_table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "net/netlink.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 
 bool forwarding_is_on(bool ipv4, const char *interface)
 {

@@ -7,7 +7,7 @@
 
 #include "conf/option.h"
 #include "lib/error.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 
 /* Fewer to one destination are too few: then the ephemeral range is shared. */
 #define ENOUGH_PORTS 1024

@@ -11,7 +11,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "lib/text.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/doctor/doctor.h"
 
 #define LOCK_LOOKS 150 /* an ADD holds it for a few milliseconds, the first one for a second */

@@ -10,7 +10,6 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/text.h"
-#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/doctor.h"
 #include "operator/kernel/inject.h"
 #include "operator/kernel/route.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "operator/doctor/probe_client.h"
+#include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
 
 #define MOST_NETWORKS 8

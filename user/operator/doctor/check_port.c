@@ -14,9 +14,8 @@
 #include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/doctor/doctor.h"
-#include "operator/doctor/remedy_word.h"
 #include "operator/kernel/inject.h"
 #include "operator/print/format.h"
 

@@ -14,8 +14,7 @@
 #include "lib/clock.h"
 #include "lib/text.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/probe_client.h"
-#include "operator/doctor/series.h"
+#include "operator/doctor/probe.h"
 #include "operator/print/format.h"
 
 #define PROBES_AT_LEAST 32

@@ -13,7 +13,7 @@
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"

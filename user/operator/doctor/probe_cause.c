@@ -12,7 +12,7 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/way.h"
 #include "operator/print/format.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* probe_client.c - as whom a probe is sent. */
-#include "operator/doctor/probe_client.h"
+#include "operator/doctor/probe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "lib/run.h"
 #include "lib/text.h"
 #include "net/netns.h"
-#include "operator/doctor/remedy_word.h"
+#include "operator/print/format.h"
 
 #define COMMAND_SECONDS 5
 #define RULES_MOST 8

@@ -21,7 +21,7 @@
 #include "operator/migrate/connections.h"
 #include "operator/migrate/containers.h"
 #include "operator/verbs.h"
-#include "plugin/reference.h"
+#include "plugin/commands.h"
 
 #define KEEPER_TABLE "bpf_portmap_migrated"
 #define NFT_SECONDS 30

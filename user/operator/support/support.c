@@ -23,7 +23,6 @@
 #include "lib/run.h"
 #include "lib/text.h"
 #include "conf/conf.h"
-#include "net/text_file.h"
 #include "operator/conflists.h"
 #include "operator/verbs.h"
 

@@ -13,7 +13,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/published_ports.h"
+#include "datapath/records/nat_ports.h"
 #include "host/interfaces.h"
 #include "host/host.h"
 #include "lib/cleanup.h"

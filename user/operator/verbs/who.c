@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* who.c - `bpf-portmap who`: everybody who could have a port, and who gets what comes to it. */
+#include "operator/verbs/who.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,87 @@
 #include "datapath/records/attachments.h"
 #include "datapath/records/nat_ports.h"
 #include "host/host.h"
-#include "lib/memory.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "nat/nat_rule.h"
-#include "operator/view/mappings.h"
 #include "operator/verbs.h"
-#include "operator/verbs/who.h"
+#include "operator/view/mappings.h"
+
+static void claimants_release(struct claimants *claimants)
+{
+	sockets_release(&claimants->sockets);
+	nat_rule_list_release(&claimants->rules);
+	free(claimants->holders);
+	free(claimants->keys);
+	*claimants = (struct claimants){0};
+}
+
+static bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key)
+{
+	if (socket->protocol != key->protocol || socket->port != key->host_port)
+		return false;
+	if (cni_address_is_any(key->host_address) || cni_address_is_any(socket->address))
+		return (socket->both_families && cni_address_is_any(socket->address)) ||
+		       cni_address_is_ipv4(key->host_address) ==
+			       cni_address_is_ipv4(socket->address);
+	return !memcmp(socket->address, key->host_address, CNI_ADDRESS_SIZE);
+}
+
+static bool socket_is_asked_for(const struct claimants *claimants, const struct host_socket *socket)
+{
+	for (size_t i = 0; i < claimants->key_count; i++)
+		if (claimant_socket_has(socket, &claimants->keys[i]))
+			return true;
+	return false;
+}
+
+/* All at once: it means to look at the open files of every process. */
+static void find_holders(struct claimants *claimants)
+{
+	const struct socket_list *sockets = &claimants->sockets;
+
+	if (!sockets->count)
+		return;
+	claimants->holders = or_exit(calloc(sockets->count, sizeof(*claimants->holders)));
+	for (size_t i = 0; i < sockets->count; i++)
+		claimants->holders[i].inode = sockets->sockets[i].inode;
+	processes_find(claimants->holders, sockets->count, NULL);
+}
+
+static int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
+{
+	struct socket_list *found = &claimants->sockets;
+	size_t kept = 0;
+
+	if (sockets_find_bound(found, err))
+		return -1;
+	for (size_t i = 0; i < found->count; i++)
+		if (socket_is_asked_for(claimants, &found->sockets[i]))
+			found->sockets[kept++] = found->sockets[i];
+	found->count = kept;
+	find_holders(claimants);
+	return 0;
+}
+
+static int claimants_find_rules(struct claimants *claimants, struct cni_error *err)
+{
+	const struct address_list *list = claimants->addresses;
+	uint8_t(*addresses)[CNI_ADDRESS_SIZE] =
+		or_exit(calloc(list->address_count + 2, sizeof(*addresses)));
+	const struct nat_asked asked = {claimants->keys, claimants->key_count,
+					(const uint8_t(*)[CNI_ADDRESS_SIZE])addresses,
+					list->address_count + 2};
+	const struct nat_question question = {.place = NAT_EVERYWHERE, .asked = &asked};
+	int result;
+
+	for (size_t i = 0; i < list->address_count; i++)
+		memcpy(addresses[i], list->addresses[i].address, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count], cni_address_loopback_ipv4, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count + 1], cni_address_loopback_ipv6, CNI_ADDRESS_SIZE);
+	result = nat_rules_find(&claimants->rules, &question, err);
+	free(addresses);
+	return result;
+}
 
 enum {
 	EXIT_FREE = 0,
@@ -337,14 +414,14 @@ static void judge_other_loopback(struct who *who)
 		judge_place(who, who->address, true);
 		return;
 	}
-	judge_place(who, claimant_loopback4, true);
-	judge_place(who, claimant_loopback6, true);
+	judge_place(who, cni_address_loopback_ipv4, true);
+	judge_place(who, cni_address_loopback_ipv6, true);
 	for (size_t i = 0; i < sockets->count; i++) {
 		const uint8_t *address = sockets->sockets[i].address;
 
 		if (!cni_address_is_loopback(address) ||
-		    !memcmp(address, claimant_loopback4, CNI_ADDRESS_SIZE) ||
-		    !memcmp(address, claimant_loopback6, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, cni_address_loopback_ipv4, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, cni_address_loopback_ipv6, CNI_ADDRESS_SIZE) ||
 		    (judged && !memcmp(address, judged, CNI_ADDRESS_SIZE)))
 			continue;
 		judge_place(who, address, true);

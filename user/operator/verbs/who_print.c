@@ -14,6 +14,7 @@
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
 #define REMARK_SIZE 160
+#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
 #define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
 
 static const struct table_column columns[] = {
@@ -24,6 +25,46 @@ static const struct table_column columns[] = {
 	{"", TABLE_HIDDEN, "from_outside"}, {"", TABLE_HIDDEN, "from_host"},
 	{"", TABLE_REMARK, "remark"},
 };
+
+/* Who has the socket; pid 0: no process is known to have it. */
+static struct socket_process claimant_process(const struct claimants *claimants,
+					      const struct host_socket *socket)
+{
+	for (size_t i = 0; i < claimants->sockets.count; i++)
+		if (claimants->holders[i].inode == socket->inode)
+			return claimants->holders[i];
+	return (struct socket_process){0};
+}
+
+/* "nginx (pid 812)" */
+static void claimant_holder(const struct claimants *claimants, const struct host_socket *socket,
+			    char text[HOLDER_TEXT_SIZE])
+{
+	struct socket_process process = claimant_process(claimants, socket);
+
+	if (process.pid)
+		snprintf(text, HOLDER_TEXT_SIZE, "%s (pid %d)", process.name, (int)process.pid);
+	else
+		snprintf(text, HOLDER_TEXT_SIZE, "a socket without a process");
+}
+
+/* The container's ID that portmap's or netavark's comment has; "": there is none. `dnat name:
+ * "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
+static void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
+{
+	static const char mark[] = "id: \"";
+	const char *begin = strstr(rule->comment, mark);
+	const char *engine = nat_engine_of(rule);
+	size_t length;
+
+	begin = begin ? begin + strlen(mark) : rule->comment;
+	length = strcspn(begin, "\" ");
+	if ((begin == rule->comment && begin[length]) ||
+	    (strcmp(engine, "portmap") != 0 && strcmp(engine, "netavark") != 0))
+		length = 0;
+	memcpy(id, begin, length);
+	id[length] = '\0';
+}
 
 bool who_counts(const struct contestant *contestant)
 {

@@ -10,7 +10,7 @@
 #include "lib/cleanup.h"
 #include "operator/view/add_cache.h"
 #include "operator/view/engine_names.h"
-#include "plugin/reference.h"
+#include "plugin/commands.h"
 
 /* A container of ours that lives has the address. */
 static bool is_of_another_of_ours(const struct host *host, const struct portmap_entry *entry)
