@@ -39,7 +39,7 @@ static void compose(const struct conflist *list)
 	json_array_foreach (list->plugins, index, plugin) {
 		cleanup_json json_t *request = NULL;
 
-		MUST(conflist_plugin_type(plugin));
+		MUST(*plugin_type(plugin));
 		request = plugin_compose_request(&operation, plugin, prev_result);
 		MUST(json_object_get(request, "name"));
 	}

@@ -15,7 +15,7 @@
 #include "datapath/records/attachments.h"
 #include "lib/memory.h"
 #include "lib/error.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "plan/uplinks.h"
 
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */

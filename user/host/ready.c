@@ -16,7 +16,7 @@
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/error.h"
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 #include "plan/hooks.h"
 
 int hooks_settle(const struct datapath *datapath, const struct link_name *at,

@@ -15,7 +15,7 @@
 #include "lib/address.h"
 #include "lib/error.h"
 #include "net/link.h"
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment_remove.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/text.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "lib/io.h"
 #include "operator/doctor/probe.h"
 #include "operator/print/format.h"

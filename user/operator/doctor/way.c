@@ -12,7 +12,7 @@
 #include "lib/cleanup.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "net/netlink.h"
 #include "net/netns.h"
 #include "net/processes.h"

@@ -114,7 +114,7 @@ bool list_text_has_ports(const char *text)
 	const json_t *plugin = conflist_plugin(list, REFERENCE_TYPE);
 
 	plugin = plugin ? plugin : list;
-	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), "portMappings"));
+	return plugin_has_capability(plugin, "portMappings");
 }
 
 /* A file of the network's folder has one plugin alone. */

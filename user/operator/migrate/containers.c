@@ -19,7 +19,7 @@
 #include "nat/nat_rule.h"
 #include "nat/portmap_rules.h"
 #include "net/address_list.h"
-#include "operator/view/add_cache.h"
+#include "cni/cache.h"
 
 #define IPTABLES_SECONDS 30
 #define RULE_WORDS 18 /* of a rule without conditions */

@@ -24,7 +24,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/link.h"
-#include "operator/view/add_cache.h"
+#include "cni/cache.h"
 #include "operator/migrate/connections.h"
 
 /* One container. */

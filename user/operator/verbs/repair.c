@@ -20,7 +20,7 @@
 #include "lib/ports.h"
 #include "host/foreign_nat.h"
 #include "net/link.h"
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 #include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"

@@ -8,7 +8,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
-#include "operator/view/add_cache.h"
+#include "cni/cache.h"
 #include "operator/view/engine_names.h"
 #include "plugin/commands.h"
 

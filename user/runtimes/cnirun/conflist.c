@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "cni/conflist.h"
 #include "cni/environment.h"
 #include "lib/json.h"
 #include "lib/text.h"
@@ -103,16 +104,6 @@ static int read_version(struct conflist *list, const json_t *root, struct cni_er
 		return -1;
 	list->version = or_exit(strdup(best ? best : version));
 	return 0;
-}
-
-const char *conflist_plugin_type(const json_t *plugin)
-{
-	return json_string_value(cni_json_get(plugin, "type"));
-}
-
-bool conflist_plugin_has_capability(const json_t *plugin, const char *capability)
-{
-	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), capability));
 }
 
 static int validate_plugin(const json_t *plugin, struct cni_error *err)
@@ -331,7 +322,7 @@ bool conflist_has_capability(const struct conflist *list, const char *capability
 	size_t index;
 
 	json_array_foreach (list->plugins, index, plugin)
-		if (conflist_plugin_has_capability(plugin, capability))
+		if (plugin_has_capability(plugin, capability))
 			return true;
 	return false;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cni/conflist.h"
 #include "lib/error.h"
 
 /* Begins as {0}, or with the text. */
@@ -49,7 +50,3 @@ bool conflist_has_capability(const struct conflist *list, const char *capability
 void conflist_release(struct conflist *list);
 
 #define cleanup_conflist __attribute__((cleanup(conflist_release)))
-
-/* Returns its type, never NULL for a plugin of a conflist. */
-const char *conflist_plugin_type(const json_t *plugin);
-bool conflist_plugin_has_capability(const json_t *plugin, const char *capability);

@@ -30,7 +30,7 @@ json_t *plugin_compose_request(const struct operation *operation, const json_t *
 	json_t *value;
 
 	json_object_foreach (operation->conf->capability_args, capability, value)
-		if (conflist_plugin_has_capability(plugin, capability))
+		if (plugin_has_capability(plugin, capability))
 			json_object_set(declared, capability, value);
 	cni_json_set_new(request, "name", json_string(operation->list->name));
 	cni_json_set_new(request, "cniVersion", json_string(operation->list->version));
@@ -56,7 +56,7 @@ static int name_plugin(const struct operation *operation, const json_t *plugin,
 			word = words[i][1];
 	}
 	return cni_error_wrap(err, "plugin type=\"%s\" name=\"%s\" failed (%s)",
-			      conflist_plugin_type(plugin), operation->list->name, word);
+			      plugin_type(plugin), operation->list->name, word);
 }
 
 static int run_plugin_file(const struct operation *operation, const json_t *plugin,
@@ -66,8 +66,7 @@ static int run_plugin_file(const struct operation *operation, const json_t *plug
 	const struct runtime_conf *conf = operation->conf;
 	cleanup_free char *input = json_dumps(request, JSON_COMPACT);
 	cleanup_free char *args = cni_cache_format_args(conf->args);
-	cleanup_free char *file =
-		execute_find(conflist_plugin_type(plugin), conf->plugin_path, err);
+	cleanup_free char *file = execute_find(plugin_type(plugin), conf->plugin_path, err);
 	const char *const variables[][2] = {
 		{"CNI_COMMAND", operation->command},
 		{"CNI_CONTAINERID", conf->container_id},
@@ -193,8 +192,8 @@ int plugin_find_all(const struct operation *operation, struct cni_error *err)
 	size_t index;
 
 	json_array_foreach (operation->list->plugins, index, plugin) {
-		cleanup_free char *file = execute_find(conflist_plugin_type(plugin),
-						       operation->conf->plugin_path, err);
+		cleanup_free char *file =
+			execute_find(plugin_type(plugin), operation->conf->plugin_path, err);
 
 		if (!file)
 			return name_plugin(operation, plugin, err);

@@ -335,7 +335,7 @@ int verb_version(const struct options *options, const struct conflist *list, str
 		cleanup_json json_t *versions =
 			plugin_ask_versions(list, &options->conf, plugin, &problem);
 
-		print_versions(conflist_plugin_type(plugin), versions, wanted);
+		print_versions(plugin_type(plugin), versions, wanted);
 		if (!versions)
 			cni_error_join(err, &problem);
 	}

@@ -254,10 +254,10 @@ json_t *plan_make(const struct plan_request *request, const struct settings *set
 		  struct cni_error *err)
 {
 	cleanup_json json_t *plan = find_or_make(request, settings, err);
-	const char *type = conflist_plugin_type(json_object_get(plan, "config"));
+	const char *type = plugin_type(json_object_get(plan, "config"));
 
 	/* It would fail for each address. */
-	if (plan && type && !strcmp(type, "dhcp"))
+	if (plan && !strcmp(type, "dhcp"))
 		return cni_error_null(
 			err, CNI_ERROR_INVALID_CONFIGURATION,
 			"the plugin \"dhcp\" asks for an address from inside of the container's"
@@ -369,7 +369,7 @@ static int run_plugin(const char *command, const struct plan_call *call, const c
 	struct runtime_conf conf = call->settings->conf;
 	const struct operation operation = {.command = command, .list = &list, .conf = &conf};
 
-	if (!conflist_plugin_type(config))
+	if (!json_is_string(cni_json_get(config, "type")))
 		return cni_error_set(err, CNI_ERROR_DECODE, "the pool's plan has no \"type\"");
 	if (wanted) {
 		cleanup_free char *cidr = cni_format("%s/%d", wanted, prefix_own_length(&prefix));
@@ -400,10 +400,9 @@ static int find_given(const json_t *pool, const json_t *answer, char given[CNI_A
 	}
 	cni_result_release(&result);
 	return found ? 0
-		     : cni_error_set(
-			       err, CNI_ERROR_INVALID_CONFIGURATION,
-			       "the plugin \"%s\" gave no address of the pool",
-			       conflist_plugin_type(json_object_get(plan_of(pool), "config")));
+		     : cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
+				     "the plugin \"%s\" gave no address of the pool",
+				     plugin_type(json_object_get(plan_of(pool), "config")));
 }
 
 int plan_add(const struct plan_call *call, const char *wanted, char given[CNI_ADDRESS_TEXT_SIZE],

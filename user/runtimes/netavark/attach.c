@@ -15,7 +15,6 @@
 #include "runtimes/cnirun/plugin.h"
 #include "runtimes/netavark/network.h"
 #include "runtimes/netavark/names.h"
-#include "runtimes/netavark/plugin_list.h"
 #include "runtimes/netavark/request.h"
 
 /* Reads what setup has written down: none is no error, and something that is broken is as good as

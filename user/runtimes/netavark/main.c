@@ -27,7 +27,7 @@
 #include "runtimes/netavark/network.h"
 #include "runtimes/netavark/names.h"
 #include "runtimes/netavark/network_options.h"
-#include "runtimes/netavark/plugin_list.h"
+#include "runtimes/netavark/request.h"
 
 #define PROGRAM "bpf-portmap"
 #define API_VERSION "1.0.0" /* of netavark's plugins; there is no other */
