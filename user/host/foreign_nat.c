@@ -127,9 +127,7 @@ static void ask_at_addresses(struct foreign_nat *look, const struct host *host,
 	size_t count = 0;
 
 	look->addresses = or_exit(calloc(list->address_count + 1, sizeof(*look->addresses)));
-	for (size_t i = 0; i < list->address_count; i++) {
-		const struct local_address *local = &list->addresses[i];
-
+	for_each (local, list->addresses, list->address_count) {
 		if (host_maps_ports_at(host, local) &&
 		    !(policy &&
 		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
@@ -255,9 +253,7 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 static bool is_taken(struct foreign_nat *look, const struct objects *objects, size_t key,
 		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
 {
-	for (size_t i = 0; i < look->rules.count; i++) {
-		const struct nat_rule *rule = &look->rules.rules[i];
-
+	for_each (rule, look->rules.rules, look->rules.count) {
 		if (takes_at(rule, &look->keys[key], address, hook) &&
 		    !excepts_clients(objects, rule))
 			return foreign_nat_takes_all(objects, rule) &&
@@ -317,8 +313,7 @@ static const struct nat_rule *rule_about(struct foreign_nat *look, const struct 
 	int best_score = -1;
 	uint32_t led = 0; /* from where all that comes is led to the container */
 
-	for (size_t i = 0; i < look->rules.count; i++) {
-		const struct nat_rule *rule = &look->rules.rules[i];
+	for_each (rule, look->rules.rules, look->rules.count) {
 		int score = 2 * rule->whole + !!*rule->comment;
 
 		if (!(rule->hooks & ~led) ||

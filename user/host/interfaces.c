@@ -69,9 +69,7 @@ static int look_at_networks(struct host_look *looking, struct cni_error *err)
 		return -1;
 	if (container)
 		networks_add(known, own, &container->conf, container->veth.link.ifindex);
-	for (size_t i = 0; i < known->count; i++) {
-		const struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count)
 		if (!one->is_dead && strcmp(one->key.name, own) != 0)
 			*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
 				.name = one->key.name,
@@ -80,7 +78,6 @@ static int look_at_networks(struct host_look *looking, struct cni_error *err)
 				.excluded_interfaces = one->network.excluded_interfaces,
 				.attach = one->network.attach,
 			};
-	}
 	if (container)
 		*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
 			.name = own,
@@ -344,8 +341,7 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 {
 	int result = 0;
 
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct change *change = &plan->changes[i];
+	for_each (change, plan->changes, plan->count) {
 		struct cni_error failure = {0};
 		char name[IF_NAMESIZE];
 

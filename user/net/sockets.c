@@ -162,8 +162,7 @@ enum listening listening_at(const struct socket_list *sockets, enum protocol pro
 	enum listening best = LISTENING_NOT;
 
 	*where = NULL;
-	for (size_t i = 0; i < sockets->count; i++) {
-		const struct host_socket *socket = &sockets->sockets[i];
+	for_each (socket, sockets->sockets, sockets->count) {
 		enum listening one;
 
 		if (socket->protocol != protocol || socket->port != port)

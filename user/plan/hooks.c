@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "lib/memory.h"
+
 static bool is_ours(const struct hung *hung)
 {
 	return hung->program != PROGRAM_COUNT;
@@ -226,9 +228,7 @@ const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, 
 {
 	const struct hook_look *at = &hooks->hooks[hook];
 
-	for (size_t i = 0; i < at->count; i++) {
-		const struct hung *hung = &at->list[i];
-
+	for_each (hung, at->list, at->count) {
 		if (is_ours(hung) && hung->mechanism == ours)
 			return NULL;
 		if (is_ours(hung) || hung->is_announcement)
@@ -247,9 +247,7 @@ bool others_behind(const struct hooks_look *hooks, enum mechanism ours)
 	const struct hook_look *at = &hooks->hooks[HOOK_INGRESS];
 	bool ours_has_run = false;
 
-	for (size_t i = 0; i < at->count; i++) {
-		const struct hung *hung = &at->list[i];
-
+	for_each (hung, at->list, at->count) {
 		if (is_ours(hung)) {
 			ours_has_run |= hung->mechanism == ours;
 			continue;

@@ -184,8 +184,7 @@ static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook
 	struct filter_list filters = {0};
 
 	filters_read(ifindex, hook == HOOK_INGRESS, &filters);
-	for (size_t i = 0; i < filters.count; i++) {
-		const struct filter *filter = &filters.list[i];
+	for_each (filter, filters.list, filters.count) {
 		bool is_ours = filter_has_our_place(filter);
 		struct hung *hung;
 

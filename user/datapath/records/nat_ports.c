@@ -92,9 +92,7 @@ int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 
 	if (delete_unwanted(objects, wanted, change, err))
 		return -1;
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct nat_port_entry *entry = &wanted->list[i];
-
+	for_each (entry, wanted->list, wanted->count) {
 		if (map_read(objects, MAP_NAT_PORTS, &entry->key, &known) &&
 		    !memcmp(&known, &entry->taken, sizeof(known)))
 			continue;

@@ -8,18 +8,16 @@
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/maps.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/doctor/probe.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
-	for (size_t i = 0; i < doctor->plan.count; i++) {
-		const struct change *change = &doctor->plan.changes[i];
-
+	for_each (change, doctor->plan.changes, doctor->plan.count)
 		if (change->is_damage && interface_is_containers(&change->entry) == of_containers)
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: %s", change->at.name, change->missing);
-	}
 }
 
 void check_uplinks(struct doctor *doctor)
@@ -51,8 +49,7 @@ static bool only_loses_addresses(const struct doctor *doctor, const struct chang
 /* What has come or changed since then, and is not damaged. */
 void check_settled(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->plan.count; i++) {
-		const struct change *change = &doctor->plan.changes[i];
+	for_each (change, doctor->plan.changes, doctor->plan.count) {
 		cleanup_free char *remedy = NULL, *place = NULL;
 
 		if (change->kind != CHANGE_INTERFACE || change->is_damage || !*change->at.name ||
@@ -118,8 +115,7 @@ static void check_behind_egress(struct doctor *doctor, const struct interface_lo
 
 void check_foreign_behind(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *interface = &doctor->look.found.interfaces[i];
+	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count) {
 		const char *name = interface->link.name;
 
 		if (interface_has_role(interface, ROLE_UPLINK))

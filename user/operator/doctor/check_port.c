@@ -25,9 +25,7 @@
 /* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
+	for_each (finding, doctor->findings, doctor->finding_count) {
 		if (finding->verdict != VERDICT_OK &&
 		    (finding->check->run == check_bpffs || finding->check->run == check_pins))
 			return false;

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "conf/addresses.h"
-#include "datapath/records/nat_ports.h"
 #include "conf/option.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/nat_ports.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/memory.h"
 #include "lib/text.h"
-#include "operator/kernel/route.h"
 #include "operator/doctor/probe.h"
+#include "operator/kernel/route.h"
 #include "operator/print/format.h"
 
 #define PROBES_AT_LEAST 32
@@ -63,9 +64,7 @@ static bool choose_destination(const struct probing *probing, const struct inter
 	if (!cni_address_is_any(mapped))
 		return local_address_exists(probing->doctor->host.socket, mapped) &&
 		       !is_left(probing, mapped);
-	for (size_t i = 0; i < list->address_count; i++) {
-		const struct local_address *address = &list->addresses[i];
-
+	for_each (address, list->addresses, list->address_count) {
 		memcpy(destination, address->address, CNI_ADDRESS_SIZE);
 		if (list->interfaces[address->interface].ifindex == uplink->link.ifindex &&
 		    is_mapped_at(probing, address))
@@ -304,8 +303,7 @@ static void look_at_neighbours(const struct probing *probing, const struct inter
 	struct doctor *doctor = probing->doctor;
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *other = &doctor->look.found.interfaces[i];
+	for_each (other, doctor->look.found.interfaces, doctor->look.found.count) {
 		struct neighbour neighbour;
 
 		if (other == uplink || !interface_has_role(other, ROLE_UPLINK))
@@ -376,9 +374,7 @@ static void probe_mapping(struct probing *probing)
 			probe_from(probing, from->address);
 		return;
 	}
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
-
+	for_each (uplink, doctor->look.found.interfaces, doctor->look.found.count) {
 		if (interface_has_role(uplink, ROLE_UPLINK) && !is_refused(probing, uplink) &&
 		    (doctor->in ? doctor->in == uplink : !only || only == uplink))
 			probe_by(probing, uplink);

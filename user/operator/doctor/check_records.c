@@ -307,9 +307,7 @@ void check_named_uplinks(struct doctor *doctor)
 {
 	const struct look *look = &doctor->look.found;
 
-	for (size_t i = 0; i < look->network_count; i++) {
-		const struct network_wish *network = &look->networks[i];
-
+	for_each (network, look->networks, look->network_count) {
 		if (!*network->uplinks || has_uplink(look, network))
 			continue;
 		doctor_found(doctor, VERDICT_FAIL,

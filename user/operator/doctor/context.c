@@ -91,9 +91,7 @@ static bool has_capabilities(void)
 
 static const struct interface_look *uplink_by_name(const struct doctor *doctor, const char *name)
 {
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *interface = &doctor->look.found.interfaces[i];
-
+	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count) {
 		if (interface_has_role(interface, ROLE_UPLINK) &&
 		    !strcmp(interface->link.name, name))
 			return interface;
@@ -276,9 +274,7 @@ const struct interface_look *doctor_usual_uplink(const struct doctor *doctor, bo
 	const struct look *look = &doctor->look.found;
 	const struct interface_look *first = NULL;
 
-	for (size_t i = 0; i < look->count; i++) {
-		const struct interface_look *interface = &look->interfaces[i];
-
+	for_each (interface, look->interfaces, look->count) {
 		if (!interface_has_role(interface, ROLE_UPLINK))
 			continue;
 		if (!strcmp(interface->link.name, doctor->default_uplink[ipv4]))

@@ -309,9 +309,7 @@ static void print_text(const char *text)
 /* The same remedy once. */
 static bool is_above(const struct doctor *doctor, const struct finding *finding)
 {
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *other = &doctor->findings[i];
-
+	for_each (other, doctor->findings, doctor->finding_count) {
 		if (other != finding && other->remedy && !strcmp(other->remedy, finding->remedy) &&
 		    (other->verdict < finding->verdict ||
 		     (other->verdict == finding->verdict && other < finding)))
@@ -397,9 +395,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 	json_t *summary = json_object();
 
 	output_begin(&output, item_columns, sizeof(item_columns) / sizeof(item_columns[0]));
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
+	for_each (finding, doctor->findings, doctor->finding_count) {
 		output_text(&output, finding->check->name);
 		output_text(&output, finding->code);
 		output_text(&output, group_words[finding->check->group]);
@@ -430,9 +426,7 @@ void doctor_read_statuses(struct statistics *statistics)
 	doctor_read(&doctor);
 	run_checks(&doctor);
 	/* The findings of one check follow one another. */
-	for (size_t i = 0; i < doctor.finding_count; i++) {
-		const struct finding *finding = &doctor.findings[i];
-
+	for_each (finding, doctor.findings, doctor.finding_count) {
 		if (!last || last->check != finding->check->name) {
 			last = ARRAY_ADD(statistics->checks, statistics->check_count);
 			*last = (struct check_status){finding->check->name, 0};

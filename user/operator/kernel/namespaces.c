@@ -266,9 +266,7 @@ size_t container_addresses_count(const struct container_addresses *addresses,
 	size_t count = 0;
 	int last = -1;
 
-	for (size_t i = 0; i < addresses->count; i++) {
-		const struct container_address *one = &addresses->list[i];
-
+	for_each (one, addresses->list, addresses->count) {
 		if (one->namespace == last || memcmp(one->address, address, CNI_ADDRESS_SIZE) != 0)
 			continue;
 		last = one->namespace;

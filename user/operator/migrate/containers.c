@@ -299,9 +299,7 @@ void migrating_find(struct migrating_list *containers, const struct portmap_entr
 
 	for (size_t i = 0; i < entries->count; i++)
 		judge_entry(containers, entries, &entries->list[i]);
-	for (size_t i = 0; i < containers->count; i++) {
-		struct migrating *container = &containers->list[i];
-
+	for_each (container, containers->list, containers->count) {
 		if (!known)
 			migrating_leave(container,
 					"what tells whether it lives could not be read in"

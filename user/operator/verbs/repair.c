@@ -14,16 +14,17 @@
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/nat_ports.h"
-#include "host/interfaces.h"
-#include "host/host.h"
-#include "lib/cleanup.h"
-#include "lib/ports.h"
 #include "host/foreign_nat.h"
-#include "net/link.h"
+#include "host/host.h"
+#include "host/interfaces.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "lib/ports.h"
 #include "net/host_settings.h"
-#include "operator/view/portmap_gone.h"
+#include "net/link.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
+#include "operator/view/portmap_gone.h"
 #include "plan/uplinks.h"
 
 /* One run, and what it changed. */
@@ -169,12 +170,9 @@ static int settle_all(struct repair *repair, char *const *names, struct cni_erro
 	}
 	if (host_plan(&look, &plan, &repair->host, &all, err))
 		return -1;
-	for (size_t i = 0; i < plan.count; i++) {
-		const struct change *change = &plan.changes[i];
-
+	for_each (change, plan.changes, plan.count)
 		host_report(&repair->host, *change->at.name ? change->at.name : "(gone)",
 			    *change->what ? change->what : "recorded anew");
-	}
 	plan_warn(&plan);
 	return 0;
 }

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
-#include "operator/view/statistics.h"
 #include "operator/verbs.h"
+#include "operator/view/statistics.h"
 
 #define PREFIX "bpf_portmap_"
 
@@ -151,9 +152,7 @@ static void write_counter(FILE *file, const struct series *series, const struct 
 
 static void write_counters(FILE *file, const struct counters *counters)
 {
-	for (size_t i = 0; i < SERIES_COUNT; i++) {
-		const struct series *series = &all_series[i];
-
+	for_each (series, all_series, SERIES_COUNT) {
 		if (series->help)
 			write_head(file, series->metric, "counter", series->help);
 		for (size_t j = 0; j < counter_word_count; j++)
@@ -262,9 +261,7 @@ static void add_tables(struct output *output, const struct statistics *statistic
 	char use[16];
 
 	output_begin(output, table_columns, sizeof(table_columns) / sizeof(table_columns[0]));
-	for (size_t i = 0; i < statistics->table_count; i++) {
-		const struct table_use *table = &statistics->tables[i];
-
+	for_each (table, statistics->tables, statistics->table_count) {
 		if (!table->entries && !output->options->all && !output->options->json)
 			continue;
 		snprintf(use, sizeof(use), "%llu %%",
@@ -288,8 +285,7 @@ static const struct table_column counter_columns[] = {
 static void add_counters(struct output *output, const struct statistics *statistics)
 {
 	output_begin(output, counter_columns, sizeof(counter_columns) / sizeof(counter_columns[0]));
-	for (size_t i = 0; i < counter_word_count; i++) {
-		const struct counter_word *word = &counter_words[i];
+	for_each (word, counter_words, counter_word_count) {
 		uint64_t value = counter_of(&statistics->counters, word);
 
 		if (!value && !output->options->all && !output->options->json)

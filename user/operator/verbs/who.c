@@ -165,9 +165,7 @@ static int read_mappings(struct who *who, struct cni_error *err)
 	if (mappings_read(&who->mappings, &who->view, err) ||
 	    mappings_add_replaced(&who->mappings, &who->view, err))
 		return -1;
-	for (size_t i = 0; i < who->mappings.count; i++) {
-		const struct mapping *mapping = &who->mappings.list[i];
-
+	for_each (mapping, who->mappings.list, who->mappings.count) {
 		if (mapping->key.host_port == who->port.port &&
 		    (!who->port.protocol || who->port.protocol == mapping->key.protocol) &&
 		    is_asked_for(who, mapping->key.host_address))
@@ -364,8 +362,7 @@ static void judge_arrival(struct who *who, const struct arrival *arrival)
 			winner = &who->contestants[i];
 		}
 	}
-	for (size_t i = 0; i < who->count; i++) {
-		struct contestant *contestant = &who->contestants[i];
+	for_each (contestant, who->contestants, who->count) {
 		struct contest_score *score = &contestant->scores[arrival->origin];
 		enum rank rank = rank_of(contestant, arrival);
 

@@ -5,6 +5,7 @@
 
 #include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"
+#include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "net/processes.h"
@@ -187,9 +188,7 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 
 	if (contestant->kind != CONTESTANT_RULE)
 		return false;
-	for (size_t i = 0; i < who->count; i++) {
-		const struct contestant *other = &who->contestants[i];
-
+	for_each (other, who->contestants, who->count) {
 		if (other->kind != CONTESTANT_MAPPING)
 			continue;
 		is_mapped = true;

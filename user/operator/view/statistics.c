@@ -132,8 +132,7 @@ static void tally(json_t **counts, const char *network, const char *word)
 static void count_ports(struct statistics *statistics, struct view *view,
 			const struct mappings *mappings)
 {
-	for (size_t i = 0; i < mappings->count; i++) {
-		const struct mapping *mapping = &mappings->list[i];
+	for_each (mapping, mappings->list, mappings->count) {
 		const struct container_info *container =
 			view_container(view, mapping->portmap.owner);
 

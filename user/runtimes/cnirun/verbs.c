@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* verbs.c - what each verb does. */
+#include "runtimes/cnirun/verbs.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -7,10 +9,10 @@
 #include "cni/version.h"
 #include "lib/cleanup.h"
 #include "lib/json.h"
+#include "lib/memory.h"
 #include "runtimes/cnirun/cache.h"
 #include "runtimes/cnirun/output.h"
 #include "runtimes/cnirun/plugin.h"
-#include "runtimes/cnirun/verbs.h"
 
 /* --- add, del, check: a container's interface on a network, under its lock -----------------------
  */
@@ -244,8 +246,7 @@ static json_t *sort_out(const struct conflist *list, const struct options *optio
 {
 	json_t *valid = json_array();
 
-	for (size_t i = 0; i < entries->count; i++) {
-		const struct cache_entry *entry = &entries->entries[i];
+	for_each (entry, entries->entries, entries->count) {
 		struct runtime_conf conf = plugin_conf_of_network(&options->conf);
 		struct cni_error problem = {0};
 

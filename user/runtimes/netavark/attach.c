@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
-#include "lib/json.h"
 #include "cni/environment.h"
 #include "cni/result.h"
+#include "lib/cleanup.h"
+#include "lib/json.h"
+#include "lib/memory.h"
 #include "runtimes/cnirun/cache.h"
 #include "runtimes/cnirun/output.h"
 #include "runtimes/cnirun/plugin.h"
-#include "runtimes/netavark/network.h"
 #include "runtimes/netavark/names.h"
+#include "runtimes/netavark/network.h"
 #include "runtimes/netavark/request.h"
 
 /* Reads what setup has written down: none is no error, and something that is broken is as good as
@@ -153,9 +154,7 @@ static void sweep(struct left *left, const struct request *request)
 
 	if (cache_read_all(&entries, request->network_name, directory, &problem))
 		output_warn("%s", cni_error_message(&problem));
-	for (size_t i = 0; i < entries.count; i++) {
-		const struct cache_entry *entry = &entries.entries[i];
-
+	for_each (entry, entries.entries, entries.count) {
 		if (entry->netns && netns_is_gone(entry->netns)) {
 			sweep_one(left, *request, entry);
 		} else {
