@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "conf/addresses.h"
-#include "conf/request.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"

@@ -14,7 +14,6 @@
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
 #include "host/host.h"
-#include "lib/cleanup.h"
 #include "lib/error.h"
 #include "net/host_settings.h"
 #include "plan/hooks.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "lib/memory.h"
 #include "lib/ports.h"
 #include "net/netlink.h"

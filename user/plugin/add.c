@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
 #include "lib/error.h"
 #include "cni/reply.h"
 #include "datapath/load/lock.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gc.c - GC: removes attachments of this network that are no longer valid. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cni/network_config.h"

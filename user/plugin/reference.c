@@ -18,7 +18,6 @@
 #include "cni/execute.h"
 #include "lib/json.h"
 #include "cni/reply.h"
-#include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "nat/portmap_rules.h"

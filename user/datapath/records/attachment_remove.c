@@ -3,7 +3,6 @@
 #include "datapath/records/attachment_remove.h"
 
 #include <bpf/bpf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "datapath/load/lock.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "conf/option.h"
-#include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"

@@ -16,7 +16,6 @@
 #include "lib/text.h"
 #include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
-#include "operator/print/format.h"
 
 #define PROBES_AT_LEAST 32
 #define COUNT_DEFAULT 6    /* half of them small */

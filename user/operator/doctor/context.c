@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "datapath/load/bpf_error.h"
-#include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/ports.h"
@@ -16,7 +15,6 @@
 #include "lib/io.h"
 #include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
-#include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
 

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "lib/text.h"

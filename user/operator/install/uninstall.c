@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "datapath/attach/hooks.h"
-#include "datapath/load/maps.h"
 #include "datapath/records/attachment_remove.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"

@@ -8,7 +8,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/ports.h"

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "datapath/load/maps.h"
 #include "lib/ports.h"
 #include "operator/print/output.h"
 #include "operator/print/format.h"

@@ -3,7 +3,6 @@
  * flows.c - `bpf-portmap flows`: the connections; and `drop-offload`: every flow goes through the
  * IP stack, with its firewall as it is now, before it may skip the stack again.
  */
-#include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"

@@ -2,7 +2,6 @@
 /* mappings.c - the mapped ports, with the connections that each has now. */
 #include "operator/view/mappings.h"
 
-#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

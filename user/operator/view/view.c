@@ -3,7 +3,6 @@
 #include "operator/view/view.h"
 
 #include <errno.h>
-#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* plugin.c - an operation of a plugin: what it finds on stdin, and what its answer means. */
 #include "runtimes/cnirun/plugin.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"

@@ -7,7 +7,6 @@
 #include <nettle/base16.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/vfs.h>

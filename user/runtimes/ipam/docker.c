@@ -4,7 +4,6 @@
  */
 #include "runtimes/ipam/docker.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -4,7 +4,6 @@
  */
 #include "runtimes/ipam/plan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/cleanup.h"

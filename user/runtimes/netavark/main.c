@@ -8,7 +8,6 @@
  * JSON on stdin and stdout; an error is {"error": MESSAGE} and the exit status 1.
  */
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 /* request.c - ports, addresses and names of a container, from netavark's words to those of CNI. */
 #include "runtimes/netavark/request.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "cni/environment.h"
