@@ -40,13 +40,6 @@ static bool has_endpoint(const struct objects *objects, uint64_t container,
 	       owner_read(objects, endpoint.owner, &slot) && slot.container == container;
 }
 
-static bool is_named_for(const char *file, uint64_t container)
-{
-	const char *id = strrchr(file, '_');
-
-	return id && digest_add(DIGEST_OF_NOTHING, id + 1, strlen(id + 1)) == container;
-}
-
 static bool file_has_address(const char *file, const uint8_t address[CNI_ADDRESS_SIZE])
 {
 	const char *key = cni_address_is_ipv4(address) ? "container_ip_v4" : "container_ip_v6";
@@ -67,9 +60,12 @@ static bool netavark_gave(uint64_t container, const uint8_t address[CNI_ADDRESS_
 	const struct dirent *entry;
 	bool gave = false;
 
-	while (!gave && folder && (entry = readdir(folder)))
-		gave = is_named_for(entry->d_name, container) &&
+	while (!gave && folder && (entry = readdir(folder))) {
+		const char *id = strrchr(entry->d_name, '_');
+
+		gave = id && digest_add(DIGEST_OF_NOTHING, id + 1, strlen(id + 1)) == container &&
 		       file_has_address(entry->d_name, address);
+	}
 	return gave;
 }
 

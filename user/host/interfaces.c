@@ -2,6 +2,7 @@
 /* interfaces.c - the host's interfaces, as the living networks want them: a look at the host, its
  * plan, and the changes. */
 #include "host/interfaces.h"
+#include "plan/hooks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -452,6 +453,23 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
+}
+
+int hooks_settle(const struct datapath *datapath, const struct link_name *at,
+		 const struct interface *entry, struct cni_error *err)
+{
+	struct hooks_look hooks;
+	const struct hooks_wanted wanted = {&hooks, datapath->objects.program_ids, entry, at->name};
+	struct attach_undo ignored = {0};
+	struct hook_changes changes;
+	char missing[MISSING_SIZE];
+	int result;
+
+	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
+	result = plan_hooks(&changes, &wanted, missing, err) ||
+		 attach_apply(datapath, at, &changes, &ignored, err);
+	hooks_look_release(&hooks);
+	return result ? -1 : 0;
 }
 
 int container_prepare(struct container *container, struct host *host, struct plan *plan,

@@ -401,25 +401,6 @@ static void note(struct doctor *doctor, const struct subject *subject, const cha
 		     subject->port, why);
 }
 
-static const char *why_nothing(const struct probing *probing)
-{
-	if (!probing->has_destination)
-		return "no uplink has an address at which it is mapped";
-	return probing->is_closed ? "sourceRanges let no client of its family in"
-				  : "no neighbour and no route is known by which a client could"
-				    " come";
-}
-
-/* False: nothing can be sent, which is a finding. */
-static bool begins(struct doctor *doctor)
-{
-	const char *obstacle = probe_begin(doctor);
-
-	if (obstacle)
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
-	return !obstacle;
-}
-
 /* A range of ports is one: the first. */
 static void probe_one(struct doctor *doctor, size_t mapping)
 {
@@ -438,7 +419,11 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 	doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= probing.is_known;
 	if (doctor->finding_count == before && !probing.is_told && !probing.is_known &&
 	    doctor->options->port.port && !doctor->options->from.is_set)
-		note(doctor, &subject, why_nothing(&probing));
+		note(doctor, &subject,
+		     !probing.has_destination ? "no uplink has an address at which it is mapped"
+		     : probing.is_closed      ? "sourceRanges let no client of its family in"
+					      : "no neighbour and no route is known by which a"
+						" client could come");
 }
 
 /* Another port of the container has shown its way. */
@@ -492,6 +477,7 @@ static void note_others(struct doctor *doctor)
 
 void check_probe(struct doctor *doctor)
 {
+	const char *obstacle;
 	size_t count = 0;
 
 	doctor->has_looked = false;
@@ -508,7 +494,10 @@ void check_probe(struct doctor *doctor)
 			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the "
 			"answer\n",
 			count, count > 1 ? "s" : "");
-		if (begins(doctor))
+		obstacle = probe_begin(doctor);
+		if (obstacle)
+			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
+		else
 			probe_mappings(doctor);
 	}
 	note_others(doctor);

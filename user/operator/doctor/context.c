@@ -39,10 +39,13 @@ static void choose_mappings(struct doctor *doctor)
 	doctor->was_tried = or_exit(calloc(mappings->count + 1, sizeof(*doctor->was_tried)));
 }
 
-static int read_maps(struct doctor *doctor, struct cni_error *err)
+static int read_all(struct doctor *doctor, struct cni_error *err)
 {
 	const struct look_at at = {.entries = true, .veths = true, .veth_hooks = true};
 
+	if (host_open(&doctor->host, DATAPATH_READ, err))
+		return -1;
+	view_of_host(&doctor->view, &doctor->host);
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
@@ -63,14 +66,6 @@ static void find_default_uplinks(struct doctor *doctor)
 		if (route.exists && !route.is_local)
 			link_name(route.ifindex, doctor->default_uplink[ipv4]);
 	}
-}
-
-static int read_all(struct doctor *doctor, struct cni_error *err)
-{
-	if (host_open(&doctor->host, DATAPATH_READ, err))
-		return -1;
-	view_of_host(&doctor->view, &doctor->host);
-	return read_maps(doctor, err);
 }
 
 #define NEEDED_CAPABILITIES (1ULL << CAP_NET_ADMIN | 1ULL << CAP_SYS_ADMIN)

@@ -248,28 +248,18 @@ static void run_checks(struct doctor *doctor)
 	}
 }
 
-static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_COUNT])
-{
-	memcpy(counts, doctor->suppressed, sizeof(doctor->suppressed));
-	for (size_t i = 0; i < doctor->finding_count; i++)
-		counts[doctor->findings[i].verdict]++;
-}
-
-/* A packet should have shown that ports are answered, and none was sent. */
-static bool is_unproven(const struct doctor *doctor)
-{
-	return doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
-}
-
 static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
+	/* A packet should have shown that ports are answered, and none was sent. */
+	bool unproven = doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
+
 	if (doctor->options->quick)
 		return counts[VERDICT_FAIL] || doctor->blind ? 1 : 0;
 	return counts[VERDICT_FAIL]             ? 2
 	       : doctor->blind                  ? 3
 	       : counts[VERDICT_WARN]           ? 1
 	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
-	       : is_unproven(doctor)            ? STATUS_NOT_PROBED
+	       : unproven                       ? STATUS_NOT_PROBED
 						: 0;
 }
 
@@ -435,18 +425,6 @@ void doctor_read_statuses(struct statistics *statistics)
 	}
 }
 
-static int read_operand(struct options *options, const char *operand, struct cni_error *err)
-{
-	if (!operand)
-		return 0;
-	return options_parse_port(operand, &options->port)
-		       ? 0
-		       : cni_error_set(
-				 err, CNI_ERROR_INVALID_ENVIRONMENT,
-				 "invalid port \"%.60s\": must be a port, such as 8080 or 53/udp",
-				 operand);
-}
-
 int verb_doctor(const struct options *given, char *const *operands, struct cni_error *err)
 {
 	struct options options = *given;
@@ -459,13 +437,18 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 			       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 					       "no finding has the code \"%.60s\"",
 					       options.explain);
-	if (read_operand(&options, *operands, err))
-		return -1;
+	if (*operands && !options_parse_port(*operands, &options.port))
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_ENVIRONMENT,
+			"invalid port \"%.60s\": must be a port, such as 8080 or 53/udp",
+			*operands);
 	doctor_read(&doctor);
 	if (doctor.blind)
 		fprintf(stderr, "bpf-portmap: could not look at maps and interfaces: %s\n",
 			doctor.blind);
 	run_checks(&doctor);
-	count_verdicts(&doctor, counts);
+	memcpy(counts, doctor.suppressed, sizeof(doctor.suppressed));
+	for_each (finding, doctor.findings, doctor.finding_count)
+		counts[finding->verdict]++;
 	return options.json ? print_json(&doctor, counts, err) : print_lines(&doctor, counts);
 }

@@ -227,15 +227,6 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 		migrating_leave(container, "%s", cni_error_message(&invalid));
 }
 
-static const struct migrating_port *find_port(const struct migrating *container,
-					      const struct portmap_key *key)
-{
-	for (size_t i = 0; i < container->port_count; i++)
-		if (!memcmp(&container->ports[i].key, key, sizeof(*key)))
-			return &container->ports[i];
-	return NULL;
-}
-
 /* portmap maps a port twice without an error, and packets go by the first rule, also by one that
  * stays. */
 static const struct migrating *earlier_of(const struct migrating_list *containers,
@@ -243,8 +234,9 @@ static const struct migrating *earlier_of(const struct migrating_list *container
 					  const struct portmap_key *key)
 {
 	for (const struct migrating *other = containers->list; other < container; other++)
-		if (other->fate != MIGRATING_GONE && find_port(other, key))
-			return other;
+		for (size_t i = 0; other->fate != MIGRATING_GONE && i < other->port_count; i++)
+			if (!memcmp(&other->ports[i].key, key, sizeof(*key)))
+				return other;
 	return NULL;
 }
 

@@ -263,14 +263,6 @@ static int check_removed(const struct migrating *container, struct cni_error *er
 	return 0;
 }
 
-static int remove_rules(const struct migrating *container, struct cni_error *err)
-{
-	return reference_remove_rules(container->network, container->id, err) ||
-			       check_removed(container, err)
-		       ? -1
-		       : 0;
-}
-
 static int carry_out(struct migrating_list *containers, unsigned int *left, struct cni_error *err)
 {
 	struct cni_error failure = {0};
@@ -288,7 +280,9 @@ static int carry_out(struct migrating_list *containers, unsigned int *left, stru
 		return -1;
 	for (size_t i = 0; i < containers->count; i++)
 		if (containers->list[i].fate != MIGRATING_LEFT &&
-		    remove_rules(&containers->list[i], &failure))
+		    (reference_remove_rules(containers->list[i].network, containers->list[i].id,
+					    &failure) ||
+		     check_removed(&containers->list[i], &failure)))
 			result = cni_error_chain(err, &failure);
 	return result;
 }

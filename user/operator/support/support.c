@@ -124,15 +124,6 @@ static void archive_begin(struct archive *archive, int fd, const char *directory
 	fputs(preface, archive->manifest);
 }
 
-/* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
-static void archive_add(struct archive *archive, const char *name, const char *from,
-			const char *text, size_t size)
-{
-	archive->count++;
-	fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
-	add_file(archive, name, text, size);
-}
-
 /* Adds only a line that says why there is no such file. */
 static void archive_note_failure(struct archive *archive, const char *name, const char *from,
 				 const char *why)
@@ -444,11 +435,14 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 		redacted = json_dumps(list, JSON_INDENT(2));
 	}
 	cni_printable(from, "");
-	if (redacted)
-		archive_add(archive, name, from, redacted, strlen(redacted));
-	else
+	if (redacted) {
+		archive->count++;
+		fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
+		add_file(archive, name, redacted, strlen(redacted));
+	} else {
 		archive_note_failure(archive, name, from,
 				     fd < 0 ? strerror(errno) : cni_error_message(&err));
+	}
 }
 
 static void take_conflist(void *context, const struct conflist_file *file)
@@ -457,13 +451,6 @@ static void take_conflist(void *context, const struct conflist_file *file)
 
 	cni_printable(name, "");
 	add_conflist(context, file->path, name);
-}
-
-static void fill(struct archive *archive, const char *self)
-{
-	run_commands(archive, self);
-	add_filters(archive);
-	conflists_visit(take_conflist, archive);
 }
 
 /* "bpf-portmap-support-web1-20261122T040107Z" */
@@ -477,7 +464,9 @@ static void make_name(char name[DIRECTORY_SIZE])
 		snprintf(host, sizeof(host), "host");
 	host[strcspn(host, ".")] = '\0';
 	for (char *c = host; *c; c++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *c))
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "-",
+			    *c))
 			*c = '_';
 	if (gmtime_r(&now, &parts))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
@@ -518,7 +507,9 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 	if (fd < 0)
 		return -1;
 	archive_begin(&archive, fd, name, preface);
-	fill(&archive, self);
+	run_commands(&archive, self);
+	add_filters(&archive);
+	conflists_visit(take_conflist, &archive);
 	if (!archive_end(&archive) || close(fd)) {
 		cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", output, strerror(errno));
 		if (is_file)

@@ -269,17 +269,11 @@ static void say_nat_port(const struct portmap_key *key, bool is_taken, void *con
 	say_interface(port, what, context);
 }
 
-static int settle_nat(struct repair *repair, struct cni_error *err)
-{
-	const struct nat_ports_change change = {
-		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
-
-	return foreign_nat_settle(&repair->host, &change, err);
-}
-
 /* What containers have left first: it says what the ports of an ended one were. */
 static int repair_all(struct repair *repair, char *const *names, struct cni_error *err)
 {
+	const struct nat_ports_change change = {
+		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
 	struct cni_error failure = {0};
 	int result = check_names(&repair->host, names, err);
 
@@ -289,7 +283,7 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 			result = cni_error_chain(err, &failure);
 		if (repair_interfaces(repair, names, &failure))
 			result = cni_error_chain(err, &failure);
-		if (settle_nat(repair, &failure))
+		if (foreign_nat_settle(&repair->host, &change, &failure))
 			result = cni_error_chain(err, &failure);
 		if (forget_ports(repair, &failure))
 			result = cni_error_chain(err, &failure);

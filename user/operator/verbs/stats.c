@@ -210,14 +210,6 @@ static int refuse_file(const char *path, struct cni_error *err)
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* A file would take the place of /dev/null, of /dev/stdout, or of a link. */
-static bool is_replaceable(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) || S_ISREG(status.st_mode);
-}
-
 /* Writes them to the file of that name, which is replaced as a whole, so that no reader sees a
  * part. CNI_ERROR_IO. */
 static int prometheus_replace(const char *path, const struct statistics *statistics,
@@ -226,11 +218,13 @@ static int prometheus_replace(const char *path, const struct statistics *statist
 {
 	/* The collector reads files that end with .prom. */
 	cleanup_free char *temporary = cni_format("%s.XXXXXX", path);
+	struct stat status;
 	FILE *file;
 	bool failed;
 	int fd;
 
-	if (!is_replaceable(path))
+	/* A file would take the place of /dev/null, of /dev/stdout, or of a link. */
+	if (!lstat(path, &status) && !S_ISREG(status.st_mode))
 		return cni_error_set(err, CNI_ERROR_IO,
 				     "%s is no regular file, and is not replaced: without =FILE"
 				     " the metrics are printed",
@@ -297,22 +291,16 @@ static void add_counters(struct output *output, const struct statistics *statist
 	}
 }
 
-static void print_head(const struct statistics *statistics)
-{
-	char flows[FLOW_COUNTS_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
-
-	printf("%s; maps %s KiB\n\n", flow_counts_format(&statistics->flows, flows),
-	       format_number(statistics->memory / 1024, memory));
-}
-
 static int print_all(const struct statistics *statistics, const struct options *options,
 		     struct cni_error *err)
 {
 	cleanup_output struct output output = {.options = options};
 	json_t *summary = flow_counts_json(&statistics->flows);
+	char flows[FLOW_COUNTS_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
 
 	if (!options->json)
-		print_head(statistics);
+		printf("%s; maps %s KiB\n\n", flow_counts_format(&statistics->flows, flows),
+		       format_number(statistics->memory / 1024, memory));
 	add_tables(&output, statistics);
 	add_counters(&output, statistics);
 	json_object_set_new(summary, "memory_bytes", json_integer((json_int_t)statistics->memory));

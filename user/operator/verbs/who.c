@@ -17,15 +17,6 @@
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 
-static void claimants_release(struct claimants *claimants)
-{
-	sockets_release(&claimants->sockets);
-	nat_rule_list_release(&claimants->rules);
-	free(claimants->holders);
-	free(claimants->keys);
-	*claimants = (struct claimants){0};
-}
-
 static bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key)
 {
 	if (socket->protocol != key->protocol || socket->port != key->host_port)
@@ -245,15 +236,6 @@ static void add_rule(struct who *who, const struct nat_rule *rule)
 				    .rule = rule});
 }
 
-static void add_socket(struct who *who, const struct host_socket *socket)
-{
-	add_contestant(who, &(struct contestant){.kind = CONTESTANT_SOCKET,
-						 .by = "process",
-						 .address = socket->address,
-						 .protocol = socket->protocol,
-						 .socket = socket});
-}
-
 static void read_claimants(struct who *who)
 {
 	struct claimants *claimants = &who->claimants;
@@ -266,8 +248,12 @@ static void read_claimants(struct who *who)
 		add_rule(who, &claimants->rules.rules[i]);
 	if (claimants_find_sockets(claimants, &err))
 		note_blindness(who, &err);
-	for (size_t i = 0; i < claimants->sockets.count; i++)
-		add_socket(who, &claimants->sockets.sockets[i]);
+	for_each (socket, claimants->sockets.sockets, claimants->sockets.count)
+		add_contestant(who, &(struct contestant){.kind = CONTESTANT_SOCKET,
+							 .by = "process",
+							 .address = socket->address,
+							 .protocol = socket->protocol,
+							 .socket = socket});
 }
 
 /* --- who gets it --------------------------------------------------------------------------- */
@@ -457,7 +443,10 @@ static void release(struct who *who)
 		free((void *)who->contestants[i].policy);
 	free(who->contestants);
 	mappings_release(&who->mappings);
-	claimants_release(&who->claimants);
+	sockets_release(&who->claimants.sockets);
+	nat_rule_list_release(&who->claimants.rules);
+	free(who->claimants.holders);
+	free(who->claimants.keys);
 	view_close(&who->view);
 	host_close(&who->host);
 }

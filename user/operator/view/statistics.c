@@ -209,15 +209,6 @@ static uint64_t memory_of(int fd)
 	return bytes;
 }
 
-static uint64_t memory_of_all(const struct objects *objects)
-{
-	uint64_t bytes = 0;
-
-	for (int map = 0; map < MAP_COUNT; map++)
-		bytes += memory_of(map_fd(objects, map));
-	return bytes;
-}
-
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err)
 {
@@ -228,7 +219,8 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	cni_printable(statistics->version, "");
 	if (view->is_empty)
 		return 0;
-	statistics->memory = memory_of_all(objects);
+	for (int map = 0; map < MAP_COUNT; map++)
+		statistics->memory += memory_of(map_fd(objects, map));
 	if (counters_read(objects, &statistics->counters, err) ||
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;

@@ -66,15 +66,6 @@ static int judge(struct view *view, struct cni_error *err)
 	return 0;
 }
 
-/* Without rights the pins would seem to be absent. */
-static int check_rights(struct cni_error *err)
-{
-	if (!access(BPFFS, R_OK | X_OK) || errno == ENOENT)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "cannot look into " BPFFS ": %s; run it as root", strerror(errno));
-}
-
 static void begin(struct view *view)
 {
 	view->now = clock_of_programs();
@@ -83,8 +74,11 @@ static void begin(struct view *view)
 
 int view_open(struct view *view, struct cni_error *err)
 {
-	if (check_rights(err))
-		return -1;
+	/* Without rights the pins would seem to be absent. */
+	if (access(BPFFS, R_OK | X_OK) && errno != ENOENT)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot look into " BPFFS ": %s; run it as root",
+				     strerror(errno));
 	view->opened = true;
 	if (datapath_open(&view->datapath, DATAPATH_READ, err) || judge(view, err))
 		return -1;

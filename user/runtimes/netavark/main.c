@@ -160,18 +160,15 @@ static const char *in_use_bridge(const struct in_use *used, const char *name)
 	return bridge_exists(name) ? "an interface of the host" : NULL;
 }
 
-static char *ipv4_subnet(uint64_t number)
+static char *subnet_text(bool ipv4, uint64_t number)
 {
 	unsigned int place = (unsigned int)(number % IPV4_SUBNETS);
 
-	return cni_format("10.%u.%u.0/24", FIRST_OCTET + place / 256, place % 256);
-}
-
-static char *ipv6_subnet(uint64_t number)
-{
-	return cni_format("fd%02x:%x:%x:%x::/64", (unsigned int)(number >> 48 & 0xff),
-			  (unsigned int)(number >> 32 & 0xffff),
-			  (unsigned int)(number >> 16 & 0xffff), (unsigned int)(number & 0xffff));
+	return ipv4 ? cni_format("10.%u.%u.0/24", FIRST_OCTET + place / 256, place % 256)
+		    : cni_format("fd%02x:%x:%x:%x::/64", (unsigned int)(number >> 48 & 0xff),
+				 (unsigned int)(number >> 32 & 0xffff),
+				 (unsigned int)(number >> 16 & 0xffff),
+				 (unsigned int)(number & 0xffff));
 }
 
 /* Chooses a free subnet of the family: a /24 of Podman's default pools, 10.89.0.0 to
@@ -185,7 +182,7 @@ static char *in_use_choose_subnet(const struct in_use *used, bool ipv4, const ch
 	unsigned int tries = ipv4 ? IPV4_SUBNETS : IPV6_TRIES;
 
 	for (unsigned int i = 0; i < tries; i++) {
-		cleanup_free char *text = ipv4 ? ipv4_subnet(first + i) : ipv6_subnet(first + i);
+		cleanup_free char *text = subnet_text(ipv4, first + i);
 		struct prefix prefix;
 
 		if (!prefix_parse(text, &prefix) && !in_use_subnet(used, &prefix))
@@ -364,14 +361,6 @@ static const struct driver_command {
 	{"teardown", true, command_teardown},
 };
 
-static int reply_info(struct cni_error *err)
-{
-	cleanup_json json_t *info =
-		json_pack("{s:s, s:s}", "version", PROGRAM_VERSION, "api_version", API_VERSION);
-
-	return cni_reply_result(info, err);
-}
-
 static int print_help(struct cni_error *err)
 {
 	output_text(
@@ -427,8 +416,12 @@ static int run_command_line(int argc, char **argv, struct cni_error *err)
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (!strcmp(commands[i].name, name))
 			return run_command(&commands[i], argc, argv, err);
-	if (!strcmp(name, "info"))
-		return reply_info(err);
+	if (!strcmp(name, "info")) {
+		cleanup_json json_t *info = json_pack("{s:s, s:s}", "version", PROGRAM_VERSION,
+						      "api_version", API_VERSION);
+
+		return cni_reply_result(info, err);
+	}
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
 		return print_help(err);
 	if (!strcmp(name, "--version")) {

@@ -58,13 +58,6 @@ static json_t *split(const char *text)
 	return array;
 }
 
-static json_t *read_boolean(const char *text)
-{
-	if (!strcmp(text, "true") || !strcmp(text, "1"))
-		return json_true();
-	return !strcmp(text, "false") || !strcmp(text, "0") ? json_false() : NULL;
-}
-
 static json_t *read_number(const char *text)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -79,7 +72,9 @@ static json_t *value_of(const struct option *option, const char *text)
 {
 	switch (option->type) {
 	case OPTION_BOOLEAN:
-		return read_boolean(text);
+		if (!strcmp(text, "true") || !strcmp(text, "1"))
+			return json_true();
+		return !strcmp(text, "false") || !strcmp(text, "0") ? json_false() : NULL;
 	case OPTION_NUMBER:
 		return read_number(text);
 	case OPTION_CHOICE:
