@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * conflist.h - what the JSON of conflists and of plugins says, for whoever reads or runs them.
- */
+/* conflist.h - what the JSON of conflists and of plugins says, for whoever reads or runs them. */
 #pragma once
 
 #include <jansson.h>

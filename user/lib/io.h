@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * io.h - reads and writes whole texts and small files; makes closed standard streams harmless.
- */
+/* io.h - reads and writes whole texts and small files; makes closed standard streams harmless. */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * nft_batch.h - requests that change nf_tables, and that the kernel carries out all or none.
- */
+/* nft_batch.h - requests that change nf_tables, and that the kernel carries out all or none. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * nft_rule.h - rules, and elements of sets and maps, as nf_tables tells them. Without any I/O.
- */
+/* nft_rule.h - rules, and elements of sets and maps, as nf_tables tells them. Without any I/O. */
 #pragma once
 
 #include <arpa/inet.h>

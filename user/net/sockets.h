@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * sockets.h - sockets of the host that have a port.
- */
+/* sockets.h - sockets of the host that have a port. */
 #pragma once
 
 #include <linux/types.h>
@@ -52,8 +50,6 @@ void sockets_find_at(struct socket_list *list, struct netlink *socket, enum prot
 		     const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port);
 
 void sockets_release(struct socket_list *list);
-
-#define cleanup_sockets __attribute__((cleanup(sockets_release)))
 
 enum listening {
 	LISTENING,

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * conflists.h - the files that runtimes take for conflists.
- */
+/* conflists.h - the files that runtimes take for conflists. */
 #pragma once
 
 #include <dirent.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * attachment_remove.h - removing an attachment and what it owns in the maps.
- */
+/* attachment_remove.h - removing an attachment and what it owns in the maps. */
 #pragma once
 
 #include "datapath/records/attachments.h"

@@ -28,8 +28,6 @@ struct nat_port_list {
 void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key, uint32_t hooks);
 void nat_ports_release(struct nat_port_list *ports);
 
-#define cleanup_nat_ports __attribute__((cleanup(nat_ports_release)))
-
 /* Returns what of that which comes to this address and port the programs leave to the host's NAT:
  * bits of enum nat_hook. */
 uint32_t nat_port_hooks(const struct objects *objects, const struct portmap_key *key);

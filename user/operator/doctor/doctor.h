@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find.
- */
+/* doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find. */
 #pragma once
 
 #include <jansson.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs.
- */
+/* containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs. */
 #pragma once
 
 #include "operator/view/portmap_gone.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * conflist.h - a network's plugins in order, as its configuration lists them.
- */
+/* conflist.h - a network's plugins in order, as its configuration lists them. */
 #pragma once
 
 #include <jansson.h>

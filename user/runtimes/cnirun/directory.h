@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * directory.h - files of a directory in order, and whole files.
- */
+/* directory.h - files of a directory in order, and whole files. */
 #pragma once
 
 #include <stdbool.h>

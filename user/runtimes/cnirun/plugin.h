@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * plugin.h - an operation of a plugin: what it finds on stdin, and what its answer means.
- */
+/* plugin.h - an operation of a plugin: what it finds on stdin, and what its answer means. */
 #pragma once
 
 #include <jansson.h>

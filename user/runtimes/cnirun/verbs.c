@@ -123,8 +123,10 @@ static struct runtime_conf complete_from_cache(const struct runtime_conf *conf,
 	return completed;
 }
 
-int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
-		   struct cni_error *err)
+/* Runs DEL in reverse order, until the first error; removes the cache's file last. What `conf`
+ * lacks is taken from the cache. The caller holds the lock. */
+static int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
+			  struct cni_error *err)
 {
 	cleanup_cache_entry struct cache_entry entry = {0};
 	cleanup_json json_t *prev_result = NULL;

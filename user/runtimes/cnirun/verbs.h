@@ -51,8 +51,3 @@ typedef int verb_function(const struct options *options, const struct conflist *
  *   list     prints what the cache has for the network
  */
 verb_function verb_add, verb_del, verb_check, verb_gc, verb_status, verb_version, verb_list;
-
-/* Runs DEL in reverse order, until the first error; removes the cache's file last. What `conf`
- * lacks is taken from the cache. The caller holds the lock. */
-int attachment_del(const struct conflist *list, const struct runtime_conf *conf,
-		   struct cni_error *err);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * addresses.c - addresses that Docker asks for and gives back.
- */
+/* addresses.c - addresses that Docker asks for and gives back. */
 #include "runtimes/ipam/addresses.h"
 
 #include <stdio.h>

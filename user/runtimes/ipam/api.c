@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * api.c - Docker's remote IPAM API: which call is answered by what.
- */
+/* api.c - Docker's remote IPAM API: which call is answered by what. */
 #include "runtimes/ipam/api.h"
 
 #include <jansson.h>

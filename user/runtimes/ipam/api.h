@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * api.h - Docker's remote IPAM API: which call is answered by what.
- */
+/* api.h - Docker's remote IPAM API: which call is answered by what. */
 #pragma once
 
 #include <stddef.h>

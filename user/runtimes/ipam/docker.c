@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * docker.c - asks Docker's API which addresses its networks have.
- */
+/* docker.c - asks Docker's API which addresses its networks have. */
 #include "runtimes/ipam/docker.h"
 
 #include <string.h>

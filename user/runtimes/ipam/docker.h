@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * docker.h - asks Docker's API which addresses its networks have.
- */
+/* docker.h - asks Docker's API which addresses its networks have. */
 #pragma once
 
 #include <jansson.h>

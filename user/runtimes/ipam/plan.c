@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * plan.c - which CNI plugin gives a pool's addresses, with which configuration.
- */
+/* plan.c - which CNI plugin gives a pool's addresses, with which configuration. */
 #include "runtimes/ipam/plan.h"
 
 #include <string.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * pools.c - pools that Docker asks for, one for each network and family, and gives back.
- */
+/* pools.c - pools that Docker asks for, one for each network and family, and gives back. */
 #include "runtimes/ipam/pools.h"
 
 #include <stdio.h>

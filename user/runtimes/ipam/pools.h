@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * pools.h - pools that Docker asks for, one for each network and family, and gives back.
- */
+/* pools.h - pools that Docker asks for, one for each network and family, and gives back. */
 #pragma once
 
 #include <jansson.h>

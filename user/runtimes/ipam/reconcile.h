@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * reconcile.h - reconcile: compares with what Docker has.
- */
+/* reconcile.h - reconcile: compares with what Docker has. */
 #pragma once
 
 #include <time.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * settings.c - the command line of cni-ipam.
- */
+/* settings.c - the command line of cni-ipam. */
 #include "runtimes/ipam/settings.h"
 
 #include <stddef.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * settings.h - the command line of cni-ipam.
- */
+/* settings.h - the command line of cni-ipam. */
 #pragma once
 
 #include <jansson.h>

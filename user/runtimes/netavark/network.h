@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * network.h - a network as Podman describes it: `podman network inspect` shows the same JSON.
- */
+/* network.h - a network as Podman describes it: `podman network inspect` shows the same JSON. */
 #pragma once
 
 #include <jansson.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * request.h - what netavark asks of setup and teardown, as CNI says it.
- */
+/* request.h - what netavark asks of setup and teardown, as CNI says it. */
 #pragma once
 
 #include <jansson.h>
