@@ -122,12 +122,11 @@ static void ask_at_addresses(struct foreign_nat *look, const struct host *host,
 	size_t count = 0;
 
 	look->addresses = or_exit(calloc(list->address_count + 1, sizeof(*look->addresses)));
-	for_each (local, list->addresses, list->address_count) {
+	for_each (local, list->addresses, list->address_count)
 		if (host_maps_ports_at(host, local) &&
 		    !(policy &&
 		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
 			memcpy(look->addresses[count++], local->address, CNI_ADDRESS_SIZE);
-	}
 	look->asked.addresses = (const uint8_t(*)[CNI_ADDRESS_SIZE])look->addresses;
 	look->asked.address_count = count;
 }
@@ -248,12 +247,11 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 static bool is_taken(struct foreign_nat *look, const struct objects *objects, size_t key,
 		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
 {
-	for_each (rule, look->rules.rules, look->rules.count) {
+	for_each (rule, look->rules.rules, look->rules.count)
 		if (takes_at(rule, &look->keys[key], address, hook) &&
 		    !excepts_clients(objects, rule))
 			return foreign_nat_takes_all(objects, rule) &&
 			       !leads_to_container(look, objects, key, rule);
-	}
 	return false;
 }
 

@@ -171,11 +171,10 @@ static void release(struct rivals *rivals)
 static bool is_claimed(const struct host *host, const struct container *container,
 		       const struct host_socket *socket)
 {
-	for_each (claim, container->claims.ports, container->claims.port_count) {
+	for_each (claim, container->claims.ports, container->claims.port_count)
 		if (meets(claim, socket) &&
 		    !is_left_out(host, &container->conf.policy, claim, socket->address))
 			return true;
-	}
 	return false;
 }
 

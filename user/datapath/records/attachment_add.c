@@ -364,16 +364,6 @@ static struct attachment record_of(const struct attachment_claims *claims)
 	return record;
 }
 
-static void look_up_network(struct adding *adding)
-{
-	struct attachment_name name;
-
-	if (!attachment_name_split(adding->claims->key.name, &name) ||
-	    !network_read_by_name(adding->release.objects, name.network, &adding->network_key,
-				  &adding->network))
-		adding->network = (struct network){0};
-}
-
 /* A network that is new has the veth of its first container as its witness, until that has an
  * owner (networks.h). */
 static void bear_witness(struct adding *adding)
@@ -396,11 +386,14 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	struct attachment *record = &adding->record;
 	struct owner *owner = &record->owner;
 	struct slot *slot = &adding->slot;
+	struct attachment_name name;
 	struct meta meta;
 	bool had_policy;
 
 	*record = record_of(claims);
-	look_up_network(adding);
+	if (!attachment_name_split(claims->key.name, &name) ||
+	    !network_read_by_name(objects, name.network, &adding->network_key, &adding->network))
+		adding->network = (struct network){0};
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);

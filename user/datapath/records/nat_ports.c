@@ -73,18 +73,6 @@ static int delete_unwanted(const struct objects *objects, const struct nat_port_
 	return walk.failed ? -1 : 0;
 }
 
-/* The bit comes first: without it nobody looks for the entry. */
-static int write_entry(const struct objects *objects, const struct nat_port_entry *entry,
-		       struct cni_error *err)
-{
-	uint16_t port = entry->key.host_port;
-
-	if (map_set_bits(objects, MAP_PUBLISHED_PORTS, 2 * PORT_WORDS + port / 64,
-			 1ULL << (port % 64), err))
-		return -1;
-	return map_write(objects, MAP_NAT_PORTS, &entry->key, &entry->taken, err);
-}
-
 int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 		    const struct nat_ports_change *change, struct cni_error *err)
 {
@@ -98,7 +86,12 @@ int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 			continue;
 		if (change->report)
 			change->report(&entry->key, true, change->context);
-		if (!change->dry_run && write_entry(objects, entry, err))
+		/* The bit comes first: without it nobody looks for the entry. */
+		if (!change->dry_run &&
+		    (map_set_bits(objects, MAP_PUBLISHED_PORTS,
+				  2 * PORT_WORDS + entry->key.host_port / 64,
+				  1ULL << (entry->key.host_port % 64), err) ||
+		     map_write(objects, MAP_NAT_PORTS, &entry->key, &entry->taken, err)))
 			return -1;
 	}
 	return 0;

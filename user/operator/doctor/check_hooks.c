@@ -127,23 +127,21 @@ void check_foreign_behind(struct doctor *doctor)
 	}
 }
 
-static void check_bridge_of(struct doctor *doctor, const struct interface_look *port)
-{
-	const struct interface_look *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
-
-	if ((!bridge || bridge->is_gone) && !port->link.master)
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# add the container again: its bridge is made by ADD"),
-			     "the bridge that %s was a port of is gone", port->link.name);
-}
-
 void check_bridge(struct doctor *doctor)
 {
 	const struct look *look = &doctor->look.found;
 
-	for (size_t i = 0; i < look->count; i++)
-		if (interface_has_role(&look->interfaces[i], ROLE_PORT))
-			check_bridge_of(doctor, &look->interfaces[i]);
+	for_each (port, look->interfaces, look->count) {
+		const struct interface_look *bridge =
+			doctor_interface(doctor, port->entry.bridge_ifindex);
+
+		if (interface_has_role(port, ROLE_PORT) && (!bridge || bridge->is_gone) &&
+		    !port->link.master)
+			doctor_found(
+				doctor, VERDICT_FAIL,
+				cni_format("# add the container again: its bridge is made by ADD"),
+				"the bridge that %s was a port of is gone", port->link.name);
+	}
 }
 
 void check_socket_hooks(struct doctor *doctor)

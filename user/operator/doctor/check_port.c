@@ -24,11 +24,10 @@
 /* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
 {
-	for_each (finding, doctor->findings, doctor->finding_count) {
+	for_each (finding, doctor->findings, doctor->finding_count)
 		if (finding->verdict != VERDICT_OK &&
 		    (finding->check->run == check_bpffs || finding->check->run == check_pins))
 			return false;
-	}
 	return datapath_is_usable(&doctor->host.datapath) ||
 	       doctor->host.datapath.state == DATAPATH_ABSENT;
 }

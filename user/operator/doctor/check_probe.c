@@ -373,11 +373,10 @@ static void probe_mapping(struct probing *probing)
 			probe_from(probing, from->address);
 		return;
 	}
-	for_each (uplink, doctor->look.found.interfaces, doctor->look.found.count) {
+	for_each (uplink, doctor->look.found.interfaces, doctor->look.found.count)
 		if (interface_has_role(uplink, ROLE_UPLINK) && !is_refused(probing, uplink) &&
 		    (doctor->in ? doctor->in == uplink : !only || only == uplink))
 			probe_by(probing, uplink);
-	}
 	if (doctor->finding_count == before)
 		look_at_seen(probing);
 }

@@ -84,11 +84,10 @@ static bool has_capabilities(void)
 
 static const struct interface_look *uplink_by_name(const struct doctor *doctor, const char *name)
 {
-	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count) {
+	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count)
 		if (interface_has_role(interface, ROLE_UPLINK) &&
 		    !strcmp(interface->link.name, name))
 			return interface;
-	}
 	return NULL;
 }
 

@@ -204,18 +204,9 @@ static bool *find_first_of_endpoints(const struct doctor *doctor)
 	return first;
 }
 
-static void run_at_endpoints(struct doctor *doctor, const struct check *check)
-{
-	cleanup_free bool *first = find_first_of_endpoints(doctor);
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (first[i] && doctor_subject(doctor, i, &subject))
-			check->of_endpoint(doctor, &subject);
-}
-
 static void run_check(struct doctor *doctor, const struct check *check)
 {
+	cleanup_free bool *first = NULL;
 	struct subject subject;
 
 	if (check->run)
@@ -226,7 +217,10 @@ static void run_check(struct doctor *doctor, const struct check *check)
 		if (doctor_subject(doctor, i, &subject))
 			check->of_mapping(doctor, &subject);
 	if (check->of_endpoint)
-		run_at_endpoints(doctor, check);
+		first = find_first_of_endpoints(doctor);
+	for (size_t i = 0; first && i < doctor->mappings.count; i++)
+		if (first[i] && doctor_subject(doctor, i, &subject))
+			check->of_endpoint(doctor, &subject);
 }
 
 static void run_checks(struct doctor *doctor)
@@ -298,12 +292,11 @@ static void print_text(const char *text)
 /* The same remedy once. */
 static bool is_above(const struct doctor *doctor, const struct finding *finding)
 {
-	for_each (other, doctor->findings, doctor->finding_count) {
+	for_each (other, doctor->findings, doctor->finding_count)
 		if (other != finding && other->remedy && !strcmp(other->remedy, finding->remedy) &&
 		    (other->verdict < finding->verdict ||
 		     (other->verdict == finding->verdict && other < finding)))
 			return true;
-	}
 	return false;
 }
 

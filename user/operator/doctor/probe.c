@@ -437,17 +437,6 @@ static int open_inside(void *context, struct cni_error *err)
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-static struct journey journey_of(struct doctor *doctor, const struct subject *subject,
-				 const struct probe_way *way, struct probe_result *result)
-{
-	return (struct journey){.prober = doctor->prober,
-				.objects = &doctor->host.datapath.objects,
-				.subject = subject,
-				.way = way,
-				.inside_link = &doctor_inside(doctor, subject)->link,
-				.result = result};
-}
-
 /* Without them the kernel still says that netfilter has dropped it. */
 static void trace_rules(struct doctor *doctor, struct journey *journey)
 {
@@ -472,7 +461,12 @@ static void trace_rules(struct doctor *doctor, struct journey *journey)
 int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 	       struct probe_result *result, struct cni_error *err)
 {
-	struct journey journey = journey_of(doctor, subject, way, result);
+	struct journey journey = {.prober = doctor->prober,
+				  .objects = &doctor->host.datapath.objects,
+				  .subject = subject,
+				  .way = way,
+				  .inside_link = &doctor_inside(doctor, subject)->link,
+				  .result = result};
 	int failed;
 
 	*result = (struct probe_result){0};

@@ -607,11 +607,10 @@ static void look_at_backlog(const struct passage *way, const struct socket_list 
 {
 	const struct host_socket *full = NULL;
 
-	for_each (socket, sockets->sockets, sockets->count) {
+	for_each (socket, sockets->sockets, sockets->count)
 		if (is_at_port(way, socket) && socket->backlog &&
 		    socket->waiting > socket->backlog && (!full || socket->waiting > full->waiting))
 			full = socket;
-	}
 	if (full)
 		say(way, NULL,
 		    "delivered, no answer: the accept queue of %s is full (%u of %u): its program"

@@ -127,16 +127,6 @@ static void print_conflists(void)
 	}
 }
 
-static void print_rest(unsigned int kept)
-{
-	if (kept)
-		printf("conntrack still translates %u connection%s. The table"
-		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
-		       " ended, and the table is removed.\n",
-		       kept, kept == 1 ? "" : "s");
-	print_conflists();
-}
-
 static int print(const struct migrating_list *containers, unsigned int kept,
 		 const struct options *options, struct cni_error *err)
 {
@@ -156,8 +146,14 @@ static int print(const struct migrating_list *containers, unsigned int kept,
 				    find_conflists());
 	if (output_end(&output, summary, err))
 		return -1;
-	if (!options->json)
-		print_rest(kept);
+	if (options->json)
+		return 0;
+	if (kept)
+		printf("conntrack still translates %u connection%s. The table"
+		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
+		       " ended, and the table is removed.\n",
+		       kept, kept == 1 ? "" : "s");
+	print_conflists();
 	return 0;
 }
 

@@ -78,18 +78,6 @@ struct header {
 
 _Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
 
-/* The sum of the bytes of the header, with blanks in the place of the sum. */
-static void fill_checksum(struct header *header)
-{
-	const uint8_t *bytes = (const uint8_t *)header;
-	unsigned int sum = 0;
-
-	memset(header->checksum, ' ', sizeof(header->checksum));
-	for (size_t i = 0; i < sizeof(*header); i++)
-		sum += bytes[i];
-	snprintf(header->checksum, sizeof(header->checksum), "%06o", sum & 0777777);
-}
-
 /* With mode 0600. The directory's name and its own are cut to what a header holds. */
 static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
 {
@@ -100,13 +88,18 @@ static void add_file(struct archive *archive, const char *name, const char *text
 				.type = '0',
 				.magic = "ustar",
 				.version = {'0', '0'}};
+	unsigned int sum = 0;
 
 	snprintf(header.prefix, sizeof(header.prefix), "%s", archive->directory);
 	snprintf(header.name, sizeof(header.name), "%s", name);
 	snprintf(header.size, sizeof(header.size), "%011llo", (unsigned long long)size);
 	snprintf(header.modified, sizeof(header.modified), "%011llo",
 		 (unsigned long long)time(NULL) & 077777777777);
-	fill_checksum(&header);
+	/* The sum of the bytes of the header, with blanks in the place of the sum. */
+	memset(header.checksum, ' ', sizeof(header.checksum));
+	for (size_t i = 0; i < sizeof(header); i++)
+		sum += ((const uint8_t *)&header)[i];
+	snprintf(header.checksum, sizeof(header.checksum), "%06o", sum & 0777777);
 	if (!archive->error && (cni_write_all(archive->fd, (const char *)&header, sizeof(header)) ||
 				cni_write_all(archive->fd, text, size) ||
 				cni_write_all(archive->fd, zeros, (BLOCK - size % BLOCK) % BLOCK)))

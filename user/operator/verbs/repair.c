@@ -213,18 +213,6 @@ static int check_name(struct host *host, const char *name, struct cni_error *err
 			     "interface %s cannot be attached to: it %s", name, why_not);
 }
 
-/* A failure at one does not keep the others from it; *err has all of them. */
-static int check_names(struct host *host, char *const *names, struct cni_error *err)
-{
-	struct cni_error failure = {0};
-	int result = 0;
-
-	for (; *names; names++)
-		if (check_name(host, *names, &failure))
-			result = cni_error_chain(err, &failure);
-	return result;
-}
-
 static int load(struct cni_error *err)
 {
 	cleanup_host struct host host = {0};
@@ -275,8 +263,12 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 	const struct nat_ports_change change = {
 		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
 	struct cni_error failure = {0};
-	int result = check_names(&repair->host, names, err);
+	int result = 0;
 
+	/* A failure at one does not keep the others from it; *err has all of them. */
+	for (char *const *name = names; *name; name++)
+		if (check_name(&repair->host, *name, &failure))
+			result = cni_error_chain(err, &failure);
 	/* At boot, for example. The first ADD attaches to everything. */
 	if (datapath_is_usable(&repair->host.datapath)) {
 		if (collect_abandoned(repair, &failure))

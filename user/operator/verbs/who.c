@@ -36,19 +36,6 @@ static bool socket_is_asked_for(const struct claimants *claimants, const struct 
 	return false;
 }
 
-/* All at once: it means to look at the open files of every process. */
-static void find_holders(struct claimants *claimants)
-{
-	const struct socket_list *sockets = &claimants->sockets;
-
-	if (!sockets->count)
-		return;
-	claimants->holders = or_exit(calloc(sockets->count, sizeof(*claimants->holders)));
-	for (size_t i = 0; i < sockets->count; i++)
-		claimants->holders[i].inode = sockets->sockets[i].inode;
-	processes_find(claimants->holders, sockets->count, NULL);
-}
-
 static int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
 {
 	struct socket_list *found = &claimants->sockets;
@@ -60,7 +47,13 @@ static int claimants_find_sockets(struct claimants *claimants, struct cni_error 
 		if (socket_is_asked_for(claimants, &found->sockets[i]))
 			found->sockets[kept++] = found->sockets[i];
 	found->count = kept;
-	find_holders(claimants);
+	if (!kept)
+		return 0;
+	/* All at once: it means to look at the open files of every process. */
+	claimants->holders = or_exit(calloc(kept, sizeof(*claimants->holders)));
+	for (size_t i = 0; i < kept; i++)
+		claimants->holders[i].inode = found->sockets[i].inode;
+	processes_find(claimants->holders, kept, NULL);
 	return 0;
 }
 
@@ -156,12 +149,11 @@ static int read_mappings(struct who *who, struct cni_error *err)
 	if (mappings_read(&who->mappings, &who->view, err) ||
 	    mappings_add_replaced(&who->mappings, &who->view, err))
 		return -1;
-	for_each (mapping, who->mappings.list, who->mappings.count) {
+	for_each (mapping, who->mappings.list, who->mappings.count)
 		if (mapping->key.host_port == who->port.port &&
 		    (!who->port.protocol || who->port.protocol == mapping->key.protocol) &&
 		    is_asked_for(who, mapping->key.host_address))
 			add_mapping(who, mapping);
-	}
 	return 0;
 }
 
@@ -224,18 +216,6 @@ static void note_blindness(struct who *who, struct cni_error *err)
 	who->blind = true;
 }
 
-static void add_rule(struct who *who, const struct nat_rule *rule)
-{
-	const uint8_t *any = rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
-
-	add_contestant(who, &(struct contestant){
-				    .kind = CONTESTANT_RULE,
-				    .by = nat_engine_of(rule),
-				    .address = nat_rule_has_any_address(rule) ? any : rule->address,
-				    .protocol = (enum protocol)rule->protocol,
-				    .rule = rule});
-}
-
 static void read_claimants(struct who *who)
 {
 	struct claimants *claimants = &who->claimants;
@@ -244,8 +224,17 @@ static void read_claimants(struct who *who)
 	if (claimants_find_rules(claimants, &err))
 		note_blindness(who, &err);
 	merge_rules(&claimants->rules);
-	for (size_t i = 0; i < claimants->rules.count; i++)
-		add_rule(who, &claimants->rules.rules[i]);
+	for_each (rule, claimants->rules.rules, claimants->rules.count) {
+		const uint8_t *any = rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
+
+		add_contestant(who, &(struct contestant){.kind = CONTESTANT_RULE,
+							 .by = nat_engine_of(rule),
+							 .address = nat_rule_has_any_address(rule)
+									    ? any
+									    : rule->address,
+							 .protocol = (enum protocol)rule->protocol,
+							 .rule = rule});
+	}
 	if (claimants_find_sockets(claimants, &err))
 		note_blindness(who, &err);
 	for_each (socket, claimants->sockets.sockets, claimants->sockets.count)
@@ -412,19 +401,9 @@ static void judge_other_loopback(struct who *who)
 	}
 }
 
-static void judge(struct who *who)
-{
-	const struct address_list *list = &who->host.addresses;
-
-	for (size_t i = 0; i < list->address_count; i++)
-		if (!list->addresses[i].is_broadcast)
-			judge_place(who, list->addresses[i].address,
-				    host_maps_ports_at(&who->host, &list->addresses[i]));
-	judge_other_loopback(who);
-}
-
 static int look(struct who *who, struct cni_error *err)
 {
+	const struct address_list *list = &who->host.addresses;
 	struct cni_error blind = {0};
 
 	if (host_open(&who->host, DATAPATH_READ, err))
@@ -433,7 +412,10 @@ static int look(struct who *who, struct cni_error *err)
 		note_blindness(who, &blind);
 	make_question(who);
 	read_claimants(who);
-	judge(who);
+	for_each (local, list->addresses, list->address_count)
+		if (!local->is_broadcast)
+			judge_place(who, local->address, host_maps_ports_at(&who->host, local));
+	judge_other_loopback(who);
 	return 0;
 }
 
@@ -451,21 +433,11 @@ static void release(struct who *who)
 	host_close(&who->host);
 }
 
-static int report(struct who *who, struct cni_error *err)
-{
-	bool taken = false;
-
-	for (size_t i = 0; i < who->count; i++)
-		taken |= who_counts(&who->contestants[i]);
-	if (who_print(who, taken, err))
-		return -1;
-	return taken ? EXIT_TAKEN : who->blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
-}
-
 /* An error must not look like a port that is taken. */
 int verb_who(const struct options *options, char *const *operands, struct cni_error *err)
 {
 	struct who who = {.options = options};
+	bool taken = false;
 	int status;
 
 	if (!parse_operand(&who, *operands)) {
@@ -475,7 +447,13 @@ int verb_who(const struct options *options, char *const *operands, struct cni_er
 			*operands);
 		return EX_USAGE;
 	}
-	status = look(&who, err) ? -1 : report(&who, err);
+	status = look(&who, err);
+	for (size_t i = 0; i < who.count; i++)
+		taken |= who_counts(&who.contestants[i]);
+	if (!status && !who_print(&who, taken, err))
+		status = taken ? EXIT_TAKEN : who.blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
+	else
+		status = -1;
 	release(&who);
 	if (status >= 0)
 		return status;

@@ -37,18 +37,6 @@ static struct socket_process claimant_process(const struct claimants *claimants,
 	return (struct socket_process){0};
 }
 
-/* "nginx (pid 812)" */
-static void claimant_holder(const struct claimants *claimants, const struct host_socket *socket,
-			    char text[HOLDER_TEXT_SIZE])
-{
-	struct socket_process process = claimant_process(claimants, socket);
-
-	if (process.pid)
-		snprintf(text, HOLDER_TEXT_SIZE, "%s (pid %d)", process.name, (int)process.pid);
-	else
-		snprintf(text, HOLDER_TEXT_SIZE, "a socket without a process");
-}
-
 /* The container's ID that portmap's or netavark's comment has; "": there is none. `dnat name:
  * "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
 static void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
@@ -146,6 +134,7 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 
 static void write_who(struct who *who, const struct contestant *contestant, char *text)
 {
+	struct socket_process process;
 	char holder[HOLDER_TEXT_SIZE];
 
 	switch (contestant->kind) {
@@ -156,8 +145,11 @@ static void write_who(struct who *who, const struct contestant *contestant, char
 		write_rule(who, contestant->rule, text);
 		break;
 	default:
-		claimant_holder(&who->claimants, contestant->socket, holder);
-		snprintf(text, WHO_TEXT_SIZE, "%s %s", holder,
+		/* "nginx (pid 812)" */
+		process = claimant_process(&who->claimants, contestant->socket);
+		snprintf(holder, sizeof(holder), "%s (pid %d)", process.name, (int)process.pid);
+		snprintf(text, WHO_TEXT_SIZE, "%s %s",
+			 process.pid ? holder : "a socket without a process",
 			 contestant->socket->protocol == PROTOCOL_UDP ? "has a socket" : "listens");
 	}
 }

@@ -129,18 +129,6 @@ static void tally(json_t **counts, const char *network, const char *word)
 		words, word, json_integer(json_integer_value(json_object_get(words, word)) + 1));
 }
 
-static void count_ports(struct statistics *statistics, struct view *view,
-			const struct mappings *mappings)
-{
-	for_each (mapping, mappings->list, mappings->count) {
-		const struct container_info *container =
-			view_container(view, mapping->portmap.owner);
-
-		tally(&statistics->ports, container ? container->name.network : "",
-		      protocol_word(mapping->key.protocol));
-	}
-}
-
 static int count_attachments(struct statistics *statistics, const struct objects *objects,
 			     struct cni_error *err)
 {
@@ -224,7 +212,13 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	if (counters_read(objects, &statistics->counters, err) ||
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;
-	count_ports(statistics, view, mappings);
+	for_each (mapping, mappings->list, mappings->count) {
+		const struct container_info *container =
+			view_container(view, mapping->portmap.owner);
+
+		tally(&statistics->ports, container ? container->name.network : "",
+		      protocol_word(mapping->key.protocol));
+	}
 	return count_attachments(statistics, objects, err) || read_hooks(statistics, view, err) ? -1
 												: 0;
 }

@@ -56,16 +56,6 @@ int view_check(const struct datapath *datapath, struct cni_error *err)
 			     datapath->directory);
 }
 
-static int judge(struct view *view, struct cni_error *err)
-{
-	if (view_check(&view->datapath, err))
-		return -1;
-	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
-	if (view->is_empty && !view->is_quiet)
-		fputs("bpf-portmap: no container was ever added on this host\n", stderr);
-	return 0;
-}
-
 static void begin(struct view *view)
 {
 	view->now = clock_of_programs();
@@ -80,8 +70,11 @@ int view_open(struct view *view, struct cni_error *err)
 				     "cannot look into " BPFFS ": %s; run it as root",
 				     strerror(errno));
 	view->opened = true;
-	if (datapath_open(&view->datapath, DATAPATH_READ, err) || judge(view, err))
+	if (datapath_open(&view->datapath, DATAPATH_READ, err) || view_check(&view->datapath, err))
 		return -1;
+	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
+	if (view->is_empty && !view->is_quiet)
+		fputs("bpf-portmap: no container was ever added on this host\n", stderr);
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)
 		return -1;

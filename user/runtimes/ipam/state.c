@@ -150,18 +150,6 @@ static int read_file(struct state *state, const char *path, struct cni_error *er
 	return 0;
 }
 
-static int check_driver(const struct state *state, const char *path, struct cni_error *err)
-{
-	const char *driver = json_string_value(json_object_get(state->root, "driver"));
-
-	if (!driver || !strcmp(driver, state->settings->driver))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
-			     "%s is of the driver \"%s\", not of \"%s\": give the --socket of that "
-			     "driver, or another --state",
-			     path, driver, state->settings->driver);
-}
-
 static char *path_of(const struct state *state, const char *suffix)
 {
 	char name[PREFIX_TEXT_SIZE];
@@ -174,6 +162,7 @@ int state_open(struct state *state, const struct settings *settings, const struc
 	       struct cni_error *err)
 {
 	cleanup_free char *path = NULL;
+	const char *driver;
 
 	if (open_lock(state, settings, err))
 		return -1;
@@ -190,8 +179,13 @@ int state_open(struct state *state, const struct settings *settings, const struc
 				      "`cni-ipam reconcile` makes it again from what Docker has",
 				      path);
 	}
-	if (check_driver(state, path, err))
-		return -1;
+	driver = json_string_value(json_object_get(state->root, "driver"));
+	if (driver && strcmp(driver, settings->driver) != 0)
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_ENVIRONMENT,
+			"%s is of the driver \"%s\", not of \"%s\": give the --socket of that "
+			"driver, or another --state",
+			path, driver, settings->driver);
 	json_object_set_new(state->root, "driver", json_string(settings->driver));
 	return 0;
 }

@@ -286,16 +286,6 @@ static int choose_subnets(json_t *root, const struct network *network, struct in
 	return 0;
 }
 
-static int check_ipam(const struct network *network, struct cni_error *err)
-{
-	if (!*network->ipam || !strcmp(network->ipam, HOST_LOCAL))
-		return 0;
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "--ipam-driver %s is not supported: ports are mapped to addresses "
-			     "that Podman chooses (" HOST_LOCAL ")",
-			     network->ipam);
-}
-
 /* Setup would fail with what this finds. */
 static int check_plugins(const struct network *network, struct cni_error *err)
 {
@@ -330,8 +320,15 @@ static int command_create(json_t *root, const char *netns, struct cni_error *err
 	cleanup_in_use struct in_use used = {0};
 	struct network network;
 
-	if (network_read(&network, root, err) || check_ipam(&network, err) ||
-	    check_plugins(&network, err))
+	if (network_read(&network, root, err))
+		return -1;
+	if (*network.ipam && strcmp(network.ipam, HOST_LOCAL) != 0)
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_CONFIGURATION,
+			"--ipam-driver %s is not supported: ports are mapped to addresses "
+			"that Podman chooses (" HOST_LOCAL ")",
+			network.ipam);
+	if (check_plugins(&network, err))
 		return -1;
 	choose_names(root, &network);
 	in_use_find(&used);
