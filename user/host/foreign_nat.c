@@ -69,6 +69,10 @@ static bool netavark_gave(uint64_t container, const uint8_t address[CNI_ADDRESS_
 	return gave;
 }
 
+/* Whether the container, by the digest that slots have, was given the address: on a network of
+ * ours, by our maps, or on one of Podman's own, by what netavark keeps of its rules. False also
+ * where that cannot be read. What its namespace has proves nothing, as root in there may add any
+ * address. */
 static bool container_was_given(const struct objects *objects, uint64_t container,
 				const uint8_t address[CNI_ADDRESS_SIZE])
 {

@@ -11,7 +11,7 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/attach/hooks.h"
-#include "datapath/records/attachment_add.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/attachments.h"
 #include "lib/memory.h"

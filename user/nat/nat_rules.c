@@ -13,7 +13,6 @@
 #include "lib/memory.h"
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
-#include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"
 

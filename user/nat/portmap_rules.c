@@ -11,7 +11,7 @@
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "nat/nat_rule.h"
-#include "nat/nft_batch.h"
+#include "nat/nft_rule.h"
 #include "net/netlink.h"
 
 #define CHAIN_OF_CONTAINER "CNI-DN-"

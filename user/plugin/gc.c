@@ -5,7 +5,7 @@
 #include "cni/network_config.h"
 #include "lib/cleanup.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces.h"

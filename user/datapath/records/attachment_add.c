@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attachment_add.c - making what an attachment owns in the maps. */
-#include "datapath/records/attachment_add.h"
-
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@
 #include "net/link.h"
 #include "net/host_settings.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 
 /* What ADD works with while it has the lock. */
 struct adding {

@@ -15,7 +15,7 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
-#include "operator/doctor/resolve.h"
+#include "operator/doctor/doctor.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/doctor/way.h"
 #include "operator/kernel/route.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* resolve.c - whom a container asks for names, and what address it finds for one. */
-#include "operator/doctor/resolve.h"
+#include "operator/doctor/doctor.h"
 
 #include <arpa/nameser.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* list_text.c - the text of a conflist, of which one word changes. */
-#include "operator/install/list_text.h"
+#include "operator/install/lists.h"
 
 #include <jansson.h>
 #include <string.h>

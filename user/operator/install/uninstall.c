@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "datapath/attach/hooks.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/cleanup.h"

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 
 #include "nat/nft_rule.h"
-#include "nat/nft_batch.h"
 #include "net/netlink.h"
 
 #define TABLE "bpf-portmap-doctor"

@@ -14,8 +14,7 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_add.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "host/container.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"

@@ -10,7 +10,7 @@
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/nat_ports.h"
 #include "host/foreign_nat.h"

@@ -17,6 +17,7 @@
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 
+/* Whether the socket has the port of this key, at one of its addresses. */
 static bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key)
 {
 	if (socket->protocol != key->protocol || socket->port != key->host_port)

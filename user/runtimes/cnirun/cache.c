@@ -16,7 +16,6 @@
 #include "lib/digest.h"
 #include "lib/io.h"
 #include "lib/json.h"
-#include "lib/lock_file.h"
 #include "lib/text.h"
 #include "runtimes/cnirun/directory.h"
 #include "runtimes/cnirun/output.h"

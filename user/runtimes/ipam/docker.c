@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* docker.c - asks Docker's API which addresses its networks have. */
-#include "runtimes/ipam/docker.h"
+#include "runtimes/ipam/reconcile.h"
 
 #include <string.h>
 #include <sys/socket.h>

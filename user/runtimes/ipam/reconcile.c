@@ -20,7 +20,6 @@
 #include "runtimes/cnirun/directory.h"
 #include "runtimes/cnirun/output.h"
 #include "runtimes/ipam/addresses.h"
-#include "runtimes/ipam/docker.h"
 #include "runtimes/ipam/plan.h"
 #include "runtimes/ipam/pools.h"
 #include "runtimes/ipam/state.h"

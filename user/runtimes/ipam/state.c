@@ -13,7 +13,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/digest.h"
-#include "lib/lock_file.h"
+#include "lib/io.h"
 #include "lib/text.h"
 #include "lib/json.h"
 #include "runtimes/cnirun/directory.h"
