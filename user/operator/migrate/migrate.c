@@ -17,7 +17,6 @@
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/install/lists.h"
-#include "operator/migrate/connections.h"
 #include "operator/migrate/containers.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"

@@ -4,7 +4,7 @@
  *
  * ADD attaches to the veth first, because its container sends nothing yet. Here that comes last:
  * from_container drops what comes from a veth without an attachment. And connections through
- * portmap's rules must never meet a mapping without having a record (connections.h).
+ * portmap's rules must never meet a mapping without having a record (connections.c).
  */
 #include "operator/migrate/containers.h"
 
@@ -24,7 +24,6 @@
 #include "lib/memory.h"
 #include "net/link.h"
 #include "cni/cache.h"
-#include "operator/migrate/connections.h"
 
 /* One container. */
 struct taking {

@@ -236,9 +236,7 @@ static int read_path(struct conflist *list, const char *path, struct cni_error *
 	cleanup_json json_t *root = NULL;
 
 	list->text = directory_read_any(path, &list->length, err);
-	if (!list->text)
-		return -1;
-	root = cni_json_parse_object(list->text, list->length, path, err);
+	root = list->text ? cni_json_parse_object(list->text, list->length, path, err) : NULL;
 	if (!root)
 		return -1;
 	/* The suffix .json is common for conflists, too, so the keys decide. */
@@ -256,9 +254,7 @@ static int read_candidate(struct conflist *list, const char *path, const char *w
 	const char *name = "";
 
 	list->text = directory_read_file(path, &list->length, err);
-	if (!list->text)
-		return -1;
-	root = cni_json_parse_object(list->text, list->length, path, err);
+	root = list->text ? cni_json_parse_object(list->text, list->length, path, err) : NULL;
 	if (!root)
 		return -1;
 	if (has_suffix(path, list_suffixes))

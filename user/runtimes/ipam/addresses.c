@@ -38,11 +38,6 @@ static const char *id_of(const json_t *record)
 	return json_string_value(json_object_get(record, "id"));
 }
 
-static json_int_t users_of(const json_t *pool)
-{
-	return json_integer_value(json_object_get(pool, "users"));
-}
-
 static json_int_t gateways_of(const json_t *record)
 {
 	return json_integer_value(json_object_get(record, "gateway"));
@@ -135,7 +130,7 @@ int address_repair(struct state *state, struct cni_error *err)
 			break;
 		finish_changing(pool, state->settings, &problem);
 		changed |= json_array_size(changing_of(pool)) != before;
-		if (!users_of(pool) && !json_object_size(addresses_of(pool)) &&
+		if (!pool_users(pool) && !json_object_size(addresses_of(pool)) &&
 		    !json_array_size(changing_of(pool)))
 			changed |= !json_object_del(state->pools, pool_id);
 	}

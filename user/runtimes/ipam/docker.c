@@ -11,7 +11,7 @@
 #include "lib/text.h"
 #include "lib/json.h"
 #include "lib/address.h"
-#include "runtimes/ipam/socket.h"
+#include "runtimes/ipam/api.h"
 
 #define ANSWER_SECONDS 20
 #define END_OF_HEADERS "\r\n\r\n"

@@ -30,7 +30,6 @@
 #include "runtimes/ipam/api.h"
 #include "runtimes/ipam/reconcile.h"
 #include "runtimes/ipam/settings.h"
-#include "runtimes/ipam/socket.h"
 #include "runtimes/ipam/state.h"
 
 #define BODY_LIMIT ((size_t)64 << 10)

@@ -201,11 +201,6 @@ static json_t *make_pool(const struct state *state, const struct wanted *wanted,
 			 "since", (json_int_t)time(NULL), "addresses", "changing");
 }
 
-static json_int_t users_of(const json_t *pool)
-{
-	return json_integer_value(json_object_get(pool, "users"));
-}
-
 static void set_users(json_t *pool, json_int_t users)
 {
 	json_object_set_new(pool, "users", json_integer(users));
@@ -257,7 +252,7 @@ static int add(struct state *state, const struct wanted *wanted, json_t **answer
 	}
 	if (check_network(json_object_get(pool, "plan"), wanted->network, err))
 		return -1;
-	set_users(pool, users_of(pool) + 1);
+	set_users(pool, pool_users(pool) + 1);
 	if (state_write(state, err))
 		return -1;
 	*answer = json_pack("{s:s, s:s, s:{}}", "PoolID", id, "Pool",
@@ -323,8 +318,8 @@ int pool_release(struct state *state, const char *pool_id, struct cni_error *err
 
 	if (!pool)
 		return -1;
-	set_users(pool, users_of(pool) > 1 ? users_of(pool) - 1 : 0);
-	if (users_of(pool) ? state_write(state, err) : address_release_all(state, pool_id, err))
+	set_users(pool, pool_users(pool) > 1 ? pool_users(pool) - 1 : 0);
+	if (pool_users(pool) ? state_write(state, err) : address_release_all(state, pool_id, err))
 		return cni_error_wrap(err, "pool %s", pool_id);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * socket.c - the UNIX socket that Docker finds the driver by: systemd's, or one that is made here.
  */
-#include "runtimes/ipam/socket.h"
+#include "runtimes/ipam/api.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -39,6 +39,11 @@ struct state {
 		.lock = -1 \
 	}
 
+static inline json_int_t pool_users(const json_t *pool)
+{
+	return json_integer_value(json_object_get(pool, "users"));
+}
+
 /* Waits for the subnet's lock, makes the directory of --state where it is missing, and reads the
  * subnet's file. One that cannot be read, or is another driver's, is never overwritten.
  * CNI_ERROR_IO, CNI_ERROR_DECODE, CNI_ERROR_TRY_AGAIN. */
