@@ -15,6 +15,7 @@
 #include "lib/text.h"
 #include "cni/cache.h"
 
+#define MAX_NAMES 65536
 
 /* Of nerdctl: the file's name is the container's, its content the ID. */
 #define NERDCTL_NAMES "/var/lib/nerdctl/*/names/*/*"
