@@ -244,8 +244,7 @@ int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, st
 			ifname);
 	if (link_read(link->master, &found.bridge, err))
 		return -1;
-	/* A VRF's member routes as ptp's veth does. The bridge's ifindex is 0 where it is in none.
-	 */
+	/* A VRF's member routes as ptp's veth does. */
 	if (!link_is_kind(&found.bridge, "bridge"))
 		memset(&found.bridge, 0, sizeof(found.bridge));
 	*veth = found;
