@@ -68,9 +68,10 @@ GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks, __u32 hook)
 	return count <= MOST_HOOKS;
 }
 
-/* Returns whether one of those before routing may translate. All rules that do, whatever priority
- * their own chain has, are called by one hook, which the kernel registers for the first rule of a
- * namespace and takes away with the last one (nf_nat_register_fn(), since Linux 4.18). */
+/* Returns whether one of those before routing may translate. All chains that do, whatever priority
+ * they have, are called by one hook, which the kernel registers for the first base chain of a
+ * namespace, or iptables-legacy's table, and takes away with the last one (nf_nat_register_fn(),
+ * since Linux 4.18). */
 GLOBAL_FUNCTION bool hooks_have_nat(__u64 hooks)
 {
 	__u32 count;
