@@ -14,3 +14,5 @@
 	nla_for_each_attr(attribute, nla_data(nest), nla_len(nest), rest)
 #define bpf_object__for_each_program(program, object) \
 	for (program = 0; (program = bpf_object__next_program(object, program));)
+/* Its parser knows no type that is another expression's. */
+#define __typeof__(value) char *
