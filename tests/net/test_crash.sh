@@ -108,20 +108,17 @@ test_crash_parallel_same_ports() {
 	done
 	expect_equal 10 "$(wc -l </run/winners)" "successful ADDs"
 	expect_equal 10 "$(awk '{print $2}' /run/winners | sort -u | wc -l)" "ports with an owner"
-	expect_equal 10 "$(map_count attachments)" attachments
-	expect_equal 20 "$(map_count portmaps)" portmaps
+	expect_count "10 20" 'attachments portmaps'
 	while read -r number port; do
 		serve_in "c$number" 80
 		expect_answer client tcp "$host4" "$port" "c$number"
 	done </run/winners
 	for number in $(seq 50); do plugin_call DEL "c$number" || fail "DEL of c$number"; done
-	expect_equal 0 "$(map_count portmaps)" portmaps
-	expect_equal 0 "$(live_slots)" "live slots"
+	expect_count "0 0" 'portmaps slots'
 }
 
 maps_are_empty() {
-	expect_equal "0 0 0 0 0 0" "$(map_count portmaps) $(map_count attachments) \
-$(map_count endpoints) $(map_count containers) $(map_count policies) $(live_slots)" \
+	expect_count "0 0 0 0 0 0" 'portmaps attachments endpoints containers policies slots' \
 		"portmaps, attachments, endpoints, containers, policies, live slots ($1)"
 }
 
@@ -194,8 +191,7 @@ test_crash_parallel_killed() {
 	all_at_once 20 fighter_runs ADD
 	codes[0]=${codes[20]}
 	for port in $(seq 9000 9009); do expect_one_owner "$port"; done
-	expect_equal "10 20 20 10 10" "$(map_count attachments) $(map_count portmaps) \
-$(map_count endpoints) $(map_count policies) $(live_slots)" \
+	expect_count "10 20 20 10 10" 'attachments portmaps endpoints policies slots' \
 		"seed $seed, attachments, portmaps, endpoints, policies, live slots"
 	all_at_once 20 fighter_runs DEL
 	expect_equal "" "$(cat /run/out.*)" "seed $seed, what DEL says"
@@ -464,7 +460,7 @@ test_crash_left_over_loading() {
 	expect_answer client tcp "$host4" 8080 web
 	[ -e "$pins/portmaps" ] || fail "no pins"
 	container_remove web bridge
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 }
 
 # nothing is loaded

@@ -10,7 +10,7 @@ gc() {
 	cat /run/out
 }
 
-records() { echo "$(map_count attachments) $(map_count portmaps) $(map_count endpoints) $(live_slots)"; }
+records() { map_count attachments portmaps endpoints slots; }
 
 # published PORT: its bits in published_ports: mapped, mapped at a single address, taken by NAT
 published() {

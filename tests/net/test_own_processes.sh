@@ -367,7 +367,7 @@ test_own_error_to_container() {
 		on_host "udp$(family_of "$asked")" bind "$asked" 0 connect "$asked" 8081 \
 			sendmsg "$asked" 8081 >/run/said
 		kill -CONT "$server"
-		wait_until 3 grep -q unreachable /run/errors.capture || fail "$asked: no error"
+		wait_until 3 file_says unreachable /run/errors.capture || fail "$asked: no error"
 		seen=$(capture_stop errors)
 		expect_contains "$seen" " $(address_of_family web "$(family_of "$asked")")"
 	done

@@ -19,8 +19,7 @@ serves_in_version() {
 	esac
 	runtime del "v$version" web || fail "DEL, $version"
 	expect_no_answer client tcp "$host4" 8080
-	expect_equal 0 "$(map_count portmaps)" "portmaps, $version"
-	expect_equal 0 "$(map_count attachments)" "attachments, $version"
+	expect_count "0 0" 'portmaps attachments' "$version"
 	container_die web
 	# Each network begins with the same address. An entry may end meanwhile.
 	ip neighbour flush dev cni0 || ip neighbour flush dev cni0
@@ -135,11 +134,11 @@ test_protocol_gc() {
 	container_die five
 	gc '' || fail GC
 	expect_answer client tcp "$host4" 8081 four
-	expect_equal 2 "$(map_count attachments)" attachments
+	expect_count 2 attachments
 	gc ',"cni.dev/valid-attachments":null' || fail GC
 	expect_no_answer client tcp "$host4" 8081
 	expect_answer client tcp "$host4" 8083 three
-	expect_equal "1 2" "$(map_count attachments) $(map_count portmaps)" "attachments, portmaps"
+	expect_count "1 2" 'attachments portmaps'
 }
 
 # cnirun gc removes cached attachments whose namespace is gone
@@ -149,7 +148,7 @@ test_protocol_gc_by_runtime() {
 	container_die two
 	"$cnirun" gc /run/conf/bridge.conflist || fail GC
 	expect_answer client tcp "$host4" 8081 one
-	expect_equal 1 "$(map_count attachments)" attachments
+	expect_count 1 attachments
 	container_start three bridge -p 8082:80/tcp
 }
 
@@ -195,19 +194,19 @@ refuses() {
 # refuses_input CODE: ADD with this standard input must fail with the code, also under ASan and
 # UBSan.
 refuses_input() {
-	local binary input
-	input=$(mktemp -p /run)
+	local binary text output input=/run/input
 	cat >"$input"
 	for binary in "$build/bpf-portmap" "$build/sanitized/bpf-portmap"; do
 		[ -x "$binary" ] || continue
 		if plugin_run ADD web <"$input" >/run/out 2>/run/err; then
 			fail "accepted: $(head -c 500 "$input")"
 		fi
-		! grep -aE 'Sanitizer|runtime error' /run/err || fail "of: $(head -c 500 "$input")"
-		output=$(cat /run/out)
+		file_read /run/err
+		[[ ! $text =~ Sanitizer|runtime\ error ]] || fail "$text, of: $(head -c 500 "$input")"
+		file_read /run/out
+		output=$text
 		expect_code "$1"
 	done
-	rm "$input"
 }
 
 bad_world() {
