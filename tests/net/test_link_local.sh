@@ -61,10 +61,11 @@ heard_start() {
 	RULES
 }
 
+# Sets $heard to the addresses that have been heard.
 heard() {
 	local command=(nft list set inet hear heard)
-	[ "$1" = host ] || command=(in_namespace "$1" "${command[@]}")
-	"${command[@]}" 2>/run/err
+	[ "$1" = host ] || command=("$build/tests/world" in "$1" "${command[@]}")
+	heard=$("${command[@]}" 2>/run/err)
 }
 
 # says NAME DESTINATION-MAC 0800|86dd PACKET: a frame from the container web. Each has its own source
@@ -77,7 +78,10 @@ says() {
 
 # hears NAMESPACE|host WHAT: the last frame that web has sent arrived there.
 hears() { wait_until 5 heard_last "$1" || fail "$1 does not get $2"; }
-heard_last() { case $(heard "$1") in *"$says_mac"*) ;; *) return 1 ;; esac; }
+heard_last() {
+	local heard
+	heard "$1" && [[ $heard = *"$says_mac"* ]]
+}
 
 # everybody NAME DESTINATION-MAC ETHERTYPE PACKET: the host gets it, and the container near
 everybody() {

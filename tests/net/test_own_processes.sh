@@ -8,7 +8,11 @@ socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'
 
 # on_host SOCKET STEP...: the result of the last step
-on_host() { { "$socket_tool" "$@" 2>&1 || true; } | tail -n 1; }
+on_host() {
+	local said
+	said=$("$socket_tool" "$@" 2>&1) || true
+	echo "${said##*$'\n'}"
+}
 
 # expect_said NAME LINE WHAT
 expect_said() {

@@ -7,7 +7,7 @@ hold=$build/tests/hold
 # What bind(2) says where the program cannot give its reason: bpf_set_retval is there since 6.1.
 bind_error() {
 	local release
-	IFS=. read -r -a release < <(uname -r)
+	IFS=. read -r -a release </proc/sys/kernel/osrelease
 	if [ "${release[0]}" -gt 6 ] || { [ "${release[0]}" = 6 ] && [ "${release[1]%%-*}" -ge 1 ]; }; then
 		echo EADDRINUSE
 	else

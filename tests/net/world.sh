@@ -422,24 +422,26 @@ zone_set() {
 # is in it too; not the programs at sockets, which come with the first ports.
 socket_programs='(bind|connect|sendmsg|recvmsg|getpeername)[46]'
 state_show() {
-	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
-	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
+	local path kind rest
+	for path in /sys/class/net/*; do [ ! -d "$path" ] || echo "${path##*/}"; done
+	while read -r _ kind rest; do
+		[[ $kind != @(clsact|ingress|tbf) ]] || echo "$kind $rest"
+	done < <(tc qdisc show | sort)
 	programs_show
-	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
+	shopt -s globstar dotglob nullglob
+	for path in /sys/fs/bpf/**; do [[ $path =~ /$socket_programs$ ]] || echo "$path"; done
+	shopt -u globstar dotglob nullglob
 	socket_hooks_show | uniq -d
 	"$build/tests/tcx" state "$pins" portmaps endpoints attachments interfaces policies slots
 }
 
 programs_show() {
-	local device hook line
+	local kind device hook
 	"$build/tests/tcx" show
-	while read -r device; do
-		for hook in ingress egress; do
-			while read -r line; do
-				echo "$device $hook $line"
-			done < <(filters "$device" "$hook")
-		done
-	done < <(tc qdisc show | awk '$2 == "clsact" || $2 == "ingress" { print $5 }')
+	while read -r _ kind _ _ device _; do
+		[[ $kind = @(clsact|ingress) ]] || continue
+		for hook in ingress egress; do filters "$device" "$hook" "$device $hook "; done
+	done < <(tc qdisc show)
 }
 
 # socket_hooks_show [CGROUP]: the programs at the sockets of the test's processes, or of another
@@ -457,7 +459,7 @@ attached() {
 filters() {
 	local line
 	while read -r line; do
-		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "clsact ${BASH_REMATCH[1]}"
+		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "${3:-}clsact ${BASH_REMATCH[1]}"
 	done < <(tc filter show dev "$1" "$2" 2>/dev/null)
 }
 
@@ -641,7 +643,9 @@ web_added() {
 
 # plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
 plugin_config() {
-	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
+	local fast_path=.
+	[ -z "${FAST_PATH:-}" ] || fast_path=$(fast_path_filter)
+	jq -c --slurpfile result /run/results/"$1" "$fast_path"' | .plugins[] | select(.type == "bpf-portmap") +
 		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
 		 {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 		| '"${2:-.}" "$project/conf/bridge.conflist"
@@ -658,7 +662,9 @@ plugin_run() {
 
 # plugin_call COMMAND NAME [FILTER]
 plugin_call() {
-	plugin_config "$2" "${3:-.}" | plugin_run "$1" "$2"
+	local config=/run/config.$BASHPID # several calls at once
+	plugin_config "$2" "${3:-.}" >"$config"
+	plugin_run "$1" "$2" <"$config"
 }
 
 # STATUS, which needs no container
@@ -674,7 +680,7 @@ mapping() {
 # that was not, so that about half of them are killed, whatever the machine's pace. Counts in
 # $killed; $kill_moment is the time.
 killed_at_random() {
-	kill_moment=$(printf '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1)))
+	printf -v kill_moment '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1))
 	if PREFIX="timeout --signal KILL $kill_moment" "$@"; then
 		kill_window=$((kill_window * 9 / 10 + 10))
 	else
