@@ -262,7 +262,8 @@ what_is_left_is_sound() {
 }
 
 # an option that makes no sense is refused with code 7, one of the wrong type with code 6, and the
-# message names key and value; STATUS says the same; nothing is left
+# message names key and value; STATUS says the same; nothing is left. One of each parser: all others are
+# rows of conf_policy_test, conf_interfaces_test and conf_options_test.
 test_options_bad() {
 	local before filter code words
 	container_add_plain web
@@ -276,24 +277,10 @@ test_options_bad() {
 		expect_contains "$(jq -r .msg <<<"$output")" "$words"
 	done <<-'OPTIONS'
 		7|masqPorts = "2000-1024"|"masqPorts": "2000-1024" ends before it begins
-		7|masqPorts = 0|"masqPorts": the number 0
-		7|masqPorts = [range(1; 64; 2)]|"masqPorts" is more than 16 ranges
-		6|masqPorts = {}|"masqPorts" must be a string, an integer or an array of those, found an object
-		7|snatAddresses = ["::ffff:192.0.2.1"]|"snatAddresses"[0] is "::ffff:192.0.2.1"
-		7|snatAddresses = ["192.0.2.1", "127.0.0.1"]|"snatAddresses"[1] is "127.0.0.1"
-		6|snatAddresses = "192.0.2.1"|"snatAddresses" must be an array
-		7|nonMasqueradeCIDRs = ["10.0.0.0/33"]|"nonMasqueradeCIDRs"[0] is "10.0.0.0/33"
-		7|nonMasqueradeCIDRs = ["10.0.0.0/8", "!10.0.0.0/8"]|"nonMasqueradeCIDRs" has "10.0.0.0/8" and
-		7|nonMasqueradeCIDRs = [["10.0.0.1"][range(33) * 0]]|"nonMasqueradeCIDRs" has 33 entries, at most 32
-		7|sourceRanges = ["!192.0.2.0/24"]|"sourceRanges" has nothing but exceptions
-		6|sourceRanges = [7]|"sourceRanges"[0] must be a string, found the number 7
-		7|excludeCIDRs = [""]|"excludeCIDRs"[0] is ""
-		7|maxFlows = 0|"maxFlows" is 0, must be 1 to
 		6|maxFlows = "many"|"maxFlows" must be an integer, found the string "many"
-		6|masqAll = 1|"masqAll" must be true or false
-		6|snat = "no"|"snat" must be true or false
+		7|nonMasqueradeCIDRs = ["10.0.0.0/8", "!10.0.0.0/8"]|"nonMasqueradeCIDRs" has "10.0.0.0/8" and
+		7|snatAddresses = ["192.0.2.1", "127.0.0.1"]|"snatAddresses"[1] is "127.0.0.1"
 		7|uplinks = ["eth0/1"]|"uplinks"[0] is "eth0/1", which has a slash
-		6|excludeInterfaces = "wg0"|"excludeInterfaces" must be an array
 	OPTIONS
 	expect_same_state "$before"
 	plugin_call DEL web '.masqPorts = {}' || fail "DEL must not look at options"
