@@ -181,6 +181,16 @@ static _Noreturn void command_serve(bool tcp, bool udp, const char *address, int
 	serve(&server);
 }
 
+static int report_errno(void)
+{
+	if (errno == ECONNREFUSED) {
+		puts("refused");
+		return EXIT_REFUSED;
+	}
+	printf("broken: %s\n", strerror(errno));
+	return EXIT_BROKEN;
+}
+
 static int connect_within(int fd, const struct sockaddr_in6 *address, int timeout)
 {
 	struct timeval limit = {timeout / 1000, timeout % 1000 * 1000};
@@ -193,12 +203,7 @@ static int connect_within(int fd, const struct sockaddr_in6 *address, int timeou
 		puts("timeout");
 		return EXIT_TIMEOUT;
 	}
-	if (errno == ECONNREFUSED) {
-		puts("refused");
-		return EXIT_REFUSED;
-	}
-	printf("broken: %s\n", strerror(errno));
-	return EXIT_BROKEN;
+	return report_errno();
 }
 
 static int report_failed_read(ssize_t got)
@@ -207,12 +212,7 @@ static int report_failed_read(ssize_t got)
 		puts("closed");
 		return EXIT_BROKEN;
 	}
-	if (errno == ECONNREFUSED) {
-		puts("refused");
-		return EXIT_REFUSED;
-	}
-	printf("broken: %s\n", strerror(errno));
-	return EXIT_BROKEN;
+	return report_errno();
 }
 
 /* A UDP socket stays unconnected without --connected, so that it also receives an answer from

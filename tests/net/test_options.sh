@@ -262,9 +262,9 @@ what_is_left_is_sound() {
 }
 
 # an option that makes no sense is refused with code 7, one of the wrong type with code 6, and the
-# message names key and value; STATUS says the same; nothing is left. One of each parser: all others are
-# rows of conf_policy_test, conf_interfaces_test and conf_options_test.
+# message names key and value; STATUS says the same; nothing is left
 test_options_bad() {
+	# One of each parser: all others are rows of conf_policy_test, conf_interfaces_test and conf_options_test.
 	local before filter code words
 	container_add_plain web
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"

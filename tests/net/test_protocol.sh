@@ -218,8 +218,9 @@ bad_world() {
 
 # an invalid mapping, a previous result that is missing or broken, and an option with an invalid value
 # are refused with code 7, what has the wrong type with code 6, a firewall condition with code 2; nothing
-# is left. One of each kind: all others are rows of conf_request_test, cni_result_test and conf_*_test.
+# is left
 test_protocol_bad_configurations() {
+	# One of each kind: all others are rows of conf_request_test, cni_result_test and conf_*_test.
 	bad_world
 	refuses 7 "$(mapping 0)"
 	refuses 7 "$(mapping 8080 65536)"
@@ -240,13 +241,10 @@ test_protocol_bad_configurations() {
 # limit 120 s
 # input that is not a configuration is refused, whatever its size and depth, and nothing is left
 test_protocol_bad_json() {
+	# What is small is in rows of cni_network_config_test and cni_json_test.
 	bad_world
 	refuses_input 6 </dev/null
 	refuses_input 6 <<<'{'
-	refuses_input 6 <<<'[]'
-	refuses_input 7 <<<'null'
-	refuses_input 6 <<<'{"cniVersion":"1.0.0","name":"x"} trailing'
-	refuses_input 6 <<<$'\xef\xbb\xbf{"cniVersion":"1.0.0","name":"x"}'
 	head -c 1000000 /dev/urandom >/run/garbage
 	refuses_input 6 </run/garbage
 	head -c 1000000 /dev/zero | tr '\0' '[' >/run/garbage
@@ -255,9 +253,7 @@ test_protocol_bad_json() {
 		head -c 100000 /dev/zero | tr '\0' ']'; printf '}'; } >/run/garbage
 	refuses_input 6 </run/garbage
 	refuses_input 1 <<<'{"cniVersion":"2.0.0","name":"x"}'
-	refuses_input 6 <<<'{"cniVersion":1,"name":"x"}'
 	refuses_input 7 <<<'{"cniVersion":"1.0.0"}'
-	refuses_input 7 <<<'{"cniVersion":"1.0.0","name":"a/b"}'
 	expect_same_state "$state_before"
 }
 
