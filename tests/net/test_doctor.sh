@@ -268,6 +268,7 @@ conflist_edit() {
 test_doctor_many() {
 	local number took computed kilobytes
 	healthy_host
+	namespace_add web{1..50}
 	for number in {1..50}; do
 		container_start "web$number" bridge -p $((9000 + number)):80/tcp
 	done
