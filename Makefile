@@ -85,13 +85,13 @@ INPUTS = -Wl,--trace,--trace >$@.inputs
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 PLUGIN_OBJECTS := $(call objects,$(wildcard $(addprefix user/,main.c $(addsuffix /*.c,lib cni conf net nat datapath/* plan host plugin operator operator/*))))
-IPAM_OBJECTS := $(call objects,$(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun ipam)))))
+IPAM_OBJECTS := $(call objects,$(filter-out %/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni runtimes/cnirun runtimes/ipam)))))
 # Linked with shared libraries always: libmicrohttpd needs gnutls, which has parts that Debian has
 # no static libraries of. Without libmicrohttpd all the rest is built.
 IPAM := $(if $(shell $(PKG_CONFIG) --exists libmicrohttpd 2>/dev/null && echo yes),$(BUILD)/cni-ipam)
-RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni cnirun))))
+RUNTIME_OBJECTS := $(call objects,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni runtimes/cnirun))))
 NETAVARK_OBJECTS := $(filter-out %/cnirun/main.o,$(RUNTIME_OBJECTS)) \
-	$(call objects,$(wildcard user/conf/*.c user/netavark/*.c))
+	$(call objects,$(wildcard user/conf/*.c user/runtimes/netavark/*.c))
 PAGES := $(BUILD)/man/bpf-portmap.8 $(BUILD)/man/bpf-portmap.conf.5
 COMPLETIONS := $(addprefix $(BUILD)/completion/,bash zsh fish)
 SKELETONS := $(patsubst %.bpf.c,$(BUILD)/%.skel.h,$(if $(FALLBACKS),bpf/portmap.bpf.c,$(wildcard bpf/*.bpf.c)))
@@ -167,7 +167,7 @@ $(BUILD)/user/%.o: user/%.c Makefile
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # They contain the page.
-$(BUILD)/user/operator/doctor/explain.o $(BUILD)/sanitized/user/operator/doctor/explain.o: docs/findings.md
+$(BUILD)/user/operator/doctor/doctor.o $(BUILD)/sanitized/user/operator/doctor/doctor.o: docs/findings.md
 
 $(BUILD)/man/%.o: man/%.c Makefile
 	@mkdir -p $(@D)
@@ -230,11 +230,11 @@ SANITIZE := -O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 $(BUILD)/sanitized/tests/packet/%.o $(BUILD)/sanitized/tests/fuzz/%.o: SANITIZE += -O1
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/*_test.c))
 # Everything without I/O on the machine, instrumented; programs' main files excepted.
-UNIT_SOURCES := $(filter-out user/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf cnirun))) \
+UNIT_SOURCES := $(filter-out user/runtimes/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf runtimes/cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/bpf_error.c $(addprefix user/operator/,options.c view/flow_select.c \
-	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c doctor/listening.c doctor/remedy_word.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c xt_rule.c) \
-	$(addprefix user/net/,port_ranges.c netlink.c netns.c link.c))
+	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c) \
+	$(addprefix user/net/,host_settings.c netlink.c netns.c link.c sockets.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 
 $(BUILD)/sanitized/%.o: %.c Makefile

@@ -16,7 +16,6 @@
 #include "cni/reply.h"
 #include "operator/verbs.h"
 #include "plugin/commands.h"
-#include "plugin/reference.h"
 
 /* VERSION is answered without a configuration. */
 static cni_command_function *const cni_commands[] = {

@@ -24,6 +24,10 @@ for way in in out; do
 		"our programs, ns more of a packet $way beside 1,000 containers with 10,000 mappings, flows: 30000"
 	each_family budget "flat_cost_$way" established at-most 3
 done
+for way in to of; do
+	each_family row "marked_cost_${way}_host" ns lower \
+		"our programs, a packet $way the host itself beside those, after each port and address has been used"
+done
 each_family budget cost_in_30000 established at-most 150
 each_family budget cost_out_30000 established at-most 200
 
@@ -93,7 +97,15 @@ flat_cost() {
 		100 * (.lowest_ns / .base_lowest_ns - 1)' </run/packet_costs)"
 }
 
+# marked_cost ROW LINE
+marked_cost() {
+	run_programs "$cost_rounds" 30000 "$2" --crowd
+	result "$1" "$(jq -s --arg name "$2" '.[] | select(.name == $name) | .ns' </run/packet_costs)"
+}
+
 packet_cost_flat() {
+	marked_cost marked_cost_to_host "from_uplink ipv$family udp to the host"
+	marked_cost marked_cost_of_host "to_uplink ipv$family udp of the host"
 	flat_cost flat_cost_in "from_uplink ipv$family udp to a mapped port, past the stack"
 	flat_cost flat_cost_out "from_container ipv$family udp answer, past the stack"
 }

@@ -16,10 +16,10 @@
 #include "cni/cache.h"
 #include "cni/result.h"
 #include "cni/version.h"
-#include "cnirun/cache.h"
-#include "cnirun/conflist.h"
-#include "cnirun/plugin.h"
-#include "cnirun/runtime_conf.h"
+#include "runtimes/cnirun/cache.h"
+#include "runtimes/cnirun/conflist.h"
+#include "runtimes/cnirun/plugin.h"
+#include "runtimes/cnirun/runtime_conf.h"
 #include "json_fuzz.h"
 
 #define MAX_LINES 4 /* each may stand for 65,535 mappings */
@@ -39,7 +39,7 @@ static void compose(const struct conflist *list)
 	json_array_foreach (list->plugins, index, plugin) {
 		cleanup_json json_t *request = NULL;
 
-		MUST(conflist_plugin_type(plugin));
+		MUST(*plugin_type(plugin));
 		request = plugin_compose_request(&operation, plugin, prev_result);
 		MUST(json_object_get(request, "name"));
 	}

@@ -13,7 +13,7 @@
 #include "cni/result.h"
 #include "cni/version.h"
 #include "conf/request.h"
-#include "operator/install/list_text.h"
+#include "operator/install/lists.h"
 #include "json_fuzz.h"
 
 #define VARIABLES 16

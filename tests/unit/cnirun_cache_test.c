@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/file.h>
 
-#include "cnirun/cache.h"
+#include "runtimes/cnirun/cache.h"
 
 #define FILE_NAME "results/n-c-eth0"
 
@@ -96,8 +96,7 @@ TEST(conflist_read_again, "the conflist is read again")
 		if (rows[i].error)
 			assert_non_null(strstr(fault.message, rows[i].error));
 		else
-			assert_string_equal(conflist_plugin_type(json_array_get(read.plugins, 0)),
-					    "x");
+			assert_string_equal(plugin_type(json_array_get(read.plugins, 0)), "x");
 		cni_error_release(&fault);
 		conflist_release(&read);
 	}

@@ -5,7 +5,7 @@
 #include "cnirun_testing.h"
 
 #include "lib/json.h"
-#include "cnirun/conflist.h"
+#include "runtimes/cnirun/conflist.h"
 
 #define PLUGINS "\"plugins\":[{\"type\":\"bridge\"}]"
 #define NAMED "{\"name\":\"n\","
@@ -183,7 +183,7 @@ static void assert_found(const char *name, const char *types)
 	assert_error(0, NULL);
 	json_array_foreach (list.plugins, index, plugin) {
 		strncat(found, index ? " " : "", 1);
-		strncat(found, conflist_plugin_type(plugin), 32);
+		strncat(found, plugin_type(plugin), 32);
 	}
 	assert_string_equal(found, types);
 	conflist_release(&list);
@@ -319,7 +319,7 @@ static void assert_path_type(const char *file, const char *type)
 	struct conflist list = {0};
 
 	assert_int_equal(conflist_find(&list, sandbox_path(file), &fault), 0);
-	assert_string_equal(conflist_plugin_type(json_array_get(list.plugins, 0)), type);
+	assert_string_equal(plugin_type(json_array_get(list.plugins, 0)), type);
 	conflist_release(&list);
 }
 

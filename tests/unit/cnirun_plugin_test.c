@@ -5,7 +5,7 @@
 #include "cni_testing.h"
 
 #include "cni/execute.h"
-#include "cnirun/plugin.h"
+#include "runtimes/cnirun/plugin.h"
 
 #define ENDS "\"name\":\"n\",\"cniVersion\":\"1.0.0\""
 

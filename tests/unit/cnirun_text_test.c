@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cni/cache.h"
-#include "cnirun/runtime_conf.h"
+#include "runtimes/cnirun/runtime_conf.h"
 
 struct pair_row {
 	const char *name;

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "operator/doctor/listening.h"
-#include "operator/doctor/remedy_word.h"
+#include "net/sockets.h"
+#include "operator/print/format.h"
 
 static enum listening listening_with(const char *address, bool both)
 {

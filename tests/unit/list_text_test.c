@@ -5,7 +5,7 @@
 #include "cni_testing.h"
 
 #include "lib/cleanup.h"
-#include "operator/install/list_text.h"
+#include "operator/install/lists.h"
 
 #define LIST(plugins) "{\"plugins\":[" plugins "]}"
 #define BRIDGE "{\"type\":\"bridge\"},"

@@ -6,7 +6,6 @@
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
-#include "nat/xt_rule.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>

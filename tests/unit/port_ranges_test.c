@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 
 /* "1024-32767 61000-65535" */
 static const char *choose(uint16_t first, uint16_t last, const char *reserved, bool enough)

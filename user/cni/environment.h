@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * environment.h - the CNI_ variables that a plugin is called with.
- */
+/* environment.h - the CNI_ variables that a plugin is called with. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * execute.h - runs a CNI plugin once: its environment, its stdin, its stdout.
- */
+/* execute.h - runs a CNI plugin once: its environment, its stdin, its stdout. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * reply.h - what goes to stdout: one JSON document per run, and nothing else.
- */
+/* reply.h - what goes to stdout: one JSON document per run, and nothing else. */
 #pragma once
 
 #include <jansson.h>

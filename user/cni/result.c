@@ -161,13 +161,10 @@ bool cni_result_address_is_on(const struct cni_result *result,
 const struct cni_result_address *cni_result_first_address(const struct cni_result *result,
 							  bool ipv4, const char *ifname)
 {
-	for (size_t i = 0; i < result->address_count; i++) {
-		const struct cni_result_address *address = &result->addresses[i];
-
+	for_each (address, result->addresses, result->address_count)
 		if (cni_address_is_ipv4(address->address) == ipv4 &&
 		    cni_result_address_is_on(result, address, ifname))
 			return address;
-	}
 	return NULL;
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * result.h - results of every CNI version, read into one form.
- */
+/* result.h - results of every CNI version, read into one form. */
 #pragma once
 
 #include <jansson.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * version.h - the supported versions of CNI, and what they allow.
- */
+/* version.h - the supported versions of CNI, and what they allow. */
 #pragma once
 
 #include <stdbool.h>

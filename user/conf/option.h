@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * option.h - a row of the table of options (conf.c), and what holds for options of any type.
- */
+/* option.h - a row of the table of options (conf.c), and what holds for options of any type. */
 #pragma once
 
 #include <jansson.h>

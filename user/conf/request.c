@@ -286,8 +286,7 @@ int conf_claim_ports(struct conf *conf, const uint8_t *container_ipv4,
 					  " interface for them to lead to; give the network"
 					  " \"ipam\"");
 	}
-	for (size_t i = 0; i < conf->port_count; i++) {
-		struct port_claim *claim = &conf->ports[i];
+	for_each (claim, conf->ports, conf->port_count) {
 		bool ipv4 = cni_address_is_ipv4(claim->key.host_address);
 		const uint8_t *address = ipv4 ? container_ipv4 : container_ipv6;
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * request.h - what the runtime asks for one container: runtimeConfig and CNI_ARGS.
- */
+/* request.h - what the runtime asks for one container: runtimeConfig and CNI_ARGS. */
 #pragma once
 
 #include "conf/conf.h"

@@ -2,22 +2,82 @@
 /* foreign_nat.c - rules of the host's own NAT for mapped ports. */
 #include "host/foreign_nat.h"
 
+#include <dirent.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf/addresses.h"
-#include "conf/request.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
-#include "host/given_addresses.h"
 #include "lib/cleanup.h"
+#include "lib/digest.h"
+#include "lib/error.h"
+#include "lib/json.h"
 #include "lib/memory.h"
 #include "lib/ports.h"
-#include "lib/error.h"
 #include "nat/nat_rule.h"
+
+/* --- which addresses a container was given -------------------------------------------------------
+ */
+
+/* netavark writes a file NETWORK_CONTAINER here after the container's rules, so that it can write
+ * these again when firewalld has removed them, and deletes it with the rules. The folder is the
+ * same for all of root's Podmans. */
+#define NETAVARK_PORTS "/run/containers/networks/firewall/ports"
+
+static bool has_endpoint(const struct objects *objects, uint64_t container,
+			 const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	struct endpoint_key key;
+	struct endpoint endpoint;
+	struct slot slot;
+
+	memcpy(key.address, address, CNI_ADDRESS_SIZE);
+	return endpoint_read(objects, &key, &endpoint) &&
+	       owner_read(objects, endpoint.owner, &slot) && slot.container == container;
+}
+
+static bool file_has_address(const char *file, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	const char *key = cni_address_is_ipv4(address) ? "container_ip_v4" : "container_ip_v6";
+	char path[sizeof(NETAVARK_PORTS) + 1 + sizeof(((struct dirent *)0)->d_name)];
+	cleanup_json json_t *written = NULL;
+	uint8_t given[CNI_ADDRESS_SIZE];
+	const char *text;
+
+	snprintf(path, sizeof(path), NETAVARK_PORTS "/%s", file);
+	written = json_load_file(path, 0, NULL);
+	text = json_string_value(json_object_get(written, key));
+	return text && !cni_address_parse(text, given) && !memcmp(given, address, sizeof(given));
+}
+
+static bool netavark_gave(uint64_t container, const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	cleanup_listing DIR *folder = opendir(NETAVARK_PORTS);
+	const struct dirent *entry;
+	bool gave = false;
+
+	while (!gave && folder && (entry = readdir(folder))) {
+		const char *id = strrchr(entry->d_name, '_');
+
+		gave = id && digest_add(DIGEST_OF_NOTHING, id + 1, strlen(id + 1)) == container &&
+		       file_has_address(entry->d_name, address);
+	}
+	return gave;
+}
+
+/* Whether the container, by the digest that slots have, was given the address: on a network of
+ * ours, by our maps, or on one of Podman's own, by what netavark keeps of its rules. False also
+ * where that cannot be read. What its namespace has proves nothing, as root in there may add any
+ * address. */
+static bool container_was_given(const struct objects *objects, uint64_t container,
+				const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	return has_endpoint(objects, container, address) || netavark_gave(container, address);
+}
 
 /* Of one ADD. */
 #define MAX_WARNINGS 16
@@ -66,14 +126,11 @@ static void ask_at_addresses(struct foreign_nat *look, const struct host *host,
 	size_t count = 0;
 
 	look->addresses = or_exit(calloc(list->address_count + 1, sizeof(*look->addresses)));
-	for (size_t i = 0; i < list->address_count; i++) {
-		const struct local_address *local = &list->addresses[i];
-
+	for_each (local, list->addresses, list->address_count)
 		if (host_maps_ports_at(host, local) &&
 		    !(policy &&
 		      conf_ranges_hold(policy->excluded, policy->excluded_count, local->address)))
 			memcpy(look->addresses[count++], local->address, CNI_ADDRESS_SIZE);
-	}
 	look->asked.addresses = (const uint8_t(*)[CNI_ADDRESS_SIZE])look->addresses;
 	look->asked.address_count = count;
 }
@@ -194,14 +251,11 @@ static bool takes_at(const struct nat_rule *rule, const struct portmap_key *key,
 static bool is_taken(struct foreign_nat *look, const struct objects *objects, size_t key,
 		     const uint8_t address[CNI_ADDRESS_SIZE], enum nat_hook hook)
 {
-	for (size_t i = 0; i < look->rules.count; i++) {
-		const struct nat_rule *rule = &look->rules.rules[i];
-
+	for_each (rule, look->rules.rules, look->rules.count)
 		if (takes_at(rule, &look->keys[key], address, hook) &&
 		    !excepts_clients(objects, rule))
 			return foreign_nat_takes_all(objects, rule) &&
 			       !leads_to_container(look, objects, key, rule);
-	}
 	return false;
 }
 
@@ -256,8 +310,7 @@ static const struct nat_rule *rule_about(struct foreign_nat *look, const struct 
 	int best_score = -1;
 	uint32_t led = 0; /* from where all that comes is led to the container */
 
-	for (size_t i = 0; i < look->rules.count; i++) {
-		const struct nat_rule *rule = &look->rules.rules[i];
+	for_each (rule, look->rules.rules, look->rules.count) {
 		int score = 2 * rule->whole + !!*rule->comment;
 
 		if (!(rule->hooks & ~led) ||

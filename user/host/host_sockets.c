@@ -13,9 +13,7 @@
 #include "lib/ports.h"
 #include "lib/error.h"
 #include "conf/addresses.h"
-#include "conf/request.h"
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/load/maps.h"
 #include "net/netlink.h"
 #include "net/processes.h"
 #include "net/sockets.h"
@@ -173,13 +171,10 @@ static void release(struct rivals *rivals)
 static bool is_claimed(const struct host *host, const struct container *container,
 		       const struct host_socket *socket)
 {
-	for (size_t i = 0; i < container->claims.port_count; i++) {
-		const struct port_claim *claim = &container->claims.ports[i];
-
+	for_each (claim, container->claims.ports, container->claims.port_count)
 		if (meets(claim, socket) &&
 		    !is_left_out(host, &container->conf.policy, claim, socket->address))
 			return true;
-	}
 	return false;
 }
 

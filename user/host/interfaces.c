@@ -2,6 +2,7 @@
 /* interfaces.c - the host's interfaces, as the living networks want them: a look at the host, its
  * plan, and the changes. */
 #include "host/interfaces.h"
+#include "plan/hooks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
 #include "datapath/attach/hooks.h"
-#include "datapath/records/attachment_add.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/networks.h"
 #include "datapath/records/attachments.h"
 #include "lib/memory.h"
 #include "lib/error.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "plan/uplinks.h"
 
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */
@@ -69,9 +70,7 @@ static int look_at_networks(struct host_look *looking, struct cni_error *err)
 		return -1;
 	if (container)
 		networks_add(known, own, &container->conf, container->veth.link.ifindex);
-	for (size_t i = 0; i < known->count; i++) {
-		const struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count)
 		if (!one->is_dead && strcmp(one->key.name, own) != 0)
 			*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
 				.name = one->key.name,
@@ -80,7 +79,6 @@ static int look_at_networks(struct host_look *looking, struct cni_error *err)
 				.excluded_interfaces = one->network.excluded_interfaces,
 				.attach = one->network.attach,
 			};
-	}
 	if (container)
 		*ARRAY_ADD(look->networks, look->network_count) = (struct network_wish){
 			.name = own,
@@ -344,8 +342,7 @@ static int make_changes(struct host *host, const struct plan *plan, struct cni_e
 {
 	int result = 0;
 
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct change *change = &plan->changes[i];
+	for_each (change, plan->changes, plan->count) {
 		struct cni_error failure = {0};
 		char name[IF_NAMESIZE];
 
@@ -456,6 +453,23 @@ int host_settle(struct host *host, const struct look_at *at, struct plan *plan,
 	whole.entries = true;
 	whole.veths |= at->container && bridge_is_new(host, &at->container->veth.bridge);
 	return settle_locked(host, &whole, plan, err);
+}
+
+int hooks_settle(const struct datapath *datapath, const struct link_name *at,
+		 const struct interface *entry, struct cni_error *err)
+{
+	struct hooks_look hooks;
+	const struct hooks_wanted wanted = {&hooks, datapath->objects.program_ids, entry, at->name};
+	struct attach_undo ignored = {0};
+	struct hook_changes changes;
+	char missing[MISSING_SIZE];
+	int result;
+
+	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
+	result = plan_hooks(&changes, &wanted, missing, err) ||
+		 attach_apply(datapath, at, &changes, &ignored, err);
+	hooks_look_release(&hooks);
+	return result ? -1 : 0;
 }
 
 int container_prepare(struct container *container, struct host *host, struct plan *plan,

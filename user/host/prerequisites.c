@@ -10,7 +10,7 @@
 #include "lib/error.h"
 #include "datapath/attach/roles.h"
 #include "datapath/load/maps.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "net/link.h"
 #include "net/address_list.h"
 

@@ -14,27 +14,9 @@
 #include "datapath/load/maps.h"
 #include "datapath/load/pins.h"
 #include "host/host.h"
-#include "lib/cleanup.h"
 #include "lib/error.h"
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 #include "plan/hooks.h"
-
-int hooks_settle(const struct datapath *datapath, const struct link_name *at,
-		 const struct interface *entry, struct cni_error *err)
-{
-	struct hooks_look hooks;
-	const struct hooks_wanted wanted = {&hooks, datapath->objects.program_ids, entry, at->name};
-	struct attach_undo ignored = {0};
-	struct hook_changes changes;
-	char missing[MISSING_SIZE];
-	int result;
-
-	hooks_look(&hooks, at->ifindex, qdisc_at_ingress(at->ifindex), &datapath->objects);
-	result = plan_hooks(&changes, &wanted, missing, err) ||
-		 attach_apply(datapath, at, &changes, &ignored, err);
-	hooks_look_release(&hooks);
-	return result ? -1 : 0;
-}
 
 /* Settles the hooks of all interfaces in the map, for programs that were loaded anew: older ones
  * are replaced in place. One that cannot be replaced does not keep the others from it. -1:

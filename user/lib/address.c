@@ -14,6 +14,8 @@
 
 const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE] = {[10] = 0xff, [11] = 0xff};
 const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE] = {0};
+const uint8_t cni_address_loopback_ipv4[CNI_ADDRESS_SIZE] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+const uint8_t cni_address_loopback_ipv6[CNI_ADDRESS_SIZE] = {[15] = 1};
 
 bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE])
 {

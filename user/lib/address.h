@@ -17,8 +17,10 @@
 #define CNI_ADDRESS_TEXT_SIZE INET6_ADDRSTRLEN
 
 /* The unspecified addresses, as in the map portmaps. */
-extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:0.0.0.0 */
-extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE]; /* :: */
+extern const uint8_t cni_address_any_ipv4[CNI_ADDRESS_SIZE];      /* ::ffff:0.0.0.0 */
+extern const uint8_t cni_address_any_ipv6[CNI_ADDRESS_SIZE];      /* :: */
+extern const uint8_t cni_address_loopback_ipv4[CNI_ADDRESS_SIZE]; /* ::ffff:127.0.0.1 */
+extern const uint8_t cni_address_loopback_ipv6[CNI_ADDRESS_SIZE]; /* ::1 */
 
 /* Returns whether it is one of the above. */
 bool cni_address_is_any(const uint8_t address[CNI_ADDRESS_SIZE]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * clock.h - the time, mostly that since the machine has booted, which nobody sets.
- */
+/* clock.h - the time, mostly that since the machine has booted, which nobody sets. */
 #pragma once
 
 #include <stdint.h>

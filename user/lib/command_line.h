@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * command_line.h - the options of a command line, by a table of them.
- */
+/* command_line.h - the options of a command line, by a table of them. */
 #pragma once
 
 #include <stdbool.h>

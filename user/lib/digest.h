@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * digest.h - the digest FNV-1a of 64 bits, which is not cryptographic.
- */
+/* digest.h - the digest FNV-1a of 64 bits, which is not cryptographic. */
 #pragma once
 
 #include <stddef.h>

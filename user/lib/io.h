@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * io.h - reads and writes whole texts; makes closed standard streams harmless.
+ * io.h - reads and writes whole texts and small files, waits for locks of files; makes closed
+ * standard streams harmless.
  */
 #pragma once
 
@@ -24,3 +25,24 @@ int cni_write_all(int fd, const char *text, size_t length);
  * error. A reader that has gone is an error of write(2), too, and does not end the process. How
  * children end can be waited for, even if the caller has left SIGCHLD ignored. */
 void standard_streams_guard(void);
+
+/* Reads what fits into the buffer with a NUL behind it. Returns the length; "" where it cannot be
+ * read. A parameter of the kernel comes whole by one read. */
+size_t text_file_read(const char *path, char *text, size_t size);
+
+/* --- locks ---------------------------------------------------------------------------------- */
+
+struct flock;
+
+#define LOCK_WITHOUT_LIMIT (-1)
+
+struct lock_wanted {
+	int fd;
+	int operation;             /* of flock(2): LOCK_EX, LOCK_SH */
+	const struct flock *bytes; /* where it is a lock of fcntl(2) instead: those of its bytes */
+	int seconds;               /* until the wait ends in vain; 0: does not wait */
+	const char *written;       /* when this file is replaced they begin anew; NULL: never */
+};
+
+/* Takes it, in the kernel's queue. 0, or -1 and errno: EWOULDBLOCK where another process has it. */
+int lock_file_take(const struct lock_wanted *wanted);

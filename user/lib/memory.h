@@ -21,3 +21,9 @@ static inline void *array_grow(void *array, size_t count, size_t size)
 /* A pointer to a new last element, which holds anything. An array without elements is NULL. */
 #define ARRAY_ADD(array, count) \
 	((array) = array_grow((array), (count), sizeof(*(array))), &(array)[(count)++])
+
+/* for_each (item, array, count): `item` points to each element, the first one first. The array may
+ * be NULL where there are none. */
+#define for_each(item, array, count) \
+	for (__typeof__((array) + 0) item = (array), item##_end = (count) ? item + (count) : item; \
+	     item != item##_end; item++)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * run.h - runs a program of the host, for a limited time, and keeps what it prints.
- */
+/* run.h - runs a program of the host, for a limited time, and keeps what it prints. */
 #pragma once
 
 #include <stdbool.h>

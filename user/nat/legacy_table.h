@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * legacy_table.h - a table of iptables-legacy, which the kernel hands out whole.
+ * legacy_table.h - a table of iptables-legacy, which the kernel hands out whole, and matches and
+ * targets of iptables, which rules of nftables may have, too.
  */
 #pragma once
 
@@ -32,3 +33,9 @@ bool legacy_chain_find(const struct legacy_table *table, const char *name, size_
 /* Calls `take` for each rule of the chain that begins there. */
 void legacy_chain_parse(const struct legacy_table *table, size_t offset,
 			void (*take)(void *context, const struct nat_rule *rule), void *context);
+
+/* Reads what a match or a target says about destinations. Without any I/O. */
+void xt_rule_take_match(struct nat_rule *rule, const char *name, unsigned int revision,
+			struct bytes info);
+void xt_rule_take_target(struct nat_rule *rule, const char *name, unsigned int revision,
+			 struct bytes info);

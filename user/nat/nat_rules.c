@@ -13,7 +13,6 @@
 #include "lib/memory.h"
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
-#include "nat/nft_batch.h"
 #include "nat/nft_rule.h"
 #include "net/netlink.h"
 
@@ -475,8 +474,7 @@ static bool visit_chain(struct search *search, const struct chain *chain,
 		nft_chain_read(search, chain);
 	list = search->reading;
 	search->reading = (struct nat_rule_list){0};
-	for (size_t i = 0; i < list.count; i++) {
-		struct nat_rule *rule = &list.rules[i];
+	for_each (rule, list.rules, list.count) {
 		bool leads_on = comes_to(search, approach, rule) &&
 				follow_jump(search, chain, approach, rule);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* nft_batch.c - requests that change nf_tables, and that the kernel carries out all or none. */
-#include "nat/nft_batch.h"
+#include "nat/nft_rule.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/memory.h"
+#include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
-#include "nat/xt_rule.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -261,8 +262,7 @@ static void take_payload(struct reader *reader, struct bytes expression)
 	if (to == REGISTERS || size > REGISTER_BYTES)
 		return;
 	forget_registers(reader, to, size);
-	for (size_t i = 0; i < COUNT(places); i++) {
-		const struct place *place = &places[i];
+	for_each (place, places, COUNT(places)) {
 		struct field *field = &reader->fields[to];
 
 		if (place->base != base || (reader->rule->ipv4 && !place->ipv4) ||

@@ -11,7 +11,7 @@
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "nat/nat_rule.h"
-#include "nat/nft_batch.h"
+#include "nat/nft_rule.h"
 #include "net/netlink.h"
 
 #define CHAIN_OF_CONTAINER "CNI-DN-"
@@ -168,16 +168,6 @@ static void batch_delete_rule(struct nft_batch *batch, const struct portmap_entr
 	nft_batch_add(batch, request);
 }
 
-static void batch_delete_chain(struct nft_batch *batch, const struct portmap_entry *entry)
-{
-	struct nl_msg *request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, 0);
-
-	batch_delete_rule(batch, entry, entry->rule.target, 0);
-	nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
-	nla_put_string(request, NFTA_CHAIN_NAME, entry->rule.target);
-	nft_batch_add(batch, request);
-}
-
 /* Of one container more than one rule may jump to its chain. */
 static bool is_last_to_chain(const struct portmap_entries *entries, size_t number)
 {
@@ -205,14 +195,20 @@ static void write_batch(struct nft_batch *batch, const struct portmap_entries *e
 {
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct portmap_entry *entry = &entries->list[i];
+		struct nl_msg *request;
 
 		if (entry->rule.legacy || is_containers_chain(entry->rule.chain_name) ||
 		    !portmap_entry_is_of(entry, network, id) ||
 		    (i && is_same_rule(&entry->rule, &entry[-1].rule)))
 			continue;
 		batch_delete_rule(batch, entry, entry->rule.chain_name, entry->rule.handle);
-		if (is_last_to_chain(entries, i))
-			batch_delete_chain(batch, entry);
+		if (!is_last_to_chain(entries, i))
+			continue;
+		request = nft_request_begin(NFT_MSG_DELCHAIN, entry->rule.family, 0);
+		batch_delete_rule(batch, entry, entry->rule.target, 0);
+		nla_put_string(request, NFTA_CHAIN_TABLE, entry->rule.table);
+		nla_put_string(request, NFTA_CHAIN_NAME, entry->rule.target);
+		nft_batch_add(batch, request);
 	}
 }
 

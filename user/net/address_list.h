@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * address_list.h - the addresses of the host, and the interfaces that have them.
- */
+/* address_list.h - the addresses of the host, and the interfaces that have them. */
 #pragma once
 
 #include <stdbool.h>

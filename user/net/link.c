@@ -132,17 +132,6 @@ uint32_t link_bridge_behind(const struct link *link)
 	return master.ifindex;
 }
 
-/* Reads the bridge of a port; the bridge's ifindex is 0 where the port has none. */
-static int get_bridge(const struct link *port, struct link *bridge, struct cni_error *err)
-{
-	if (link_read(port->master, bridge, err))
-		return -1;
-	/* A VRF's member routes as ptp's veth does. */
-	if (!link_is_kind(bridge, "bridge"))
-		memset(bridge, 0, sizeof(*bridge));
-	return 0;
-}
-
 bool link_is_kind(const struct link *link, const char *kind)
 {
 	return strcmp(link->kind, kind) == 0;
@@ -253,8 +242,12 @@ int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, st
 			"the other end of the container's veth %s is not in the network"
 			" namespace that bpf-portmap runs in; run it on the host",
 			ifname);
-	if (get_bridge(link, &found.bridge, err))
+	if (link_read(link->master, &found.bridge, err))
 		return -1;
+	/* A VRF's member routes as ptp's veth does. The bridge's ifindex is 0 where it is in none.
+	 */
+	if (!link_is_kind(&found.bridge, "bridge"))
+		memset(&found.bridge, 0, sizeof(found.bridge));
 	*veth = found;
 	return 0;
 }

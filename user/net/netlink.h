@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * netlink.h - requests to the kernel by netlink, and its answers.
- */
+/* netlink.h - requests to the kernel by netlink, and its answers. */
 #pragma once
 
 #include <linux/netlink.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * netns.h - network namespaces: opening, telling apart, entering for a moment.
- */
+/* netns.h - network namespaces: opening, telling apart, entering for a moment. */
 #pragma once
 
 #include <stdbool.h>

@@ -14,7 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 
 #define MAX_COMMAND_LINE 65536
 #define MAX_CGROUPS 4096 /* of one process */

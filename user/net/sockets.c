@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sockets.c - sockets of the host, as the kernel lists them. */
+/* sockets.c - sockets, as the kernel lists them, and whether one takes what comes to a port. */
 #include "net/sockets.h"
 
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "lib/memory.h"
 #include "lib/ports.h"
 #include "net/netlink.h"
@@ -140,4 +139,38 @@ void sockets_release(struct socket_list *list)
 {
 	free(list->sockets);
 	*list = (struct socket_list){0};
+}
+
+static enum listening judge(const struct host_socket *socket,
+			    const uint8_t address[CNI_ADDRESS_SIZE])
+{
+	bool same_family = cni_address_is_ipv4(socket->address) == cni_address_is_ipv4(address);
+
+	if (cni_address_is_any(socket->address))
+		return same_family || socket->both_families ? LISTENING : LISTENING_ELSEWHERE;
+	if (!memcmp(socket->address, address, CNI_ADDRESS_SIZE))
+		return LISTENING;
+	return cni_address_is_loopback(socket->address) ? LISTENING_AT_LOOPBACK
+							: LISTENING_ELSEWHERE;
+}
+
+enum listening listening_at(const struct socket_list *sockets, enum protocol protocol,
+			    const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			    const uint8_t **where)
+{
+	enum listening best = LISTENING_NOT;
+
+	*where = NULL;
+	for_each (socket, sockets->sockets, sockets->count) {
+		enum listening one;
+
+		if (socket->protocol != protocol || socket->port != port)
+			continue;
+		one = judge(socket, address);
+		if (one < best) {
+			best = one;
+			*where = socket->address;
+		}
+	}
+	return best;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * sockets.h - sockets of the host that have a port.
- */
+/* sockets.h - sockets of the host that have a port. */
 #pragma once
 
 #include <linux/types.h>
@@ -53,4 +51,15 @@ void sockets_find_at(struct socket_list *list, struct netlink *socket, enum prot
 
 void sockets_release(struct socket_list *list);
 
-#define cleanup_sockets __attribute__((cleanup(sockets_release)))
+enum listening {
+	LISTENING,
+	LISTENING_AT_LOOPBACK, /* only */
+	LISTENING_ELSEWHERE,   /* only at another address, or the other family */
+	LISTENING_NOT,
+};
+
+/* *where becomes the address of the socket that listens, or of the one that is at fault; NULL:
+ * there is neither. */
+enum listening listening_at(const struct socket_list *sockets, enum protocol protocol,
+			    const uint8_t address[CNI_ADDRESS_SIZE], uint16_t port,
+			    const uint8_t **where);

@@ -208,21 +208,3 @@ json_t *conflist_load(const char *path)
 		add_folder(list, path);
 	return list;
 }
-
-const char *plugin_type(const json_t *plugin)
-{
-	const char *type = json_string_value(cni_json_get(plugin, "type"));
-
-	return type ? type : "";
-}
-
-json_t *conflist_plugin(const json_t *list, const char *type)
-{
-	json_t *plugin;
-	size_t i;
-
-	json_array_foreach (json_object_get(list, "plugins"), i, plugin)
-		if (!strcmp(plugin_type(plugin), type))
-			return plugin;
-	return NULL;
-}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * conflists.h - the files that runtimes take for conflists.
- */
+/* conflists.h - the files that runtimes take for conflists. */
 #pragma once
 
 #include <dirent.h>
 #include <jansson.h>
 #include <stdbool.h>
+
+#include "cni/conflist.h"
 
 struct conflist_file {
 	const char *path;
@@ -42,8 +42,3 @@ char *conflist_folder(const json_t *list, const char *path);
 int conflist_is_read(const struct dirent *entry);
 /* The same of those of a list's folder. */
 int conflist_is_of_folder(const struct dirent *entry);
-
-/* Returns the plugin's type, or "". The case of the key does not matter, as in libcni. */
-const char *plugin_type(const json_t *plugin);
-/* Returns the plugin of this type, borrowed; NULL: the list has none. */
-json_t *conflist_plugin(const json_t *list, const char *type);

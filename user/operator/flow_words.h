@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * flow_words.h - what a record of a connection says, in netfilter's and the RFCs' words.
- */
+/* flow_words.h - what a record of a connection says, in netfilter's and the RFCs' words. */
 #pragma once
 
 #include <linux/types.h>

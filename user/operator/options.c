@@ -49,14 +49,6 @@ static int set_port(void *into, const char *value, struct cni_error *err)
 	return refuse(err, "port", value, "a port, such as 8080 or 53/udp");
 }
 
-static int set_address(struct range_option *range, const char *name, const char *value,
-		       struct cni_error *err)
-{
-	range->is_set = true;
-	return cni_address_parse(value, range->address) ? refuse(err, name, value, "an IP address")
-							: 0;
-}
-
 static int set_from(void *into, const char *value, struct cni_error *err)
 {
 	struct options *options = into;
@@ -98,7 +90,11 @@ static int set_to(void *into, const char *value, struct cni_error *err)
 
 static int set_host(void *into, const char *value, struct cni_error *err)
 {
-	return set_address(&((struct options *)into)->host, "host", value, err);
+	struct range_option *host = &((struct options *)into)->host;
+
+	host->is_set = true;
+	return cni_address_parse(value, host->address) ? refuse(err, "host", value, "an IP address")
+						       : 0;
 }
 
 static int set_client(void *into, const char *value, struct cni_error *err)

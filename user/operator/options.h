@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * options.h - the options of all verbs.
- */
+/* options.h - the options of all verbs. */
 #pragma once
 
 #include <linux/types.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * verbs.h - the commands for people: their table, and running one.
- */
+/* verbs.h - the commands for people: their table, and running one. */
 #pragma once
 
 #include <stddef.h>

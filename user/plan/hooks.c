@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "lib/memory.h"
+
 static bool is_ours(const struct hung *hung)
 {
 	return hung->program != PROGRAM_COUNT;
@@ -216,19 +218,11 @@ enum mechanism plan_mechanism(const struct hook_changes *changes, const struct h
 
 /* --- others --------------------------------------------------------------------------------- */
 
-/* The bandwidth plugin's filter: what it redirects meets from_container at the other device. */
-static bool leads_to_ours(const struct hooks_look *hooks, enum hook hook, const struct hung *hung)
-{
-	return hook == HOOK_INGRESS && !hung->id && hooks->shaper;
-}
-
 const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, enum mechanism ours)
 {
 	const struct hook_look *at = &hooks->hooks[hook];
 
-	for (size_t i = 0; i < at->count; i++) {
-		const struct hung *hung = &at->list[i];
-
+	for_each (hung, at->list, at->count) {
 		if (is_ours(hung) && hung->mechanism == ours)
 			return NULL;
 		if (is_ours(hung) || hung->is_announcement)
@@ -237,7 +231,9 @@ const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, 
 			return hung;
 		if (ours == MECHANISM_TCX || hung->priority >= FILTER_PRIORITY)
 			return NULL;
-		return leads_to_ours(hooks, hook, hung) ? NULL : hung;
+		/* What the bandwidth plugin's filter redirects meets from_container at the other
+		 * device. */
+		return hook == HOOK_INGRESS && !hung->id && hooks->shaper ? NULL : hung;
 	}
 	return NULL;
 }
@@ -247,9 +243,7 @@ bool others_behind(const struct hooks_look *hooks, enum mechanism ours)
 	const struct hook_look *at = &hooks->hooks[HOOK_INGRESS];
 	bool ours_has_run = false;
 
-	for (size_t i = 0; i < at->count; i++) {
-		const struct hung *hung = &at->list[i];
-
+	for_each (hung, at->list, at->count) {
 		if (is_ours(hung)) {
 			ours_has_run |= hung->mechanism == ours;
 			continue;
@@ -300,20 +294,16 @@ static void bar_by(const struct look *look, const struct interface_look *interfa
 			 interface->link.name);
 }
 
-static void bar_by_policies(struct bar *bar)
-{
-	bar->watched = bar->surprises = true;
-	snprintf(bar->what, sizeof(bar->what),
-		 "the host has IPsec policies, which see containers' own addresses only");
-}
-
 struct bar others_bar(const struct look *look, const struct interface_look *veth,
 		      const struct interface_look *bridge)
 {
 	struct bar bar = {0};
 
-	if (look->has_ipsec_policies)
-		bar_by_policies(&bar);
+	if (look->has_ipsec_policies) {
+		bar.watched = bar.surprises = true;
+		snprintf(bar.what, sizeof(bar.what),
+			 "the host has IPsec policies, which see containers' own addresses only");
+	}
 	bar_by(look, veth, &bar);
 	if (bridge)
 		bar_by(look, bridge, &bar);

@@ -40,13 +40,10 @@ static bool is_bridge_of_containers(const struct look *look, const struct interf
 		return true;
 	if (!look->is_whole)
 		return interface->entry.role == ROLE_BRIDGE;
-	for (size_t i = 0; i < look->count; i++) {
-		const struct interface_look *port = &look->interfaces[i];
-
+	for_each (port, look->interfaces, look->count)
 		if (port->entry.role == ROLE_PORT && !port->is_gone &&
 		    (port->is_read ? port->link.master : port->entry.bridge_ifindex) == ifindex)
 			return true;
-	}
 	return false;
 }
 

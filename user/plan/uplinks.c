@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/memory.h"
 #include "lib/text.h"
 
 enum wish uplink_wish(const struct network_wish *network, const char *interface)
@@ -34,8 +35,7 @@ struct uplink_verdict uplink_decide(const struct look *look, const struct interf
 	bool can_serve = (interface->addressed && interface->addressed->is_reachable) ||
 			 interface_is_served(&interface->entry);
 
-	for (size_t i = 0; i < look->network_count; i++) {
-		const struct network_wish *network = &look->networks[i];
+	for_each (network, look->networks, look->network_count) {
 		enum wish wish = uplink_wish(network, interface->link.name);
 
 		is_named |= wish == WISH_NAMED;
@@ -101,8 +101,7 @@ static const struct network_wish *find_request(const struct look *look)
 static const struct network_wish *find_opponent(const struct look *look, const char *interface,
 						enum wish wish)
 {
-	for (size_t i = 0; i < look->network_count; i++) {
-		const struct network_wish *other = &look->networks[i];
+	for_each (other, look->networks, look->network_count) {
 		enum wish its = uplink_wish(other, interface);
 
 		if (other->is_of_request)

@@ -6,13 +6,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
 #include "lib/error.h"
 #include "cni/reply.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_add.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/containers.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"

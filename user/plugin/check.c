@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/containers.h"
 #include "host/container.h"

@@ -4,7 +4,7 @@
 
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "plugin/commands.h"
 #include "host/container.h"
 #include "host/host.h"

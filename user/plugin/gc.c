@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* gc.c - GC: removes attachments of this network that are no longer valid. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cni/network_config.h"
 #include "lib/cleanup.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "plugin/commands.h"
 #include "host/host.h"
 #include "host/interfaces.h"

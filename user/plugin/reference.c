@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* reference.c - hands to the reference plugin portmap what is its own, and removes what it has
  * left. */
-#include "plugin/reference.h"
+#include "plugin/commands.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -18,7 +18,6 @@
 #include "cni/execute.h"
 #include "lib/json.h"
 #include "cni/reply.h"
-#include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "nat/portmap_rules.h"

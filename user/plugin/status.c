@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* status.c - STATUS: whether an ADD would work; loads and mounts nothing. */
-#include <stdlib.h>
 
 #include "lib/cleanup.h"
 #include "lib/error.h"

@@ -174,9 +174,27 @@ static void add_mapping(const struct bpf_object *object, uint32_t slot, enum pro
 	update(object, "portmaps", &key, &(struct portmap_succession){.now = portmap});
 }
 
+/* As after years of mappings and masquerade: each port and address has been used once, so no mark
+ * saves a look-up. */
+static void mark_all(const struct bpf_object *object)
+{
+	static struct noticed noticed;
+	uint64_t marked = UINT64_MAX;
+	uint32_t only = 0;
+
+	for (uint32_t word = 0; word < PUBLISHED_WORDS; word++)
+		update(object, "published_ports", &word, &marked);
+	for (uint32_t word = 0; word < PORT_WORDS; word++)
+		update(object, "endpoint_addresses", &word, &marked);
+	memset(&noticed, 0xff, sizeof(noticed));
+	update(object, "noticed", &only, &noticed);
+}
+
 static void add_crowd(const struct bpf_object *object)
 {
 	char ipv4[32], ipv6[32];
+
+	mark_all(object);
 
 	for (uint32_t i = 0; i < CROWD; i++) {
 		uint32_t slot = CROWD_FIRST_SLOT + i;

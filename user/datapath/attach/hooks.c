@@ -184,8 +184,7 @@ static void look_at_filters(struct hooks_look *look, uint32_t ifindex, enum hook
 	struct filter_list filters = {0};
 
 	filters_read(ifindex, hook == HOOK_INGRESS, &filters);
-	for (size_t i = 0; i < filters.count; i++) {
-		const struct filter *filter = &filters.list[i];
+	for_each (filter, filters.list, filters.count) {
 		bool is_ours = filter_has_our_place(filter);
 		struct hung *hung;
 
@@ -336,19 +335,6 @@ static int make_change(const struct datapath *datapath, const struct link_name *
 	return 0;
 }
 
-/* Of an interface that is up the kernel takes the queues out of service for it, and waits for RCU
- * (expedited) with RTNL held: a third of what an ADD costs where nothing else is going on, and most
- * of it where much is. */
-static int make_clsact(const struct link_name *at, struct attach_undo *undo, struct cni_error *err)
-{
-	if (!qdisc_add_clsact(at->ifindex))
-		undo->qdisc = true;
-	else if (errno != EEXIST)
-		return bpf_error_set(err, errno, "cannot add a clsact qdisc to interface %s",
-				     at->name);
-	return 0;
-}
-
 int attach_apply(const struct datapath *datapath, const struct link_name *at,
 		 const struct hook_changes *changes, struct attach_undo *undo,
 		 struct cni_error *err)
@@ -356,8 +342,14 @@ int attach_apply(const struct datapath *datapath, const struct link_name *at,
 	bool created = false;
 	int result;
 
-	if (changes->makes_clsact && make_clsact(at, undo, err))
-		return -1;
+	/* Of an interface that is up the kernel takes the queues out of service for it, and waits
+	 * for RCU (expedited) with RTNL held: a third of what an ADD costs where nothing else is
+	 * going on, and most of it where much is. */
+	if (changes->makes_clsact && !qdisc_add_clsact(at->ifindex))
+		undo->qdisc = true;
+	else if (changes->makes_clsact && errno != EEXIST)
+		return bpf_error_set(err, errno, "cannot add a clsact qdisc to interface %s",
+				     at->name);
 	for (size_t i = changes->count; i-- > 0;)
 		if (changes->list[i].action != HOOK_DETACH &&
 		    make_change(datapath, at, &changes->list[i], undo, err))

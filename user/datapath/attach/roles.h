@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * roles.h - which of our programs belongs at which hook of an interface.
- */
+/* roles.h - which of our programs belongs at which hook of an interface. */
 #pragma once
 
 #include "datapath/load/objects.h"

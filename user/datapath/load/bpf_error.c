@@ -11,7 +11,7 @@
 
 #include "lib/cleanup.h"
 #include "lib/text.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 
 static const char *find_last(const char *text, const char *wanted)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * bpf_error.h - what it means when the kernel refuses something about BPF.
- */
+/* bpf_error.h - what it means when the kernel refuses something about BPF. */
 #pragma once
 
 #include "lib/error.h"

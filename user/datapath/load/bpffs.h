@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * bpffs.h - the file system where maps and programs are pinned.
- */
+/* bpffs.h - the file system where maps and programs are pinned. */
 #pragma once
 
 #include <stdbool.h>

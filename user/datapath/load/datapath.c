@@ -17,7 +17,7 @@
 #include "datapath/load/bpf_error.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 
 #define OLDEST_KERNEL "5.15"
 

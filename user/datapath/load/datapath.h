@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * datapath.h - the maps and programs of the host we run on, as they are in the kernel.
- */
+/* datapath.h - the maps and programs of the host we run on, as they are in the kernel. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * loader.h - puts our programs into the kernel.
- */
+/* loader.h - puts our programs into the kernel. */
 #pragma once
 
 #include <stdbool.h>

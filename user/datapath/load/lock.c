@@ -18,7 +18,7 @@
 #include "datapath/load/bpf_error.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/lock_file.h"
+#include "lib/io.h"
 #include "net/processes.h"
 
 /* Containers that start with the machine wait for the first ADD, which loads the programs: seconds

@@ -41,13 +41,6 @@ static const char *object_name(int object)
 	return map_name((enum map_number)(object - PROGRAM_COUNT));
 }
 
-static int object_fd(const struct objects *objects, int object)
-{
-	if (object < PROGRAM_COUNT)
-		return objects->programs[object];
-	return objects->maps[object - PROGRAM_COUNT];
-}
-
 static int open_path(const char *directory, const char *name)
 {
 	char path[PIN_PATH_SIZE];
@@ -293,7 +286,9 @@ static int pin_and_move(const char *directory, const struct objects *objects, st
 
 	for (int object = 0; object < OBJECT_COUNT; object++) {
 		object_path(source, PINS_LOADING, object_name(object));
-		if (bpf_obj_pin(object_fd(objects, object), source))
+		if (bpf_obj_pin(object < PROGRAM_COUNT ? objects->programs[object]
+						       : objects->maps[object - PROGRAM_COUNT],
+				source))
 			return bpf_error_set(err, errno, "cannot pin %s", source);
 	}
 	if (!rename(PINS_LOADING, directory))

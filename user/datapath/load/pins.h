@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * pins.h - the directory in the BPF file system that holds one host's maps and programs.
- */
+/* pins.h - the directory in the BPF file system that holds one host's maps and programs. */
 #pragma once
 
 #include <stdbool.h>

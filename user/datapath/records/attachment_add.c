@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attachment_add.c - making what an attachment owns in the maps. */
-#include "datapath/records/attachment_add.h"
-
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,9 +13,9 @@
 #include "lib/address.h"
 #include "lib/error.h"
 #include "net/link.h"
-#include "net/port_ranges.h"
+#include "net/host_settings.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 
 /* What ADD works with while it has the lock. */
 struct adding {
@@ -364,16 +362,6 @@ static struct attachment record_of(const struct attachment_claims *claims)
 	return record;
 }
 
-static void look_up_network(struct adding *adding)
-{
-	struct attachment_name name;
-
-	if (!attachment_name_split(adding->claims->key.name, &name) ||
-	    !network_read_by_name(adding->release.objects, name.network, &adding->network_key,
-				  &adding->network))
-		adding->network = (struct network){0};
-}
-
 /* A network that is new has the veth of its first container as its witness, until that has an
  * owner (networks.h). */
 static void bear_witness(struct adding *adding)
@@ -396,11 +384,14 @@ static int add_locked(struct adding *adding, struct cni_error *err)
 	struct attachment *record = &adding->record;
 	struct owner *owner = &record->owner;
 	struct slot *slot = &adding->slot;
+	struct attachment_name name;
 	struct meta meta;
 	bool had_policy;
 
 	*record = record_of(claims);
-	look_up_network(adding);
+	if (!attachment_name_split(claims->key.name, &name) ||
+	    !network_read_by_name(objects, name.network, &adding->network_key, &adding->network))
+		adding->network = (struct network){0};
 	if (!meta_read(objects, &meta))
 		return map_refuse_read(MAP_META, err);
 	port_ranges_follow(&meta);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attachment_remove.c - removing an attachment and what it owns in the maps. */
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 
 #include <bpf/bpf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "datapath/load/lock.h"

@@ -13,7 +13,6 @@
 #include "datapath/load/maps.h"
 #include "net/link.h"
 #include "net/netlink.h"
-#include "conf/request.h"
 #include "lib/address.h"
 #include "lib/ports.h"
 #include "lib/text.h"

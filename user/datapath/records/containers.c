@@ -19,7 +19,9 @@ static bool is_same_name(const char *a, const char *b, size_t size)
 	return length < size - 1 && !memchr(a, '?', length) && !strncmp(a, b, size);
 }
 
-bool workload_is_same(const struct workload *a, const struct workload *b)
+/* Whether both are the same pod, Nomad group or named container. False for names that are cut off,
+ * or that nobody has given. */
+static bool workload_is_same(const struct workload *a, const struct workload *b)
 {
 	return a->kind != WORKLOAD_NONE && a->kind == b->kind && *a->name &&
 	       is_same_name(a->namespace, b->namespace, WORKLOAD_NAMESPACE_SIZE) &&

@@ -33,10 +33,6 @@ int container_return_address(const struct objects *objects, const struct endpoin
 bool container_find_other(const struct objects *objects, const struct slot *slot, uint32_t number,
 			  struct owner *other);
 
-/* Returns whether both are the same pod, Nomad group or named container. False for names that are
- * cut off, or that nobody has given. */
-bool workload_is_same(const struct workload *a, const struct workload *b);
-
 /* Returns whether the slot's owner is a container of this workload. */
 bool workload_has_slot(const struct objects *objects, const struct workload *workload,
 		       uint32_t number, const struct slot *slot);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* nat_ports.c - the map of mapped ports that the host's own NAT takes. */
+/* nat_ports.c - the map of mapped ports that the host's own NAT takes, and that of published ports.
+ */
 #include "datapath/records/nat_ports.h"
 
 #include <stdlib.h>
@@ -72,18 +73,6 @@ static int delete_unwanted(const struct objects *objects, const struct nat_port_
 	return walk.failed ? -1 : 0;
 }
 
-/* The bit comes first: without it nobody looks for the entry. */
-static int write_entry(const struct objects *objects, const struct nat_port_entry *entry,
-		       struct cni_error *err)
-{
-	uint16_t port = entry->key.host_port;
-
-	if (map_set_bits(objects, MAP_PUBLISHED_PORTS, 2 * PORT_WORDS + port / 64,
-			 1ULL << (port % 64), err))
-		return -1;
-	return map_write(objects, MAP_NAT_PORTS, &entry->key, &entry->taken, err);
-}
-
 int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 		    const struct nat_ports_change *change, struct cni_error *err)
 {
@@ -91,15 +80,18 @@ int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 
 	if (delete_unwanted(objects, wanted, change, err))
 		return -1;
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct nat_port_entry *entry = &wanted->list[i];
-
+	for_each (entry, wanted->list, wanted->count) {
 		if (map_read(objects, MAP_NAT_PORTS, &entry->key, &known) &&
 		    !memcmp(&known, &entry->taken, sizeof(known)))
 			continue;
 		if (change->report)
 			change->report(&entry->key, true, change->context);
-		if (!change->dry_run && write_entry(objects, entry, err))
+		/* The bit comes first: without it nobody looks for the entry. */
+		if (!change->dry_run &&
+		    (map_set_bits(objects, MAP_PUBLISHED_PORTS,
+				  2 * PORT_WORDS + entry->key.host_port / 64,
+				  1ULL << (entry->key.host_port % 64), err) ||
+		     map_write(objects, MAP_NAT_PORTS, &entry->key, &entry->taken, err)))
 			return -1;
 	}
 	return 0;
@@ -120,4 +112,49 @@ bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *
 	look.report = count_change;
 	look.context = &changes;
 	return !nat_ports_write(objects, wanted, &look, NULL) && !changes;
+}
+
+/* --- which ports are worth a look-up -------------------------------------------------------------
+ */
+
+static void mark(uint64_t *third, uint16_t port)
+{
+	third[port / 64] |= 1ULL << (port % 64);
+}
+
+/* The entries of containers that wait for a port count, too: when one of them gets it, no bit is
+ * set again. */
+static int find_wanted(const struct objects *objects, uint64_t wanted[PUBLISHED_WORDS],
+		       struct cni_error *err)
+{
+	cleanup_walk struct map_walk ports = {.objects = objects, .map = MAP_PORTMAPS};
+	cleanup_walk struct map_walk taken = {.objects = objects, .map = MAP_NAT_PORTS};
+
+	while (map_next(&ports, err)) {
+		const struct portmap_key *key = ports.key;
+
+		mark(wanted, key->host_port);
+		if (!cni_address_is_any(key->host_address))
+			mark(wanted + PORT_WORDS, key->host_port);
+	}
+	while (!ports.failed && map_next(&taken, err))
+		mark(wanted + 2 * PORT_WORDS, ((const struct portmap_key *)taken.key)->host_port);
+	return ports.failed || taken.failed ? -1 : 0;
+}
+
+int published_ports_forget(const struct objects *objects, struct cni_error *err)
+{
+	cleanup_walk struct map_walk words = {.objects = objects, .map = MAP_PUBLISHED_PORTS};
+	uint64_t wanted[PUBLISHED_WORDS] = {0};
+
+	if (find_wanted(objects, wanted, err))
+		return -1;
+	while (map_next(&words, err)) {
+		uint32_t number = *(const uint32_t *)words.key;
+		uint64_t bits = *(const uint64_t *)words.value, left = bits & wanted[number];
+
+		if (left != bits && map_write(objects, MAP_PUBLISHED_PORTS, &number, &left, err))
+			return -1;
+	}
+	return words.failed ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * nat_ports.h - the map of mapped ports that the host's own NAT takes.
+ * nat_ports.h - the map of mapped ports that the host's own NAT takes, and that of the ports which
+ * are worth a look-up for packets and sockets, as one of the two has them.
  */
 #pragma once
 
@@ -27,8 +28,6 @@ struct nat_port_list {
 void nat_ports_add(struct nat_port_list *ports, const struct portmap_key *key, uint32_t hooks);
 void nat_ports_release(struct nat_port_list *ports);
 
-#define cleanup_nat_ports __attribute__((cleanup(nat_ports_release)))
-
 /* Returns what of that which comes to this address and port the programs leave to the host's NAT:
  * bits of enum nat_hook. */
 uint32_t nat_port_hooks(const struct objects *objects, const struct portmap_key *key);
@@ -51,3 +50,7 @@ bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *
 /* Makes the map so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 		    const struct nat_ports_change *change, struct cni_error *err);
+
+/* Takes the ports off the map of published ports that no mapping has any more, nor the host's own
+ * NAT. Call it with the lock: who adds an entry sets its bit first. CNI_ERROR_KERNEL_REFUSED. */
+int published_ports_forget(const struct objects *objects, struct cni_error *err);

@@ -73,9 +73,7 @@ int networks_read(struct known_networks *known, const struct datapath *datapath,
 		add_network(ARRAY_ADD(known->list, known->count), walk.key, walk.value);
 	if (walk.failed)
 		return -1;
-	for (size_t i = 0; i < known->count; i++) {
-		struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count) {
 		if (witness_lives(objects, &one->network))
 			continue;
 		if (!entries && attachment_list(datapath, &entries, &entry_count, err))
@@ -95,9 +93,7 @@ void networks_release(struct known_networks *known)
 int networks_settle(const struct known_networks *known, const struct objects *objects,
 		    struct cni_error *err)
 {
-	for (size_t i = 0; i < known->count; i++) {
-		const struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count) {
 		if (one->is_dead)
 			map_delete(objects, MAP_NETWORKS, &one->key, NULL);
 		else if (one->is_changed)
@@ -148,9 +144,7 @@ static uint8_t choose_number(const struct known_networks *known, const char *nam
 	uint64_t taken = 1;
 	uint8_t number;
 
-	for (size_t i = 0; i < known->count; i++) {
-		const struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count) {
 		if (one->is_dead)
 			continue;
 		if (!strcmp(one->key.name, name) && one->network.number)
@@ -182,9 +176,7 @@ void networks_add(struct known_networks *known, const char *name, const struct c
 	known->network.number = choose_number(known, name);
 	known->network.veth = veth;
 	known->is_new = fits;
-	for (size_t i = 0; i < known->count; i++) {
-		struct known_network *one = &known->list[i];
-
+	for_each (one, known->list, known->count) {
 		if (strcmp(one->key.name, name) != 0)
 			continue;
 		if (!one->is_dead && says_the_same(&one->network, &known->network))
@@ -247,8 +239,7 @@ static void compare_with(struct comparison *comparison, const struct address_lis
 	size_t kept = 0;
 
 	comparison->wanted = wanted;
-	for (size_t i = 0; i < addresses->address_count; i++) {
-		const struct local_address *address = &addresses->addresses[i];
+	for_each (address, addresses->addresses, addresses->address_count) {
 		struct wanted *next = &wanted[comparison->count];
 
 		if (address->is_broadcast && is_own(addresses, address->address))

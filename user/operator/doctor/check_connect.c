@@ -15,12 +15,11 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
-#include "operator/doctor/resolve.h"
+#include "operator/doctor/doctor.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/doctor/way.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
-#include "operator/view/claimants.h"
 
 #define CONNECT_MS 1500
 #define CLOSED_MS 100 /* a server that closes at once does it within that */
@@ -270,7 +269,8 @@ static bool choose_address(const struct connecting *connecting, const struct map
 	memcpy(address, mapping->key.host_address, CNI_ADDRESS_SIZE);
 	if (!cni_address_is_any(address))
 		return connecting->netns < 0 || !cni_address_is_loopback(address);
-	memcpy(address, ipv4 ? claimant_loopback4 : claimant_loopback6, CNI_ADDRESS_SIZE);
+	memcpy(address, ipv4 ? cni_address_loopback_ipv4 : cni_address_loopback_ipv6,
+	       CNI_ADDRESS_SIZE);
 	if (connecting->netns < 0)
 		return mapping->portmap.localhost;
 	for (size_t i = 0; i < list->address_count; i++) {

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* check_hooks.c - checks of programs at interfaces and sockets. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "datapath/attach/socket_hooks.h"
-#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "operator/doctor/probe.h"
 
 static void check_programs(struct doctor *doctor, bool of_containers)
 {
-	for (size_t i = 0; i < doctor->plan.count; i++) {
-		const struct change *change = &doctor->plan.changes[i];
-
+	for_each (change, doctor->plan.changes, doctor->plan.count)
 		if (change->is_damage && interface_is_containers(&change->entry) == of_containers)
 			doctor_found(doctor, VERDICT_FAIL, cni_format("bpf-portmap repair"),
 				     "%s: %s", change->at.name, change->missing);
-	}
 }
 
 void check_uplinks(struct doctor *doctor)
@@ -51,8 +47,7 @@ static bool only_loses_addresses(const struct doctor *doctor, const struct chang
 /* What has come or changed since then, and is not damaged. */
 void check_settled(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->plan.count; i++) {
-		const struct change *change = &doctor->plan.changes[i];
+	for_each (change, doctor->plan.changes, doctor->plan.count) {
 		cleanup_free char *remedy = NULL, *place = NULL;
 
 		if (change->kind != CHANGE_INTERFACE || change->is_damage || !*change->at.name ||
@@ -118,8 +113,7 @@ static void check_behind_egress(struct doctor *doctor, const struct interface_lo
 
 void check_foreign_behind(struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *interface = &doctor->look.found.interfaces[i];
+	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count) {
 		const char *name = interface->link.name;
 
 		if (interface_has_role(interface, ROLE_UPLINK))
@@ -133,23 +127,21 @@ void check_foreign_behind(struct doctor *doctor)
 	}
 }
 
-static void check_bridge_of(struct doctor *doctor, const struct interface_look *port)
-{
-	const struct interface_look *bridge = doctor_interface(doctor, port->entry.bridge_ifindex);
-
-	if ((!bridge || bridge->is_gone) && !port->link.master)
-		doctor_found(doctor, VERDICT_FAIL,
-			     cni_format("# add the container again: its bridge is made by ADD"),
-			     "the bridge that %s was a port of is gone", port->link.name);
-}
-
 void check_bridge(struct doctor *doctor)
 {
 	const struct look *look = &doctor->look.found;
 
-	for (size_t i = 0; i < look->count; i++)
-		if (interface_has_role(&look->interfaces[i], ROLE_PORT))
-			check_bridge_of(doctor, &look->interfaces[i]);
+	for_each (port, look->interfaces, look->count) {
+		const struct interface_look *bridge =
+			doctor_interface(doctor, port->entry.bridge_ifindex);
+
+		if (interface_has_role(port, ROLE_PORT) && (!bridge || bridge->is_gone) &&
+		    !port->link.master)
+			doctor_found(
+				doctor, VERDICT_FAIL,
+				cni_format("# add the container again: its bridge is made by ADD"),
+				"the bridge that %s was a port of is gone", port->link.name);
+	}
 }
 
 void check_socket_hooks(struct doctor *doctor)

@@ -9,9 +9,7 @@
 #include "datapath/load/bpf_error.h"
 #include "datapath/load/bpffs.h"
 #include "datapath/load/lock.h"
-#include "datapath/load/maps.h"
 #include "lib/text.h"
-#include "net/text_file.h"
 #include "operator/doctor/doctor.h"
 
 #define LOCK_LOOKS 150 /* an ADD holds it for a few milliseconds, the first one for a second */

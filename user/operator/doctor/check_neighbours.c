@@ -10,7 +10,6 @@
 #include "lib/cleanup.h"
 #include "lib/clock.h"
 #include "lib/text.h"
-#include "operator/doctor/remedy_word.h"
 #include "operator/doctor/doctor.h"
 #include "operator/kernel/inject.h"
 #include "operator/kernel/route.h"
@@ -143,8 +142,7 @@ static void judge_next_hop(struct doctor *doctor, const struct asked *asked,
 void check_neighbours(struct doctor *doctor)
 {
 	doctor->has_looked = false;
-	for (size_t i = 0; i < doctor->asked_count; i++) {
-		const struct asked *asked = &doctor->asked[i];
+	for_each (asked, doctor->asked, doctor->asked_count) {
 		struct answers answers;
 
 		doctor->has_looked |= asked->file >= 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
-#include "operator/doctor/probe_client.h"
+#include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
 
 #define MOST_NETWORKS 8
@@ -104,19 +104,6 @@ static void send_outwards(struct outwards *outwards, const struct subject *subje
 	probe_finding_release(&finding);
 }
 
-/* A host may have one family alone outside, but hardly none. */
-static void look_for_routes(const struct outwards *outwards)
-{
-	struct doctor *doctor = outwards->doctor;
-
-	if (!outwards->sent && outwards->count[0] + outwards->count[1] &&
-	    !route_to(doctor->host.socket, probe_far_address(true)).exists &&
-	    !route_to(doctor->host.socket, probe_far_address(false)).exists)
-		doctor_found(doctor, VERDICT_WARN, NULL,
-			     "the host has no default route: masqueraded containers reach only what"
-			     " it has routes to");
-}
-
 void check_outwards(struct doctor *doctor)
 {
 	cleanup_walk struct map_walk walk = {.objects = &doctor->host.datapath.objects,
@@ -134,6 +121,12 @@ void check_outwards(struct doctor *doctor)
 		if (endpoint->masquerade && doctor_locate(doctor, &subject))
 			send_outwards(&outwards, &subject, address->address);
 	}
-	look_for_routes(&outwards);
+	/* A host may have one family alone outside, but hardly none. */
+	if (!outwards.sent && outwards.count[0] + outwards.count[1] &&
+	    !route_to(doctor->host.socket, probe_far_address(true)).exists &&
+	    !route_to(doctor->host.socket, probe_far_address(false)).exists)
+		doctor_found(doctor, VERDICT_WARN, NULL,
+			     "the host has no default route: masqueraded containers reach only what"
+			     " it has routes to");
 	doctor->has_looked = outwards.sent;
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "conf/option.h"
-#include "conf/request.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"
@@ -14,9 +13,8 @@
 #include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/doctor/doctor.h"
-#include "operator/doctor/remedy_word.h"
 #include "operator/kernel/inject.h"
 #include "operator/print/format.h"
 
@@ -26,13 +24,10 @@
 /* Not where maps are of another layout, damaged, or out of sight, of which other checks tell. */
 static bool knows_all_ports(const struct doctor *doctor)
 {
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
+	for_each (finding, doctor->findings, doctor->finding_count)
 		if (finding->verdict != VERDICT_OK &&
 		    (finding->check->run == check_bpffs || finding->check->run == check_pins))
 			return false;
-	}
 	return datapath_is_usable(&doctor->host.datapath) ||
 	       doctor->host.datapath.state == DATAPATH_ABSENT;
 }

@@ -7,16 +7,15 @@
 #include <string.h>
 
 #include "conf/addresses.h"
-#include "datapath/records/nat_ports.h"
 #include "conf/option.h"
 #include "datapath/load/maps.h"
+#include "datapath/records/nat_ports.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
+#include "lib/memory.h"
 #include "lib/text.h"
+#include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
-#include "operator/doctor/probe_client.h"
-#include "operator/doctor/series.h"
-#include "operator/print/format.h"
 
 #define PROBES_AT_LEAST 32
 #define COUNT_DEFAULT 6    /* half of them small */
@@ -64,9 +63,7 @@ static bool choose_destination(const struct probing *probing, const struct inter
 	if (!cni_address_is_any(mapped))
 		return local_address_exists(probing->doctor->host.socket, mapped) &&
 		       !is_left(probing, mapped);
-	for (size_t i = 0; i < list->address_count; i++) {
-		const struct local_address *address = &list->addresses[i];
-
+	for_each (address, list->addresses, list->address_count) {
 		memcpy(destination, address->address, CNI_ADDRESS_SIZE);
 		if (list->interfaces[address->interface].ifindex == uplink->link.ifindex &&
 		    is_mapped_at(probing, address))
@@ -305,8 +302,7 @@ static void look_at_neighbours(const struct probing *probing, const struct inter
 	struct doctor *doctor = probing->doctor;
 	char text[CNI_ADDRESS_TEXT_SIZE];
 
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *other = &doctor->look.found.interfaces[i];
+	for_each (other, doctor->look.found.interfaces, doctor->look.found.count) {
 		struct neighbour neighbour;
 
 		if (other == uplink || !interface_has_role(other, ROLE_UPLINK))
@@ -377,13 +373,10 @@ static void probe_mapping(struct probing *probing)
 			probe_from(probing, from->address);
 		return;
 	}
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *uplink = &doctor->look.found.interfaces[i];
-
+	for_each (uplink, doctor->look.found.interfaces, doctor->look.found.count)
 		if (interface_has_role(uplink, ROLE_UPLINK) && !is_refused(probing, uplink) &&
 		    (doctor->in ? doctor->in == uplink : !only || only == uplink))
 			probe_by(probing, uplink);
-	}
 	if (doctor->finding_count == before)
 		look_at_seen(probing);
 }
@@ -407,25 +400,6 @@ static void note(struct doctor *doctor, const struct subject *subject, const cha
 		     subject->port, why);
 }
 
-static const char *why_nothing(const struct probing *probing)
-{
-	if (!probing->has_destination)
-		return "no uplink has an address at which it is mapped";
-	return probing->is_closed ? "sourceRanges let no client of its family in"
-				  : "no neighbour and no route is known by which a client could"
-				    " come";
-}
-
-/* False: nothing can be sent, which is a finding. */
-static bool begins(struct doctor *doctor)
-{
-	const char *obstacle = probe_begin(doctor);
-
-	if (obstacle)
-		doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
-	return !obstacle;
-}
-
 /* A range of ports is one: the first. */
 static void probe_one(struct doctor *doctor, size_t mapping)
 {
@@ -444,7 +418,11 @@ static void probe_one(struct doctor *doctor, size_t mapping)
 	doctor_inside(doctor, &subject)->was_probed[subject.ipv4] |= probing.is_known;
 	if (doctor->finding_count == before && !probing.is_told && !probing.is_known &&
 	    doctor->options->port.port && !doctor->options->from.is_set)
-		note(doctor, &subject, why_nothing(&probing));
+		note(doctor, &subject,
+		     !probing.has_destination ? "no uplink has an address at which it is mapped"
+		     : probing.is_closed      ? "sourceRanges let no client of its family in"
+					      : "no neighbour and no route is known by which a"
+						" client could come");
 }
 
 /* Another port of the container has shown its way. */
@@ -498,6 +476,7 @@ static void note_others(struct doctor *doctor)
 
 void check_probe(struct doctor *doctor)
 {
+	const char *obstacle;
 	size_t count = 0;
 
 	doctor->has_looked = false;
@@ -514,7 +493,10 @@ void check_probe(struct doctor *doctor)
 			"bpf-portmap: sends a packet to %zu mapped port%s, and swallows the "
 			"answer\n",
 			count, count > 1 ? "s" : "");
-		if (begins(doctor))
+		obstacle = probe_begin(doctor);
+		if (obstacle)
+			doctor_found(doctor, VERDICT_COULD_NOT_LOOK, NULL, "%s", obstacle);
+		else
 			probe_mappings(doctor);
 	}
 	note_others(doctor);

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "lib/text.h"
-#include "net/forwarding.h"
-#include "net/text_file.h"
+#include "net/host_settings.h"
+#include "lib/io.h"
 #include "operator/doctor/probe.h"
-#include "operator/doctor/remedy_word.h"
+#include "operator/print/format.h"
 #include "operator/doctor/way.h"
 #include "operator/kernel/drops.h"
 #include "operator/kernel/route.h"

@@ -7,16 +7,14 @@
 #include <string.h>
 
 #include "datapath/load/bpf_error.h"
-#include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/doctor/probe.h"
 #include "operator/kernel/route.h"
-#include "operator/print/format.h"
 
 #define FINDINGS_PER_CHECK 8
 
@@ -41,10 +39,13 @@ static void choose_mappings(struct doctor *doctor)
 	doctor->was_tried = or_exit(calloc(mappings->count + 1, sizeof(*doctor->was_tried)));
 }
 
-static int read_maps(struct doctor *doctor, struct cni_error *err)
+static int read_all(struct doctor *doctor, struct cni_error *err)
 {
 	const struct look_at at = {.entries = true, .veths = true, .veth_hooks = true};
 
+	if (host_open(&doctor->host, DATAPATH_READ, err))
+		return -1;
+	view_of_host(&doctor->view, &doctor->host);
 	if (!datapath_is_usable(&doctor->host.datapath))
 		return 0;
 	if (mappings_read(&doctor->mappings, &doctor->view, err) ||
@@ -67,14 +68,6 @@ static void find_default_uplinks(struct doctor *doctor)
 	}
 }
 
-static int read_all(struct doctor *doctor, struct cni_error *err)
-{
-	if (host_open(&doctor->host, DATAPATH_READ, err))
-		return -1;
-	view_of_host(&doctor->view, &doctor->host);
-	return read_maps(doctor, err);
-}
-
 #define NEEDED_CAPABILITIES (1ULL << CAP_NET_ADMIN | 1ULL << CAP_SYS_ADMIN)
 
 static bool has_capabilities(void)
@@ -91,13 +84,10 @@ static bool has_capabilities(void)
 
 static const struct interface_look *uplink_by_name(const struct doctor *doctor, const char *name)
 {
-	for (size_t i = 0; i < doctor->look.found.count; i++) {
-		const struct interface_look *interface = &doctor->look.found.interfaces[i];
-
+	for_each (interface, doctor->look.found.interfaces, doctor->look.found.count)
 		if (interface_has_role(interface, ROLE_UPLINK) &&
 		    !strcmp(interface->link.name, name))
 			return interface;
-	}
 	return NULL;
 }
 
@@ -276,9 +266,7 @@ const struct interface_look *doctor_usual_uplink(const struct doctor *doctor, bo
 	const struct look *look = &doctor->look.found;
 	const struct interface_look *first = NULL;
 
-	for (size_t i = 0; i < look->count; i++) {
-		const struct interface_look *interface = &look->interfaces[i];
-
+	for_each (interface, look->interfaces, look->count) {
 		if (!interface_has_role(interface, ROLE_UPLINK))
 			continue;
 		if (!strcmp(interface->link.name, doctor->default_uplink[ipv4]))

@@ -6,13 +6,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "datapath/load/maps.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "operator/doctor/explain.h"
-#include "operator/print/output.h"
+#include "lib/text.h"
 #include "operator/print/format.h"
+#include "operator/print/output.h"
 #include "operator/verbs.h"
+
+/* --- what a code means: its section of docs/findings.md, which the program contains --------------
+ */
+
+#define WIDTH 80
+#define HEADING "\n## "
+#define BLANKS " \n"
+
+__asm__(".pushsection .rodata\n"
+	"findings_page: .incbin \"docs/findings.md\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char findings_page[];
+
+static void print_wrapped(const char *text, const char *end)
+{
+	size_t column = 0;
+
+	for (text += strspn(text, BLANKS); text < end; text += strspn(text, BLANKS)) {
+		size_t length = strcspn(text, BLANKS);
+
+		if (column && column + 1 + length > WIDTH) {
+			putchar('\n');
+			column = 0;
+		}
+		column += (size_t)printf("%s%.*s", column ? " " : "", (int)length, text);
+		text += length;
+	}
+	putchar('\n');
+}
+
+static bool explain_print(const char *code)
+{
+	cleanup_free char *heading = cni_format(HEADING "%s\n", code);
+	const char *text = strchr(code, '\n') ? NULL : strstr(findings_page, heading), *end;
+
+	if (!text)
+		return false;
+	text += strlen(heading);
+	end = strstr(text, HEADING);
+	print_wrapped(text, end ? end : text + strlen(text));
+	printf("docs/findings.md#%s\n", code);
+	return true;
+}
 
 const struct check checks[] = {
 	{"probe", GROUP_PORT, NEEDS_MAPS,
@@ -161,18 +204,9 @@ static bool *find_first_of_endpoints(const struct doctor *doctor)
 	return first;
 }
 
-static void run_at_endpoints(struct doctor *doctor, const struct check *check)
-{
-	cleanup_free bool *first = find_first_of_endpoints(doctor);
-	struct subject subject;
-
-	for (size_t i = 0; i < doctor->mappings.count; i++)
-		if (first[i] && doctor_subject(doctor, i, &subject))
-			check->of_endpoint(doctor, &subject);
-}
-
 static void run_check(struct doctor *doctor, const struct check *check)
 {
+	cleanup_free bool *first = NULL;
 	struct subject subject;
 
 	if (check->run)
@@ -183,7 +217,10 @@ static void run_check(struct doctor *doctor, const struct check *check)
 		if (doctor_subject(doctor, i, &subject))
 			check->of_mapping(doctor, &subject);
 	if (check->of_endpoint)
-		run_at_endpoints(doctor, check);
+		first = find_first_of_endpoints(doctor);
+	for (size_t i = 0; first && i < doctor->mappings.count; i++)
+		if (first[i] && doctor_subject(doctor, i, &subject))
+			check->of_endpoint(doctor, &subject);
 }
 
 static void run_checks(struct doctor *doctor)
@@ -205,28 +242,18 @@ static void run_checks(struct doctor *doctor)
 	}
 }
 
-static void count_verdicts(const struct doctor *doctor, size_t counts[VERDICT_COUNT])
-{
-	memcpy(counts, doctor->suppressed, sizeof(doctor->suppressed));
-	for (size_t i = 0; i < doctor->finding_count; i++)
-		counts[doctor->findings[i].verdict]++;
-}
-
-/* A packet should have shown that ports are answered, and none was sent. */
-static bool is_unproven(const struct doctor *doctor)
-{
-	return doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
-}
-
 static int exit_status(const struct doctor *doctor, const size_t counts[VERDICT_COUNT])
 {
+	/* A packet should have shown that ports are answered, and none was sent. */
+	bool unproven = doctor->mappings.count && !doctor->options->no_probe && !doctor->sent;
+
 	if (doctor->options->quick)
 		return counts[VERDICT_FAIL] || doctor->blind ? 1 : 0;
 	return counts[VERDICT_FAIL]             ? 2
 	       : doctor->blind                  ? 3
 	       : counts[VERDICT_WARN]           ? 1
 	       : counts[VERDICT_COULD_NOT_LOOK] ? 3
-	       : is_unproven(doctor)            ? STATUS_NOT_PROBED
+	       : unproven                       ? STATUS_NOT_PROBED
 						: 0;
 }
 
@@ -265,14 +292,11 @@ static void print_text(const char *text)
 /* The same remedy once. */
 static bool is_above(const struct doctor *doctor, const struct finding *finding)
 {
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *other = &doctor->findings[i];
-
+	for_each (other, doctor->findings, doctor->finding_count)
 		if (other != finding && other->remedy && !strcmp(other->remedy, finding->remedy) &&
 		    (other->verdict < finding->verdict ||
 		     (other->verdict == finding->verdict && other < finding)))
 			return true;
-	}
 	return false;
 }
 
@@ -353,9 +377,7 @@ static int print_json(const struct doctor *doctor, const size_t counts[VERDICT_C
 	json_t *summary = json_object();
 
 	output_begin(&output, item_columns, sizeof(item_columns) / sizeof(item_columns[0]));
-	for (size_t i = 0; i < doctor->finding_count; i++) {
-		const struct finding *finding = &doctor->findings[i];
-
+	for_each (finding, doctor->findings, doctor->finding_count) {
 		output_text(&output, finding->check->name);
 		output_text(&output, finding->code);
 		output_text(&output, group_words[finding->check->group]);
@@ -386,9 +408,7 @@ void doctor_read_statuses(struct statistics *statistics)
 	doctor_read(&doctor);
 	run_checks(&doctor);
 	/* The findings of one check follow one another. */
-	for (size_t i = 0; i < doctor.finding_count; i++) {
-		const struct finding *finding = &doctor.findings[i];
-
+	for_each (finding, doctor.findings, doctor.finding_count) {
 		if (!last || last->check != finding->check->name) {
 			last = ARRAY_ADD(statistics->checks, statistics->check_count);
 			*last = (struct check_status){finding->check->name, 0};
@@ -396,18 +416,6 @@ void doctor_read_statuses(struct statistics *statistics)
 		if (status_of[finding->verdict] > last->status)
 			last->status = status_of[finding->verdict];
 	}
-}
-
-static int read_operand(struct options *options, const char *operand, struct cni_error *err)
-{
-	if (!operand)
-		return 0;
-	return options_parse_port(operand, &options->port)
-		       ? 0
-		       : cni_error_set(
-				 err, CNI_ERROR_INVALID_ENVIRONMENT,
-				 "invalid port \"%.60s\": must be a port, such as 8080 or 53/udp",
-				 operand);
 }
 
 int verb_doctor(const struct options *given, char *const *operands, struct cni_error *err)
@@ -422,13 +430,18 @@ int verb_doctor(const struct options *given, char *const *operands, struct cni_e
 			       : cni_error_set(err, CNI_ERROR_INVALID_ENVIRONMENT,
 					       "no finding has the code \"%.60s\"",
 					       options.explain);
-	if (read_operand(&options, *operands, err))
-		return -1;
+	if (*operands && !options_parse_port(*operands, &options.port))
+		return cni_error_set(
+			err, CNI_ERROR_INVALID_ENVIRONMENT,
+			"invalid port \"%.60s\": must be a port, such as 8080 or 53/udp",
+			*operands);
 	doctor_read(&doctor);
 	if (doctor.blind)
 		fprintf(stderr, "bpf-portmap: could not look at maps and interfaces: %s\n",
 			doctor.blind);
 	run_checks(&doctor);
-	count_verdicts(&doctor, counts);
+	memcpy(counts, doctor.suppressed, sizeof(doctor.suppressed));
+	for_each (finding, doctor.findings, doctor.finding_count)
+		counts[finding->verdict]++;
 	return options.json ? print_json(&doctor, counts, err) : print_lines(&doctor, counts);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find.
- */
+/* doctor.h - what the checks of `bpf-portmap doctor` look at, and what they find. */
 #pragma once
 
 #include <jansson.h>
@@ -217,12 +215,24 @@ check_subject check_host_ip;
 /* check_way.c */
 check_subject check_way, check_listener, check_mtu;
 check_run check_conntrack, check_ipsec, check_queues, check_drops;
-/* check_resolver.c */
-check_run check_resolver;
 /* check_records.c */
 check_run check_abandoned, check_unfinished, check_source_addresses, check_tables;
-/* check_conflist.c: what stands in files */
+/* what stands in files: */
 void doctor_read_conflists(struct doctor *doctor);
 check_conflist check_conflist_syntax, check_conflist_first, check_conflist_portmap,
 	check_conflist_capability, check_conflist_masquerade;
 check_run check_named_uplinks;
+
+/* resolve.c: what address a container finds for a name: by its own /etc/hosts and resolv.conf, and
+ * from within its network namespace. */
+check_run check_resolver;
+
+struct resolved {
+	bool is_found;
+	uint8_t address[CNI_ADDRESS_SIZE]; /* of the subject's family */
+	char said[160];                    /* who said so: "/etc/hosts"; or why there is none */
+};
+
+/* Takes three seconds, and one for the server that is asked last, where none answers. */
+void resolve_name(struct doctor *doctor, const struct subject *subject, const char *name,
+		  struct resolved *resolved);

@@ -147,14 +147,6 @@ static bool is_ours(const struct journey *journey, const struct trace_tuple *tup
 	       (tuple->source_port == port && !memcmp(tuple->source, peer, CNI_ADDRESS_SIZE));
 }
 
-static void take_answer(struct probe_result *result, const struct trace_event *event)
-{
-	result->answer = event->error                   ? ANSWER_ERROR
-			 : event->tcp_flags & TCP_RESET ? ANSWER_RESET
-							: ANSWER_ACCEPTED;
-	memcpy(result->sender, event->sender, CNI_ADDRESS_SIZE);
-}
-
 static bool goes_to(const struct trace_tuple *tuple, const uint8_t *address, uint16_t port)
 {
 	return tuple->destination_port == port &&
@@ -196,7 +188,10 @@ static void take_event(struct journey *journey, const struct trace_event *event)
 		result->program_dropped = true;
 	} else if (is_answer &&
 		   (event->hook == TRACE_TO_UPLINK || event->hook == TRACE_TO_UPLINK_RAW)) {
-		take_answer(result, event);
+		result->answer = event->error                   ? ANSWER_ERROR
+				 : event->tcp_flags & TCP_RESET ? ANSWER_RESET
+								: ANSWER_ACCEPTED;
+		memcpy(result->sender, event->sender, CNI_ADDRESS_SIZE);
 		result->took_ns = event->time - result->seen_ns;
 		result->is_masqueraded_before =
 			journey->way->is_outwards &&
@@ -442,17 +437,6 @@ static int open_inside(void *context, struct cni_error *err)
 	return nft_trace_open(&journey->inside, &traced, err);
 }
 
-static struct journey journey_of(struct doctor *doctor, const struct subject *subject,
-				 const struct probe_way *way, struct probe_result *result)
-{
-	return (struct journey){.prober = doctor->prober,
-				.objects = &doctor->host.datapath.objects,
-				.subject = subject,
-				.way = way,
-				.inside_link = &doctor_inside(doctor, subject)->link,
-				.result = result};
-}
-
 /* Without them the kernel still says that netfilter has dropped it. */
 static void trace_rules(struct doctor *doctor, struct journey *journey)
 {
@@ -474,23 +458,23 @@ static void trace_rules(struct doctor *doctor, struct journey *journey)
 	}
 }
 
-static void end_rules(struct journey *journey)
-{
-	nft_trace_close(&journey->host);
-	nft_trace_close(&journey->inside);
-}
-
 int probe_send(struct doctor *doctor, const struct subject *subject, const struct probe_way *way,
 	       struct probe_result *result, struct cni_error *err)
 {
-	struct journey journey = journey_of(doctor, subject, way, result);
+	struct journey journey = {.prober = doctor->prober,
+				  .objects = &doctor->host.datapath.objects,
+				  .subject = subject,
+				  .way = way,
+				  .inside_link = &doctor_inside(doctor, subject)->link,
+				  .result = result};
 	int failed;
 
 	*result = (struct probe_result){0};
 	if (way->with_rules)
 		trace_rules(doctor, &journey);
 	failed = travel(&journey, err);
-	end_rules(&journey);
+	nft_trace_close(&journey.host);
+	nft_trace_close(&journey.inside);
 	return failed;
 }
 

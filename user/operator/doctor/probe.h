@@ -136,3 +136,39 @@ uint16_t probe_free_port(const struct doctor *doctor, const struct subject *subj
  * can, and an uplink's program will swallow it. */
 const char *outwards_why_not(const struct doctor *doctor, const struct link *sender,
 			     const uint8_t *server);
+
+/* series.c: sends many packets to a port, small ones and such as fill the uplink's MTU, as the
+ * client of the way, to whom one was answered before, until a few seconds are over. Adds a finding
+ * where some are lost or refused, or those of one size; where `says`, also where all are answered.
+ */
+void series_probe(struct doctor *doctor, const struct subject *subject, struct probe_way *way,
+		  uint32_t count, bool says);
+
+/* --- as whom a probe is sent: real clients first (probe_client.c) --------------------------- */
+
+/* Reads the table once. */
+const struct seen_peers *probe_seen(struct doctor *doctor);
+
+/* Returns the last client of the port, if its policy lets that in; NULL: none is known. */
+const struct seen_peer *probe_seen_client(struct doctor *doctor, const struct subject *subject,
+					  const struct policy *policy);
+
+#define CANDIDATES_MOST 3
+
+struct candidate {
+	enum probe_client client;
+	uint8_t address[CNI_ADDRESS_SIZE];
+};
+
+struct candidates {
+	struct candidate list[CANDIDATES_MOST];
+	size_t count;
+	bool closed; /* sourceRanges let nobody of this family in */
+};
+
+/* Writes whom a packet to the subject that comes in by this uplink may be from: who has been seen,
+ * a neighbour, and somebody who is made up; where sourceRanges say who may come, those alone. Each
+ * is somebody to whom answers get as far as the program that swallows them. */
+void probe_candidates(struct doctor *doctor, const struct subject *subject,
+		      const struct policy *policy, const struct link *uplink,
+		      struct candidates *found);

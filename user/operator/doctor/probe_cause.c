@@ -12,7 +12,7 @@
 #include "lib/text.h"
 #include "net/netlink.h"
 #include "net/netns.h"
-#include "net/text_file.h"
+#include "lib/io.h"
 #include "operator/kernel/route.h"
 #include "operator/doctor/way.h"
 #include "operator/print/format.h"
@@ -529,13 +529,6 @@ static bool is_proxied(const struct cause *cause, const struct diagnosis *diagno
 	       result->answer == ANSWER_ACCEPTED && !diagnosis->code && !diagnosis->by_look;
 }
 
-static enum verdict verdict_of(const struct cause *cause, const struct diagnosis *diagnosis)
-{
-	if (is_proxied(cause, diagnosis) || !tells_of_clients(cause, diagnosis))
-		return VERDICT_NOTE;
-	return cause->way->is_outwards ? VERDICT_WARN : VERDICT_FAIL;
-}
-
 /* "*:8080/tcp, from 203.0.113.1, made up, by eth0" */
 static char *place_of(const struct cause *cause)
 {
@@ -598,7 +591,10 @@ enum verdict probe_judge(struct doctor *doctor, const struct subject *subject,
 	read_reason(&cause);
 	(way->is_outwards ? find_cause_outwards : find_cause)(&cause, &diagnosis);
 	if (diagnosis.text) {
-		verdict = verdict_of(&cause, &diagnosis);
+		verdict = is_proxied(&cause, &diagnosis) || !tells_of_clients(&cause, &diagnosis)
+				  ? VERDICT_NOTE
+			  : way->is_outwards ? VERDICT_WARN
+					     : VERDICT_FAIL;
 		finding->cause = TAKE(diagnosis.text);
 		finding->remedy = TAKE(diagnosis.remedy);
 		finding->place = place_of(&cause);

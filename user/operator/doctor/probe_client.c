@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* probe_client.c - as whom a probe is sent. */
-#include "operator/doctor/probe_client.h"
+#include "operator/doctor/probe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -152,9 +152,7 @@ void probe_candidates(struct doctor *doctor, const struct subject *subject,
 		add_in(&choosing, ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6, 0,
 		       probe_far_address(ipv4));
 	found->closed = limited;
-	for (size_t i = 0; i < policy->source_range_count; i++) {
-		const struct address_range *range = &policy->source_ranges[i];
-
+	for_each (range, policy->source_ranges, policy->source_range_count) {
 		if (range->exception || cni_address_is_ipv4(range->address) != ipv4)
 			continue;
 		found->closed = false;

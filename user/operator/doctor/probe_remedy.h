@@ -24,7 +24,7 @@ struct cause {
 	bool is_netfilter; /* by iptables-legacy, or by what nftables does not trace */
 };
 
-/* probe_nat.c: returns who has the packet, malloc'ed, where another NAT of the host has given it a
+/* Returns who has the packet, malloc'ed, where another NAT of the host has given it a
  * destination after ours; NULL: it is not known that one has. */
 char *probe_nat_cause(const struct cause *cause);
 

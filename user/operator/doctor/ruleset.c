@@ -10,17 +10,11 @@
 #include "lib/cleanup.h"
 #include "lib/run.h"
 #include "lib/text.h"
-#include "net/netns.h"
 
 #define COMMAND_SECONDS 5
 #define RULE_SIZE 1024 /* what is longer is a set of many elements, and cut */
 #define CALLS_DEEP 8
 #define ESTABLISHED "established"
-
-static int run(void *context, struct cni_error *err)
-{
-	return command_run(context) ? 0 : -1;
-}
 
 void ruleset_read(struct ruleset *ruleset, const struct nft_drop *drop,
 		  const struct namespace *inside)
@@ -30,10 +24,9 @@ void ruleset_read(struct ruleset *ruleset, const struct nft_drop *drop,
 					 drop->table, NULL};
 	cleanup_command struct command_run command = {.arguments = arguments,
 						      .seconds = COMMAND_SECONDS};
-	cleanup_error struct cni_error ignored = {0};
 
 	ruleset_release(ruleset);
-	if (inside ? netns_call(inside->fd, run, &command, &ignored) : run(&command, &ignored))
+	if (!namespace_run(inside, &command))
 		return;
 	ruleset->text = command.output;
 	command.output = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* series.c - many packets to a port. */
-#include "operator/doctor/series.h"
+#include "operator/doctor/probe.h"
 
 #include <stdio.h>
 #include <unistd.h>

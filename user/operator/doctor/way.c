@@ -10,15 +10,15 @@
 
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
-#include "net/forwarding.h"
+#include "net/host_settings.h"
 #include "net/netlink.h"
 #include "net/netns.h"
 #include "net/processes.h"
-#include "net/text_file.h"
-#include "operator/doctor/listening.h"
-#include "operator/doctor/remedy_word.h"
+#include "net/sockets.h"
 #include "operator/doctor/ruleset.h"
 #include "operator/kernel/route.h"
 #include "operator/print/format.h"
@@ -607,13 +607,10 @@ static void look_at_backlog(const struct passage *way, const struct socket_list 
 {
 	const struct host_socket *full = NULL;
 
-	for (size_t i = 0; i < sockets->count; i++) {
-		const struct host_socket *socket = &sockets->sockets[i];
-
+	for_each (socket, sockets->sockets, sockets->count)
 		if (is_at_port(way, socket) && socket->backlog &&
 		    socket->waiting > socket->backlog && (!full || socket->waiting > full->waiting))
 			full = socket;
-	}
 	if (full)
 		say(way, NULL,
 		    "delivered, no answer: the accept queue of %s is full (%u of %u): its program"

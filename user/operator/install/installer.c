@@ -67,14 +67,6 @@ int binary_put(const struct directory *directory, const char *name, const struct
 	return file_put(directory, name, self, NULL, err) ? -1 : 1;
 }
 
-static int refuse_link(const struct directory *directory, const char *target, struct cni_error *err)
-{
-	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
-			     "%s/" ALIAS " is a link to %s, which may look at the name under which"
-			     " it is run: --alias is not possible there; install without it",
-			     directory->path, target);
-}
-
 /* Returns whether the alias is there already. */
 static bool alias_is_put(const struct directory *directory, const struct file *self)
 {
@@ -106,7 +98,15 @@ static int alias_put(const struct directory *directory, const struct file *self,
 	char target[PATH_MAX];
 
 	if (is_link(directory, ALIAS, target))
-		return strcmp(target, OUR_BINARY) != 0 ? refuse_link(directory, target, err) : 0;
+		return !strcmp(target, OUR_BINARY)
+			       ? 0
+			       : cni_error_set(
+					 err, CNI_ERROR_INVALID_CONFIGURATION,
+					 "%s/" ALIAS
+					 " is a link to %s, which may look at the name under which"
+					 " it is run: --alias is not possible there; install "
+					 "without it",
+					 directory->path, target);
 	return keep_reference(directory, err) ? -1 : binary_put(directory, ALIAS, self, err);
 }
 

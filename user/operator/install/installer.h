@@ -40,7 +40,7 @@ void installer_close(struct installer *installer);
 int installer_look(struct installer *installer, struct cni_error *err);
 
 /* Makes binary and list ours where they are not; prints what it changes. The node stays as it is
- * where the kernel could not run the programs, or the list is one that is refused (list_text.h).
+ * where the kernel could not run the programs, or the list is one that is refused (lists.h).
  * With the alias there need not be a list yet. CNI_ERROR_IO, CNI_ERROR_DECODE (a list that is no
  * JSON, half written perhaps), CNI_ERROR_INVALID_CONFIGURATION, CNI_ERROR_NOT_AVAILABLE,
  * CNI_ERROR_TRY_AGAIN. */

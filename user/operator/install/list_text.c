@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* list_text.c - the text of a conflist, of which one word changes. */
-#include "operator/install/list_text.h"
+#include "operator/install/lists.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -20,6 +20,19 @@ static json_t *parse(const char *text, size_t length, json_error_t *error)
 {
 	return json_loadb(text, length, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL | JSON_ALLOW_NUL,
 			  error);
+}
+
+/* NULL: *err says where it is none. */
+static json_t *parse_or_say(const char *text, size_t length, const char *path,
+			    struct cni_error *err)
+{
+	json_error_t error;
+	json_t *json = parse(text, length, &error);
+
+	if (!json)
+		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
+			      path, error.line, error.column, error.text);
+	return json;
 }
 
 static size_t count_type(const json_t *plugins, const char *type)
@@ -50,16 +63,12 @@ static enum list_verdict refuse(struct cni_error *err, const char *path, const c
 enum list_verdict list_text_judge(const char *text, size_t length, const char *path,
 				  struct cni_error *err)
 {
-	json_error_t error;
-	cleanup_json json_t *list = parse(text, length, &error);
+	cleanup_json json_t *list = parse_or_say(text, length, path, err);
 	const json_t *plugins = json_object_get(list, "plugins");
 	size_t ours = count_type(plugins, OUR_TYPE), theirs = count_type(plugins, REFERENCE_TYPE);
 
-	if (!list) {
-		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
-			      path, error.line, error.column, error.text);
+	if (!list)
 		return LIST_IS_NO_JSON;
-	}
 	if (!strcmp(plugin_type(list), MULTUS))
 		return refuse(err, path, MULTUS_RUNS_OTHERS);
 	if (!text_ends_with(path, ".conflist"))
@@ -91,14 +100,10 @@ enum list_verdict list_text_judge(const char *text, size_t length, const char *p
 enum list_verdict list_text_judge_plugin(const char *text, size_t length, const char *path,
 					 struct cni_error *err)
 {
-	json_error_t error;
-	cleanup_json json_t *plugin = parse(text, length, &error);
+	cleanup_json json_t *plugin = parse_or_say(text, length, path, err);
 
-	if (!plugin) {
-		cni_error_set(err, CNI_ERROR_DECODE, "%s is not valid JSON: line %d, column %d: %s",
-			      path, error.line, error.column, error.text);
+	if (!plugin)
 		return LIST_IS_NO_JSON;
-	}
 	if (!strcmp(plugin_type(plugin), OUR_TYPE))
 		return LIST_HAS_OURS;
 	if (!strcmp(plugin_type(plugin), REFERENCE_TYPE))
@@ -114,7 +119,7 @@ bool list_text_has_ports(const char *text)
 	const json_t *plugin = conflist_plugin(list, REFERENCE_TYPE);
 
 	plugin = plugin ? plugin : list;
-	return json_is_true(json_object_get(cni_json_get(plugin, "capabilities"), "portMappings"));
+	return plugin_has_capability(plugin, "portMappings");
 }
 
 /* A file of the network's folder has one plugin alone. */

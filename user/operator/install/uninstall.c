@@ -10,20 +10,20 @@
 #include <string.h>
 
 #include "datapath/attach/hooks.h"
-#include "datapath/load/maps.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
-#include "lib/text.h"
 #include "lib/io.h"
+#include "lib/memory.h"
+#include "lib/text.h"
 #include "net/link.h"
 #include "net/tc.h"
 #include "operator/install/installer.h"
 #include "operator/install/lists.h"
-#include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
+#include "operator/view/portmap_gone.h"
 #include "operator/view/view.h"
 
 /* --- conflists and binaries -------------------------------------------------------------- */
@@ -245,8 +245,7 @@ static void detach_from(struct host *host, const struct link_name *link)
 
 	hooks_look(&look, link->ifindex, qdisc_at_ingress(link->ifindex), &host->datapath.objects);
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		for (size_t i = 0; i < look.hooks[hook].count; i++) {
-			const struct hung *hung = &look.hooks[hook].list[i];
+		for_each (hung, look.hooks[hook].list, look.hooks[hook].count) {
 			const struct attached_program ours = {hung->mechanism, hung->program,
 							      hung->id};
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * conntrack.h - the connections that conntrack knows in this network namespace.
- */
+/* conntrack.h - the connections that conntrack knows in this network namespace. */
 #pragma once
 
 #include <stdbool.h>

@@ -84,14 +84,11 @@ void link_drops_release(struct link_drops_list *drops)
 struct link_drops link_drops_since(const struct link_drops *now,
 				   const struct link_drops_list *before)
 {
-	for (size_t i = 0; i < before->count; i++) {
-		const struct link_drops *then = &before->list[i];
-
+	for_each (then, before->list, before->count)
 		if (then->ifindex == now->ifindex && now->in >= then->in && now->out >= then->out)
 			return (struct link_drops){.ifindex = now->ifindex,
 						   .in = now->in - then->in,
 						   .out = now->out - then->out};
-	}
 	return (struct link_drops){.ifindex = now->ifindex};
 }
 

@@ -23,7 +23,9 @@
 
 #include "lib/cleanup.h"
 #include "lib/memory.h"
+#include "lib/run.h"
 #include "net/netlink.h"
+#include "net/netns.h"
 
 #define NAMESPACE_LIMIT 65536
 
@@ -121,6 +123,19 @@ const struct namespace *namespaces_find(const struct namespaces *namespaces, int
 		if (namespaces->list[i].number == number)
 			return &namespaces->list[i];
 	return NULL;
+}
+
+static int run_here(void *context, struct cni_error *err)
+{
+	return command_run(context) ? 0 : -1;
+}
+
+bool namespace_run(const struct namespace *inside, struct command_run *run)
+{
+	cleanup_error struct cni_error ignored = {0};
+
+	return !(inside ? netns_call(inside->fd, run_here, run, &ignored)
+			: run_here(run, &ignored));
 }
 
 /* --- the addresses of containers ------------------------------------------------------------ */
@@ -266,9 +281,7 @@ size_t container_addresses_count(const struct container_addresses *addresses,
 	size_t count = 0;
 	int last = -1;
 
-	for (size_t i = 0; i < addresses->count; i++) {
-		const struct container_address *one = &addresses->list[i];
-
+	for_each (one, addresses->list, addresses->count) {
 		if (one->namespace == last || memcmp(one->address, address, CNI_ADDRESS_SIZE) != 0)
 			continue;
 		last = one->namespace;

@@ -39,6 +39,11 @@ void namespaces_release(struct namespaces *namespaces);
 /* Returns the namespace of this number; NULL: it is not known. */
 const struct namespace *namespaces_find(const struct namespaces *namespaces, int number);
 
+struct command_run;
+
+/* Runs the command as command_run() does, in this namespace; NULL: in ours. */
+bool namespace_run(const struct namespace *inside, struct command_run *run);
+
 /* --- the addresses of containers ------------------------------------------------------------ */
 
 struct container_address {

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 
 #include "nat/nft_rule.h"
-#include "nat/nft_batch.h"
 #include "net/netlink.h"
 
 #define TABLE "bpf-portmap-doctor"
@@ -160,21 +159,15 @@ static void add_chain(struct nft_batch *batch, uint8_t family, uint32_t hook, co
 	add_rule(batch, family, name, traced, true);
 }
 
-static void add_table(struct nft_batch *batch, uint8_t family)
-{
-	struct nl_msg *request = nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE);
-
-	nla_put_string(request, NFTA_TABLE_NAME, TABLE);
-	put_number(request, NFTA_TABLE_FLAGS, OWNED);
-	nft_batch_add(batch, request);
-}
-
 /* 0, or errno. */
 static int make_table(const struct nft_trace *trace, uint8_t family, bool with_devices)
 {
+	struct nl_msg *request = nft_request_begin(NFT_MSG_NEWTABLE, family, NLM_F_CREATE);
 	struct nft_batch batch = {0};
 
-	add_table(&batch, family);
+	nla_put_string(request, NFTA_TABLE_NAME, TABLE);
+	put_number(request, NFTA_TABLE_FLAGS, OWNED);
+	nft_batch_add(&batch, request);
 	for (size_t i = 0; i < 2 && with_devices && trace->traced.devices[i]; i++)
 		add_chain(&batch, family, INET_INGRESS, trace->traced.devices[i], &trace->traced);
 	add_chain(&batch, family, NF_INET_PRE_ROUTING, NULL, &trace->traced);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * route.h - where packets go from here: routing and neighbours.
- */
+/* route.h - where packets go from here: routing and neighbours. */
 #pragma once
 
 #include <stdbool.h>

@@ -17,7 +17,7 @@
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/clock.h"
-#include "lib/lock_file.h"
+#include "lib/io.h"
 #include "device_members.h"
 #include "bpf/adopt.skel.h"
 #include "bpf/drops.skel.h"

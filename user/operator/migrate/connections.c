@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* connections.c - the connections that conntrack translates for rules of portmap. */
-#include "operator/migrate/connections.h"
+#include "operator/migrate/containers.h"
 
 #include <errno.h>
 #include <linux/netfilter/nf_conntrack_tcp.h>

@@ -19,7 +19,7 @@
 #include "nat/nat_rule.h"
 #include "nat/portmap_rules.h"
 #include "net/address_list.h"
-#include "operator/view/add_cache.h"
+#include "cni/cache.h"
 
 #define IPTABLES_SECONDS 30
 #define RULE_WORDS 18 /* of a rule without conditions */
@@ -227,15 +227,6 @@ static void judge_entry(struct migrating_list *containers, const struct portmap_
 		migrating_leave(container, "%s", cni_error_message(&invalid));
 }
 
-static const struct migrating_port *find_port(const struct migrating *container,
-					      const struct portmap_key *key)
-{
-	for (size_t i = 0; i < container->port_count; i++)
-		if (!memcmp(&container->ports[i].key, key, sizeof(*key)))
-			return &container->ports[i];
-	return NULL;
-}
-
 /* portmap maps a port twice without an error, and packets go by the first rule, also by one that
  * stays. */
 static const struct migrating *earlier_of(const struct migrating_list *containers,
@@ -243,8 +234,9 @@ static const struct migrating *earlier_of(const struct migrating_list *container
 					  const struct portmap_key *key)
 {
 	for (const struct migrating *other = containers->list; other < container; other++)
-		if (other->fate != MIGRATING_GONE && find_port(other, key))
-			return other;
+		for (size_t i = 0; other->fate != MIGRATING_GONE && i < other->port_count; i++)
+			if (!memcmp(&other->ports[i].key, key, sizeof(*key)))
+				return other;
 	return NULL;
 }
 
@@ -299,9 +291,7 @@ void migrating_find(struct migrating_list *containers, const struct portmap_entr
 
 	for (size_t i = 0; i < entries->count; i++)
 		judge_entry(containers, entries, &entries->list[i]);
-	for (size_t i = 0; i < containers->count; i++) {
-		struct migrating *container = &containers->list[i];
-
+	for_each (container, containers->list, containers->count) {
 		if (!known)
 			migrating_leave(container,
 					"what tells whether it lives could not be read in"

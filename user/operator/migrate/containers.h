@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs.
- */
+/* containers.h - whose ports portmap has mapped, and what runtimes have kept of their ADDs. */
 #pragma once
 
-#include "operator/view/portmap_gone.h"
+#include "datapath/load/objects.h"
 #include "operator/view/engine_names.h"
+#include "operator/view/portmap_gone.h"
 
 enum migrating_fate {
 	MIGRATING_MAP,    /* its ports are to be mapped by us, and portmap's rules removed then */
@@ -74,3 +73,23 @@ int take_over(struct migrating *container, struct cni_error *err);
 /* Checks whether that can be told from what its runtime has kept, and says in container->reason
  * what it changes. Codes as of ADD. */
 int take_over_check(struct migrating *container, struct cni_error *err);
+
+/* --- connections.c: the connections that conntrack translates by rules of portmap, and goes on to
+ * translate when the rules are gone. They get records, so that our programs leave them alone. */
+
+/* What connections_keep() works on: the connections of one container. */
+struct keeping {
+	struct migrating *container;
+	const struct objects *objects;
+	int program; /* -1 until it is loaded */
+};
+
+/* Makes records of all that the container has now, and counts them at its ports. Call it before the
+ * ports are claimed, and again afterwards. CNI_ERROR_IO, CNI_ERROR_KERNEL_REFUSED. */
+int connections_keep(struct keeping *keeping, struct cni_error *err);
+
+/* Counts the connections of all containers, and makes no records. CNI_ERROR_IO. */
+int connections_count(const struct migrating_list *containers, struct cni_error *err);
+
+/* Counts those that conntrack still translates and that have such a record. CNI_ERROR_IO. */
+int connections_left(const struct objects *objects, unsigned int *count, struct cni_error *err);

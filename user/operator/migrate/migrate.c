@@ -8,7 +8,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "host/host.h"
 #include "lib/cleanup.h"
 #include "lib/ports.h"
@@ -18,10 +17,9 @@
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/install/lists.h"
-#include "operator/migrate/connections.h"
 #include "operator/migrate/containers.h"
 #include "operator/verbs.h"
-#include "plugin/reference.h"
+#include "plugin/commands.h"
 
 #define KEEPER_TABLE "bpf_portmap_migrated"
 #define NFT_SECONDS 30
@@ -128,16 +126,6 @@ static void print_conflists(void)
 	}
 }
 
-static void print_rest(unsigned int kept)
-{
-	if (kept)
-		printf("conntrack still translates %u connection%s. The table"
-		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
-		       " ended, and the table is removed.\n",
-		       kept, kept == 1 ? "" : "s");
-	print_conflists();
-}
-
 static int print(const struct migrating_list *containers, unsigned int kept,
 		 const struct options *options, struct cni_error *err)
 {
@@ -157,8 +145,14 @@ static int print(const struct migrating_list *containers, unsigned int kept,
 				    find_conflists());
 	if (output_end(&output, summary, err))
 		return -1;
-	if (!options->json)
-		print_rest(kept);
+	if (options->json)
+		return 0;
+	if (kept)
+		printf("conntrack still translates %u connection%s. The table"
+		       " inet " KEEPER_TABLE " keeps it at work;\nrun this again when they have"
+		       " ended, and the table is removed.\n",
+		       kept, kept == 1 ? "" : "s");
+	print_conflists();
 	return 0;
 }
 
@@ -264,14 +258,6 @@ static int check_removed(const struct migrating *container, struct cni_error *er
 	return 0;
 }
 
-static int remove_rules(const struct migrating *container, struct cni_error *err)
-{
-	return reference_remove_rules(container->network, container->id, err) ||
-			       check_removed(container, err)
-		       ? -1
-		       : 0;
-}
-
 static int carry_out(struct migrating_list *containers, unsigned int *left, struct cni_error *err)
 {
 	struct cni_error failure = {0};
@@ -289,7 +275,9 @@ static int carry_out(struct migrating_list *containers, unsigned int *left, stru
 		return -1;
 	for (size_t i = 0; i < containers->count; i++)
 		if (containers->list[i].fate != MIGRATING_LEFT &&
-		    remove_rules(&containers->list[i], &failure))
+		    (reference_remove_rules(containers->list[i].network, containers->list[i].id,
+					    &failure) ||
+		     check_removed(&containers->list[i], &failure)))
 			result = cni_error_chain(err, &failure);
 	return result;
 }

@@ -4,7 +4,7 @@
  *
  * ADD attaches to the veth first, because its container sends nothing yet. Here that comes last:
  * from_container drops what comes from a veth without an attachment. And connections through
- * portmap's rules must never meet a mapping without having a record (connections.h).
+ * portmap's rules must never meet a mapping without having a record (connections.c).
  */
 #include "operator/migrate/containers.h"
 
@@ -14,8 +14,7 @@
 
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_add.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "host/container.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
@@ -24,8 +23,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "net/link.h"
-#include "operator/view/add_cache.h"
-#include "operator/migrate/connections.h"
+#include "cni/cache.h"
 
 /* One container. */
 struct taking {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* format.c - addresses, times and numbers for people. */
+/* format.c - addresses, times and numbers for people, and words for a shell. */
 #include "operator/print/format.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,4 +139,39 @@ bool terminal_has_color(enum color color)
 		return color == COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(disabled && *disabled) && terminal &&
 	       strcmp(terminal, "dumb") != 0;
+}
+
+static bool is_plain(const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789._@+:/-";
+
+	return *word && !word[strspn(word, plain)];
+}
+
+struct remedy_word remedy_word(const char *word)
+{
+	struct remedy_word quoted = {"''"};
+	char *to = quoted.text;
+
+	if (strlen(word) * 4 + sizeof("''") > sizeof(quoted.text))
+		return quoted;
+	if (is_plain(word)) {
+		snprintf(to, sizeof(quoted.text), "%s", word);
+		return quoted;
+	}
+	*to++ = '\'';
+	for (; *word; word++) {
+		/* A line's end would end a comment, and what follows would be a command. */
+		if ((unsigned char)*word < ' ' || *word == 0x7f) {
+			*to++ = '?';
+		} else if (*word == '\'') {
+			memcpy(to, "'\\''", 4);
+			to += 4;
+		} else {
+			*to++ = *word;
+		}
+	}
+	memcpy(to, "'", sizeof("'"));
+	return quoted;
 }

@@ -39,3 +39,13 @@ size_t terminal_width(void);
 /* Returns whether to use colours. COLOR_AUTO: at a terminal, unless NO_COLOR is set (no-color.org)
  * or TERM is "dumb". */
 bool terminal_has_color(enum color color);
+
+#define REMEDY_WORD_SIZE 2560
+
+struct remedy_word {
+	char text[REMEDY_WORD_SIZE];
+};
+
+/* Returns the word quoted as one word of a shell: a container chooses its interfaces' names, and
+ * root pastes the remedy. Use it within one expression: remedy_word(name).text. */
+struct remedy_word remedy_word(const char *word);

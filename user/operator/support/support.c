@@ -23,7 +23,6 @@
 #include "lib/run.h"
 #include "lib/text.h"
 #include "conf/conf.h"
-#include "net/text_file.h"
 #include "operator/conflists.h"
 #include "operator/verbs.h"
 
@@ -79,18 +78,6 @@ struct header {
 
 _Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
 
-/* The sum of the bytes of the header, with blanks in the place of the sum. */
-static void fill_checksum(struct header *header)
-{
-	const uint8_t *bytes = (const uint8_t *)header;
-	unsigned int sum = 0;
-
-	memset(header->checksum, ' ', sizeof(header->checksum));
-	for (size_t i = 0; i < sizeof(*header); i++)
-		sum += bytes[i];
-	snprintf(header->checksum, sizeof(header->checksum), "%06o", sum & 0777777);
-}
-
 /* With mode 0600. The directory's name and its own are cut to what a header holds. */
 static void add_file(struct archive *archive, const char *name, const char *text, size_t size)
 {
@@ -101,13 +88,18 @@ static void add_file(struct archive *archive, const char *name, const char *text
 				.type = '0',
 				.magic = "ustar",
 				.version = {'0', '0'}};
+	unsigned int sum = 0;
 
 	snprintf(header.prefix, sizeof(header.prefix), "%s", archive->directory);
 	snprintf(header.name, sizeof(header.name), "%s", name);
 	snprintf(header.size, sizeof(header.size), "%011llo", (unsigned long long)size);
 	snprintf(header.modified, sizeof(header.modified), "%011llo",
 		 (unsigned long long)time(NULL) & 077777777777);
-	fill_checksum(&header);
+	/* The sum of the bytes of the header, with blanks in the place of the sum. */
+	memset(header.checksum, ' ', sizeof(header.checksum));
+	for (size_t i = 0; i < sizeof(header); i++)
+		sum += ((const uint8_t *)&header)[i];
+	snprintf(header.checksum, sizeof(header.checksum), "%06o", sum & 0777777);
 	if (!archive->error && (cni_write_all(archive->fd, (const char *)&header, sizeof(header)) ||
 				cni_write_all(archive->fd, text, size) ||
 				cni_write_all(archive->fd, zeros, (BLOCK - size % BLOCK) % BLOCK)))
@@ -123,15 +115,6 @@ static void archive_begin(struct archive *archive, int fd, const char *directory
 	archive->manifest =
 		or_exit(open_memstream(&archive->manifest_text, &archive->manifest_size));
 	fputs(preface, archive->manifest);
-}
-
-/* Adds a file, with a line in the manifest: where it is from, and a remark or NULL. */
-static void archive_add(struct archive *archive, const char *name, const char *from,
-			const char *text, size_t size)
-{
-	archive->count++;
-	fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
-	add_file(archive, name, text, size);
 }
 
 /* Adds only a line that says why there is no such file. */
@@ -445,11 +428,14 @@ static void add_conflist(struct archive *archive, const char *path, const char *
 		redacted = json_dumps(list, JSON_INDENT(2));
 	}
 	cni_printable(from, "");
-	if (redacted)
-		archive_add(archive, name, from, redacted, strlen(redacted));
-	else
+	if (redacted) {
+		archive->count++;
+		fprintf(archive->manifest, "ok      %-32s %s\n", name, from);
+		add_file(archive, name, redacted, strlen(redacted));
+	} else {
 		archive_note_failure(archive, name, from,
 				     fd < 0 ? strerror(errno) : cni_error_message(&err));
+	}
 }
 
 static void take_conflist(void *context, const struct conflist_file *file)
@@ -458,13 +444,6 @@ static void take_conflist(void *context, const struct conflist_file *file)
 
 	cni_printable(name, "");
 	add_conflist(context, file->path, name);
-}
-
-static void fill(struct archive *archive, const char *self)
-{
-	run_commands(archive, self);
-	add_filters(archive);
-	conflists_visit(take_conflist, archive);
 }
 
 /* "bpf-portmap-support-web1-20261122T040107Z" */
@@ -478,7 +457,9 @@ static void make_name(char name[DIRECTORY_SIZE])
 		snprintf(host, sizeof(host), "host");
 	host[strcspn(host, ".")] = '\0';
 	for (char *c = host; *c; c++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *c))
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "-",
+			    *c))
 			*c = '_';
 	if (gmtime_r(&now, &parts))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &parts);
@@ -519,7 +500,9 @@ int verb_support(const struct options *options, char *const *operands, struct cn
 	if (fd < 0)
 		return -1;
 	archive_begin(&archive, fd, name, preface);
-	fill(&archive, self);
+	run_commands(&archive, self);
+	add_filters(&archive);
+	conflists_visit(take_conflist, &archive);
 	if (!archive_end(&archive) || close(fd)) {
 		cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", output, strerror(errno));
 		if (is_file)

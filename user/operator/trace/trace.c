@@ -61,11 +61,6 @@ static void stop(int signal)
 /* As a filter. */
 static const uint8_t any[CNI_ADDRESS_SIZE];
 
-static bool has_filter(const struct trace_filter *filter)
-{
-	return filter->port || memcmp(filter->address, any, CNI_ADDRESS_SIZE) != 0;
-}
-
 static bool matches(const struct trace_filter *filter, const uint8_t *source, uint16_t source_port,
 		    const uint8_t *destination, uint16_t destination_port)
 {
@@ -167,7 +162,8 @@ static bool drop_is_wanted(struct live *live, const struct trace_drop *drop,
 			is_endpoint(live, tuple->destination)) &&
 		       is_containers_namespace(live, drop->netns);
 	return found || is_endpoint(live, tuple->source) || is_endpoint(live, tuple->destination) ||
-	       is_mapped(live, drop) || has_filter(&live->filter);
+	       is_mapped(live, drop) || live->filter.port ||
+	       memcmp(live->filter.address, any, CNI_ADDRESS_SIZE) != 0;
 }
 
 static struct told *last_of(struct live *live, uint32_t cpu)
@@ -383,23 +379,17 @@ static int attach_drops(struct live *live)
 	return fd;
 }
 
-static void catch_signals(void)
-{
-	struct sigaction action = {.sa_handler = stop};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
 static int trace(struct live *live, struct cni_error *err)
 {
 	cleanup_close int locked = tracing_lock(live->view.datapath.directory, 0, err);
+	const struct sigaction action = {.sa_handler = stop};
 	cleanup_close int drops = -1;
 
 	if (locked < 0 || tracing_open(&live->tracing, &live->view.datapath.objects, err))
 		return -1;
 	drops = attach_drops(live);
-	catch_signals();
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 	if (ask(live, err))
 		return -1;
 	fputs("bpf-portmap: tracing; Ctrl-C ends it\n", stderr);

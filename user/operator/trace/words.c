@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "datapath/load/maps.h"
 #include "lib/ports.h"
 #include "operator/print/output.h"
 #include "operator/print/format.h"
@@ -189,12 +188,6 @@ static struct trace_tuple shown_tuple(const struct trace_event *event,
 	return quoted;
 }
 
-static bool same_source(const struct trace_tuple *before, const struct trace_tuple *after)
-{
-	return !memcmp(before->source, after->source, CNI_ADDRESS_SIZE) &&
-	       before->source_port == after->source_port;
-}
-
 void trace_print_packet(FILE *file, const struct trace_event *event)
 {
 	struct trace_tuple before = shown_tuple(event, &event->before);
@@ -209,7 +202,8 @@ void trace_print_packet(FILE *file, const struct trace_event *event)
 	if (!is_changed(event) || event->action == TC_ACT_SHOT)
 		return;
 	fputs(" => ", file);
-	if (same_source(&before, &after))
+	if (!memcmp(before.source, after.source, CNI_ADDRESS_SIZE) &&
+	    before.source_port == after.source_port)
 		print_end(file, has_ports(event->protocol, &after), after.destination,
 			  after.destination_port);
 	else

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * words.h - what an event says: in words, and as JSON.
- */
+/* words.h - what an event says: in words, and as JSON. */
 #pragma once
 
 #include <jansson.h>

@@ -3,7 +3,6 @@
  * flows.c - `bpf-portmap flows`: the connections; and `drop-offload`: every flow goes through the
  * IP stack, with its firewall as it is now, before it may skip the stack again.
  */
-#include <linux/types.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,13 +224,6 @@ static void show_group(struct listing *listing, const struct flow_group *group)
 	output_number(output, group->bytes);
 }
 
-static void show_groups(struct listing *listing)
-{
-	flow_groups_sort(&listing->groups);
-	for (size_t i = 0; i < listing->groups.count && i < listing->top.limit; i++)
-		show_group(listing, listing->groups.list[i]);
-}
-
 static void begin_output(struct listing *listing)
 {
 	struct output *output = &listing->output;
@@ -274,7 +266,9 @@ static int list(struct listing *listing, struct cni_error *err)
 	if (walk.failed)
 		return -1;
 	if (listing->groups.by)
-		show_groups(listing);
+		flow_groups_sort(&listing->groups);
+	for (size_t i = 0; i < listing->groups.count && i < listing->top.limit; i++)
+		show_group(listing, listing->groups.list[i]);
 	flow_top_sort(&listing->top);
 	for (size_t i = 0; i < listing->top.count; i++)
 		show(listing, &listing->top.list[i].key, &listing->top.list[i].connection);

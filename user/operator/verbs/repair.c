@@ -7,23 +7,23 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "conf/request.h"
 #include "datapath/attach/socket_hooks.h"
 #include "datapath/load/lock.h"
 #include "datapath/load/maps.h"
-#include "datapath/records/attachment_remove.h"
+#include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/published_ports.h"
-#include "host/interfaces.h"
-#include "host/host.h"
-#include "lib/cleanup.h"
-#include "lib/ports.h"
+#include "datapath/records/nat_ports.h"
 #include "host/foreign_nat.h"
+#include "host/host.h"
+#include "host/interfaces.h"
+#include "lib/cleanup.h"
+#include "lib/memory.h"
+#include "lib/ports.h"
+#include "net/host_settings.h"
 #include "net/link.h"
-#include "net/port_ranges.h"
-#include "operator/view/portmap_gone.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
+#include "operator/view/portmap_gone.h"
 #include "plan/uplinks.h"
 
 /* One run, and what it changed. */
@@ -169,12 +169,9 @@ static int settle_all(struct repair *repair, char *const *names, struct cni_erro
 	}
 	if (host_plan(&look, &plan, &repair->host, &all, err))
 		return -1;
-	for (size_t i = 0; i < plan.count; i++) {
-		const struct change *change = &plan.changes[i];
-
+	for_each (change, plan.changes, plan.count)
 		host_report(&repair->host, *change->at.name ? change->at.name : "(gone)",
 			    *change->what ? change->what : "recorded anew");
-	}
 	plan_warn(&plan);
 	return 0;
 }
@@ -214,18 +211,6 @@ static int check_name(struct host *host, const char *name, struct cni_error *err
 		return 0;
 	return cni_error_set(err, CNI_ERROR_INVALID_CONFIGURATION,
 			     "interface %s cannot be attached to: it %s", name, why_not);
-}
-
-/* A failure at one does not keep the others from it; *err has all of them. */
-static int check_names(struct host *host, char *const *names, struct cni_error *err)
-{
-	struct cni_error failure = {0};
-	int result = 0;
-
-	for (; *names; names++)
-		if (check_name(host, *names, &failure))
-			result = cni_error_chain(err, &failure);
-	return result;
 }
 
 static int load(struct cni_error *err)
@@ -272,27 +257,25 @@ static void say_nat_port(const struct portmap_key *key, bool is_taken, void *con
 	say_interface(port, what, context);
 }
 
-static int settle_nat(struct repair *repair, struct cni_error *err)
-{
-	const struct nat_ports_change change = {
-		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
-
-	return foreign_nat_settle(&repair->host, &change, err);
-}
-
 /* What containers have left first: it says what the ports of an ended one were. */
 static int repair_all(struct repair *repair, char *const *names, struct cni_error *err)
 {
+	const struct nat_ports_change change = {
+		.dry_run = repair->options->dry_run, .report = say_nat_port, .context = repair};
 	struct cni_error failure = {0};
-	int result = check_names(&repair->host, names, err);
+	int result = 0;
 
+	/* A failure at one does not keep the others from it; *err has all of them. */
+	for (char *const *name = names; *name; name++)
+		if (check_name(&repair->host, *name, &failure))
+			result = cni_error_chain(err, &failure);
 	/* At boot, for example. The first ADD attaches to everything. */
 	if (datapath_is_usable(&repair->host.datapath)) {
 		if (collect_abandoned(repair, &failure))
 			result = cni_error_chain(err, &failure);
 		if (repair_interfaces(repair, names, &failure))
 			result = cni_error_chain(err, &failure);
-		if (settle_nat(repair, &failure))
+		if (foreign_nat_settle(&repair->host, &change, &failure))
 			result = cni_error_chain(err, &failure);
 		if (forget_ports(repair, &failure))
 			result = cni_error_chain(err, &failure);

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "operator/doctor/doctor.h"
 #include "operator/print/format.h"
 #include "operator/print/output.h"
-#include "operator/view/statistics.h"
 #include "operator/verbs.h"
+#include "operator/view/statistics.h"
 
 #define PREFIX "bpf_portmap_"
 
@@ -151,9 +152,7 @@ static void write_counter(FILE *file, const struct series *series, const struct 
 
 static void write_counters(FILE *file, const struct counters *counters)
 {
-	for (size_t i = 0; i < SERIES_COUNT; i++) {
-		const struct series *series = &all_series[i];
-
+	for_each (series, all_series, SERIES_COUNT) {
 		if (series->help)
 			write_head(file, series->metric, "counter", series->help);
 		for (size_t j = 0; j < counter_word_count; j++)
@@ -211,14 +210,6 @@ static int refuse_file(const char *path, struct cni_error *err)
 	return cni_error_set(err, CNI_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* A file would take the place of /dev/null, of /dev/stdout, or of a link. */
-static bool is_replaceable(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) || S_ISREG(status.st_mode);
-}
-
 /* Writes them to the file of that name, which is replaced as a whole, so that no reader sees a
  * part. CNI_ERROR_IO. */
 static int prometheus_replace(const char *path, const struct statistics *statistics,
@@ -227,11 +218,13 @@ static int prometheus_replace(const char *path, const struct statistics *statist
 {
 	/* The collector reads files that end with .prom. */
 	cleanup_free char *temporary = cni_format("%s.XXXXXX", path);
+	struct stat status;
 	FILE *file;
 	bool failed;
 	int fd;
 
-	if (!is_replaceable(path))
+	/* A file would take the place of /dev/null, of /dev/stdout, or of a link. */
+	if (!lstat(path, &status) && !S_ISREG(status.st_mode))
 		return cni_error_set(err, CNI_ERROR_IO,
 				     "%s is no regular file, and is not replaced: without =FILE"
 				     " the metrics are printed",
@@ -262,9 +255,7 @@ static void add_tables(struct output *output, const struct statistics *statistic
 	char use[16];
 
 	output_begin(output, table_columns, sizeof(table_columns) / sizeof(table_columns[0]));
-	for (size_t i = 0; i < statistics->table_count; i++) {
-		const struct table_use *table = &statistics->tables[i];
-
+	for_each (table, statistics->tables, statistics->table_count) {
 		if (!table->entries && !output->options->all && !output->options->json)
 			continue;
 		snprintf(use, sizeof(use), "%llu %%",
@@ -288,8 +279,7 @@ static const struct table_column counter_columns[] = {
 static void add_counters(struct output *output, const struct statistics *statistics)
 {
 	output_begin(output, counter_columns, sizeof(counter_columns) / sizeof(counter_columns[0]));
-	for (size_t i = 0; i < counter_word_count; i++) {
-		const struct counter_word *word = &counter_words[i];
+	for_each (word, counter_words, counter_word_count) {
 		uint64_t value = counter_of(&statistics->counters, word);
 
 		if (!value && !output->options->all && !output->options->json)
@@ -301,22 +291,16 @@ static void add_counters(struct output *output, const struct statistics *statist
 	}
 }
 
-static void print_head(const struct statistics *statistics)
-{
-	char flows[FLOW_COUNTS_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
-
-	printf("%s; maps %s KiB\n\n", flow_counts_format(&statistics->flows, flows),
-	       format_number(statistics->memory / 1024, memory));
-}
-
 static int print_all(const struct statistics *statistics, const struct options *options,
 		     struct cni_error *err)
 {
 	cleanup_output struct output output = {.options = options};
 	json_t *summary = flow_counts_json(&statistics->flows);
+	char flows[FLOW_COUNTS_TEXT_SIZE], memory[NUMBER_TEXT_SIZE];
 
 	if (!options->json)
-		print_head(statistics);
+		printf("%s; maps %s KiB\n\n", flow_counts_format(&statistics->flows, flows),
+		       format_number(statistics->memory / 1024, memory));
 	add_tables(&output, statistics);
 	add_counters(&output, statistics);
 	json_object_set_new(summary, "memory_bytes", json_integer((json_int_t)statistics->memory));

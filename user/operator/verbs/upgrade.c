@@ -7,6 +7,7 @@
 #include "datapath/attach/hooks.h"
 #include "datapath/attach/socket_hooks.h"
 #include "host/host.h"
+#include "lib/memory.h"
 #include "net/link.h"
 #include "operator/verbs.h"
 #include "operator/view/view.h"
@@ -29,12 +30,9 @@ static bool has_older(const struct datapath *datapath, uint32_t ifindex)
 
 	hooks_look(&look, ifindex, qdisc_at_ingress(ifindex), &datapath->objects);
 	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		for (size_t i = 0; i < look.hooks[hook].count; i++) {
-			const struct hung *hung = &look.hooks[hook].list[i];
-
+		for_each (hung, look.hooks[hook].list, look.hooks[hook].count)
 			found |= hung->program != PROGRAM_COUNT && !hung->on_other_maps &&
 				 hung->id != datapath->objects.program_ids[hung->program];
-		}
 	hooks_look_release(&look);
 	return found;
 }

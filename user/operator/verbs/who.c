@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* who.c - `bpf-portmap who`: everybody who could have a port, and who gets what comes to it. */
+#include "operator/verbs/who.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +11,72 @@
 #include "datapath/records/attachments.h"
 #include "datapath/records/nat_ports.h"
 #include "host/host.h"
-#include "lib/memory.h"
 #include "lib/cleanup.h"
+#include "lib/memory.h"
 #include "nat/nat_rule.h"
-#include "operator/view/mappings.h"
 #include "operator/verbs.h"
-#include "operator/verbs/who.h"
+#include "operator/view/mappings.h"
+
+/* Whether the socket has the port of this key, at one of its addresses. */
+static bool claimant_socket_has(const struct host_socket *socket, const struct portmap_key *key)
+{
+	if (socket->protocol != key->protocol || socket->port != key->host_port)
+		return false;
+	if (cni_address_is_any(key->host_address) || cni_address_is_any(socket->address))
+		return (socket->both_families && cni_address_is_any(socket->address)) ||
+		       cni_address_is_ipv4(key->host_address) ==
+			       cni_address_is_ipv4(socket->address);
+	return !memcmp(socket->address, key->host_address, CNI_ADDRESS_SIZE);
+}
+
+static bool socket_is_asked_for(const struct claimants *claimants, const struct host_socket *socket)
+{
+	for (size_t i = 0; i < claimants->key_count; i++)
+		if (claimant_socket_has(socket, &claimants->keys[i]))
+			return true;
+	return false;
+}
+
+static int claimants_find_sockets(struct claimants *claimants, struct cni_error *err)
+{
+	struct socket_list *found = &claimants->sockets;
+	size_t kept = 0;
+
+	if (sockets_find_bound(found, err))
+		return -1;
+	for (size_t i = 0; i < found->count; i++)
+		if (socket_is_asked_for(claimants, &found->sockets[i]))
+			found->sockets[kept++] = found->sockets[i];
+	found->count = kept;
+	if (!kept)
+		return 0;
+	/* All at once: it means to look at the open files of every process. */
+	claimants->holders = or_exit(calloc(kept, sizeof(*claimants->holders)));
+	for (size_t i = 0; i < kept; i++)
+		claimants->holders[i].inode = found->sockets[i].inode;
+	processes_find(claimants->holders, kept, NULL);
+	return 0;
+}
+
+static int claimants_find_rules(struct claimants *claimants, struct cni_error *err)
+{
+	const struct address_list *list = claimants->addresses;
+	uint8_t(*addresses)[CNI_ADDRESS_SIZE] =
+		or_exit(calloc(list->address_count + 2, sizeof(*addresses)));
+	const struct nat_asked asked = {claimants->keys, claimants->key_count,
+					(const uint8_t(*)[CNI_ADDRESS_SIZE])addresses,
+					list->address_count + 2};
+	const struct nat_question question = {.place = NAT_EVERYWHERE, .asked = &asked};
+	int result;
+
+	for (size_t i = 0; i < list->address_count; i++)
+		memcpy(addresses[i], list->addresses[i].address, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count], cni_address_loopback_ipv4, CNI_ADDRESS_SIZE);
+	memcpy(addresses[list->address_count + 1], cni_address_loopback_ipv6, CNI_ADDRESS_SIZE);
+	result = nat_rules_find(&claimants->rules, &question, err);
+	free(addresses);
+	return result;
+}
 
 enum {
 	EXIT_FREE = 0,
@@ -88,14 +150,11 @@ static int read_mappings(struct who *who, struct cni_error *err)
 	if (mappings_read(&who->mappings, &who->view, err) ||
 	    mappings_add_replaced(&who->mappings, &who->view, err))
 		return -1;
-	for (size_t i = 0; i < who->mappings.count; i++) {
-		const struct mapping *mapping = &who->mappings.list[i];
-
+	for_each (mapping, who->mappings.list, who->mappings.count)
 		if (mapping->key.host_port == who->port.port &&
 		    (!who->port.protocol || who->port.protocol == mapping->key.protocol) &&
 		    is_asked_for(who, mapping->key.host_address))
 			add_mapping(who, mapping);
-	}
 	return 0;
 }
 
@@ -158,27 +217,6 @@ static void note_blindness(struct who *who, struct cni_error *err)
 	who->blind = true;
 }
 
-static void add_rule(struct who *who, const struct nat_rule *rule)
-{
-	const uint8_t *any = rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
-
-	add_contestant(who, &(struct contestant){
-				    .kind = CONTESTANT_RULE,
-				    .by = nat_engine_of(rule),
-				    .address = nat_rule_has_any_address(rule) ? any : rule->address,
-				    .protocol = (enum protocol)rule->protocol,
-				    .rule = rule});
-}
-
-static void add_socket(struct who *who, const struct host_socket *socket)
-{
-	add_contestant(who, &(struct contestant){.kind = CONTESTANT_SOCKET,
-						 .by = "process",
-						 .address = socket->address,
-						 .protocol = socket->protocol,
-						 .socket = socket});
-}
-
 static void read_claimants(struct who *who)
 {
 	struct claimants *claimants = &who->claimants;
@@ -187,12 +225,25 @@ static void read_claimants(struct who *who)
 	if (claimants_find_rules(claimants, &err))
 		note_blindness(who, &err);
 	merge_rules(&claimants->rules);
-	for (size_t i = 0; i < claimants->rules.count; i++)
-		add_rule(who, &claimants->rules.rules[i]);
+	for_each (rule, claimants->rules.rules, claimants->rules.count) {
+		const uint8_t *any = rule->ipv4 ? cni_address_any_ipv4 : cni_address_any_ipv6;
+
+		add_contestant(who, &(struct contestant){.kind = CONTESTANT_RULE,
+							 .by = nat_engine_of(rule),
+							 .address = nat_rule_has_any_address(rule)
+									    ? any
+									    : rule->address,
+							 .protocol = (enum protocol)rule->protocol,
+							 .rule = rule});
+	}
 	if (claimants_find_sockets(claimants, &err))
 		note_blindness(who, &err);
-	for (size_t i = 0; i < claimants->sockets.count; i++)
-		add_socket(who, &claimants->sockets.sockets[i]);
+	for_each (socket, claimants->sockets.sockets, claimants->sockets.count)
+		add_contestant(who, &(struct contestant){.kind = CONTESTANT_SOCKET,
+							 .by = "process",
+							 .address = socket->address,
+							 .protocol = socket->protocol,
+							 .socket = socket});
 }
 
 /* --- who gets it --------------------------------------------------------------------------- */
@@ -287,8 +338,7 @@ static void judge_arrival(struct who *who, const struct arrival *arrival)
 			winner = &who->contestants[i];
 		}
 	}
-	for (size_t i = 0; i < who->count; i++) {
-		struct contestant *contestant = &who->contestants[i];
+	for_each (contestant, who->contestants, who->count) {
 		struct contest_score *score = &contestant->scores[arrival->origin];
 		enum rank rank = rank_of(contestant, arrival);
 
@@ -337,14 +387,14 @@ static void judge_other_loopback(struct who *who)
 		judge_place(who, who->address, true);
 		return;
 	}
-	judge_place(who, claimant_loopback4, true);
-	judge_place(who, claimant_loopback6, true);
+	judge_place(who, cni_address_loopback_ipv4, true);
+	judge_place(who, cni_address_loopback_ipv6, true);
 	for (size_t i = 0; i < sockets->count; i++) {
 		const uint8_t *address = sockets->sockets[i].address;
 
 		if (!cni_address_is_loopback(address) ||
-		    !memcmp(address, claimant_loopback4, CNI_ADDRESS_SIZE) ||
-		    !memcmp(address, claimant_loopback6, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, cni_address_loopback_ipv4, CNI_ADDRESS_SIZE) ||
+		    !memcmp(address, cni_address_loopback_ipv6, CNI_ADDRESS_SIZE) ||
 		    (judged && !memcmp(address, judged, CNI_ADDRESS_SIZE)))
 			continue;
 		judge_place(who, address, true);
@@ -352,19 +402,9 @@ static void judge_other_loopback(struct who *who)
 	}
 }
 
-static void judge(struct who *who)
-{
-	const struct address_list *list = &who->host.addresses;
-
-	for (size_t i = 0; i < list->address_count; i++)
-		if (!list->addresses[i].is_broadcast)
-			judge_place(who, list->addresses[i].address,
-				    host_maps_ports_at(&who->host, &list->addresses[i]));
-	judge_other_loopback(who);
-}
-
 static int look(struct who *who, struct cni_error *err)
 {
+	const struct address_list *list = &who->host.addresses;
 	struct cni_error blind = {0};
 
 	if (host_open(&who->host, DATAPATH_READ, err))
@@ -373,7 +413,10 @@ static int look(struct who *who, struct cni_error *err)
 		note_blindness(who, &blind);
 	make_question(who);
 	read_claimants(who);
-	judge(who);
+	for_each (local, list->addresses, list->address_count)
+		if (!local->is_broadcast)
+			judge_place(who, local->address, host_maps_ports_at(&who->host, local));
+	judge_other_loopback(who);
 	return 0;
 }
 
@@ -383,26 +426,19 @@ static void release(struct who *who)
 		free((void *)who->contestants[i].policy);
 	free(who->contestants);
 	mappings_release(&who->mappings);
-	claimants_release(&who->claimants);
+	sockets_release(&who->claimants.sockets);
+	nat_rule_list_release(&who->claimants.rules);
+	free(who->claimants.holders);
+	free(who->claimants.keys);
 	view_close(&who->view);
 	host_close(&who->host);
-}
-
-static int report(struct who *who, struct cni_error *err)
-{
-	bool taken = false;
-
-	for (size_t i = 0; i < who->count; i++)
-		taken |= who_counts(&who->contestants[i]);
-	if (who_print(who, taken, err))
-		return -1;
-	return taken ? EXIT_TAKEN : who->blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
 }
 
 /* An error must not look like a port that is taken. */
 int verb_who(const struct options *options, char *const *operands, struct cni_error *err)
 {
 	struct who who = {.options = options};
+	bool taken = false;
 	int status;
 
 	if (!parse_operand(&who, *operands)) {
@@ -412,7 +448,13 @@ int verb_who(const struct options *options, char *const *operands, struct cni_er
 			*operands);
 		return EX_USAGE;
 	}
-	status = look(&who, err) ? -1 : report(&who, err);
+	status = look(&who, err);
+	for (size_t i = 0; i < who.count; i++)
+		taken |= who_counts(&who.contestants[i]);
+	if (!status && !who_print(&who, taken, err))
+		status = taken ? EXIT_TAKEN : who.blind ? EXIT_COULD_NOT_LOOK : EXIT_FREE;
+	else
+		status = -1;
 	release(&who);
 	if (status >= 0)
 		return status;

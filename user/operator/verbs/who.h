@@ -10,10 +10,30 @@
  */
 #pragma once
 
+#include <linux/types.h>
+
+#include "abi.h"
 #include "host/host.h"
+#include "lib/error.h"
+#include "nat/nat_rules.h"
+#include "net/address_list.h"
+#include "net/processes.h"
+#include "net/sockets.h"
 #include "operator/options.h"
-#include "operator/view/claimants.h"
 #include "operator/view/mappings.h"
+
+/* Who else could have the port: sockets, and rules of NAT (portmap's, Docker's, netavark's,
+ * kube-proxy's). Begins as {0}. */
+struct claimants {
+	/* What is asked. */
+	const struct address_list *addresses; /* of the host */
+	struct portmap_key *keys;             /* malloc'ed */
+	size_t key_count;
+	/* What was found. */
+	struct socket_list sockets;     /* that have one of the ports */
+	struct socket_process *holders; /* of these sockets, in another order */
+	struct nat_rule_list rules;     /* in the order in which packets meet them */
+};
 
 enum contestant_kind {
 	CONTESTANT_MAPPING,

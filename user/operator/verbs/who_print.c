@@ -5,6 +5,7 @@
 
 #include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"
+#include "lib/memory.h"
 #include "lib/ports.h"
 #include "lib/text.h"
 #include "net/processes.h"
@@ -14,6 +15,7 @@
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
 #define REMARK_SIZE 160
+#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
 #define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
 
 static const struct table_column columns[] = {
@@ -24,6 +26,34 @@ static const struct table_column columns[] = {
 	{"", TABLE_HIDDEN, "from_outside"}, {"", TABLE_HIDDEN, "from_host"},
 	{"", TABLE_REMARK, "remark"},
 };
+
+/* Who has the socket; pid 0: no process is known to have it. */
+static struct socket_process claimant_process(const struct claimants *claimants,
+					      const struct host_socket *socket)
+{
+	for (size_t i = 0; i < claimants->sockets.count; i++)
+		if (claimants->holders[i].inode == socket->inode)
+			return claimants->holders[i];
+	return (struct socket_process){0};
+}
+
+/* The container's ID that portmap's or netavark's comment has; "": there is none. `dnat name:
+ * "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
+static void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
+{
+	static const char mark[] = "id: \"";
+	const char *begin = strstr(rule->comment, mark);
+	const char *engine = nat_engine_of(rule);
+	size_t length;
+
+	begin = begin ? begin + strlen(mark) : rule->comment;
+	length = strcspn(begin, "\" ");
+	if ((begin == rule->comment && begin[length]) ||
+	    (strcmp(engine, "portmap") != 0 && strcmp(engine, "netavark") != 0))
+		length = 0;
+	memcpy(id, begin, length);
+	id[length] = '\0';
+}
 
 bool who_counts(const struct contestant *contestant)
 {
@@ -104,6 +134,7 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 
 static void write_who(struct who *who, const struct contestant *contestant, char *text)
 {
+	struct socket_process process;
 	char holder[HOLDER_TEXT_SIZE];
 
 	switch (contestant->kind) {
@@ -114,8 +145,11 @@ static void write_who(struct who *who, const struct contestant *contestant, char
 		write_rule(who, contestant->rule, text);
 		break;
 	default:
-		claimant_holder(&who->claimants, contestant->socket, holder);
-		snprintf(text, WHO_TEXT_SIZE, "%s %s", holder,
+		/* "nginx (pid 812)" */
+		process = claimant_process(&who->claimants, contestant->socket);
+		snprintf(holder, sizeof(holder), "%s (pid %d)", process.name, (int)process.pid);
+		snprintf(text, WHO_TEXT_SIZE, "%s %s",
+			 process.pid ? holder : "a socket without a process",
 			 contestant->socket->protocol == PROTOCOL_UDP ? "has a socket" : "listens");
 	}
 }
@@ -146,9 +180,7 @@ static bool waits_for_repair(const struct who *who, const struct contestant *con
 
 	if (contestant->kind != CONTESTANT_RULE)
 		return false;
-	for (size_t i = 0; i < who->count; i++) {
-		const struct contestant *other = &who->contestants[i];
-
+	for_each (other, who->contestants, who->count) {
 		if (other->kind != CONTESTANT_MAPPING)
 			continue;
 		is_mapped = true;

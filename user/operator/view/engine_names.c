@@ -13,7 +13,7 @@
 #include "lib/cleanup.h"
 #include "lib/io.h"
 #include "lib/text.h"
-#include "operator/view/add_cache.h"
+#include "cni/cache.h"
 
 #define MAX_NAMES 65536
 

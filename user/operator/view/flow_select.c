@@ -8,12 +8,6 @@
 
 #include "lib/memory.h"
 
-static bool path_matches(enum flow_way_path wanted, const struct connection *connection)
-{
-	return wanted == WAY_PATH_ANY || wanted == flow_way_path_of(connection, INWARDS) ||
-	       wanted == flow_way_path_of(connection, OUTWARDS);
-}
-
 bool flow_filter_matches(const struct options *options, const struct connection_key *key,
 			 const struct connection *connection)
 {
@@ -23,7 +17,9 @@ bool flow_filter_matches(const struct options *options, const struct connection_
 	       (!port->protocol || port->protocol == key->protocol) &&
 	       (!port->port || port->port == connection->external_port) &&
 	       flow_state_matches(options->state, key->protocol, connection->state) &&
-	       path_matches(options->path, connection) &&
+	       (options->path == WAY_PATH_ANY ||
+		options->path == flow_way_path_of(connection, INWARDS) ||
+		options->path == flow_way_path_of(connection, OUTWARDS)) &&
 	       (!options->client.is_set ||
 		cni_address_has_prefix(key->outside, options->client.address,
 				       options->client.prefix_length));

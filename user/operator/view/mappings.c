@@ -2,7 +2,6 @@
 /* mappings.c - the mapped ports, with the connections that each has now. */
 #include "operator/view/mappings.h"
 
-#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,11 +350,6 @@ static struct mapping *find(const struct mappings *mappings, const struct connec
 	return find_of(mappings, &wanted, connection->owner);
 }
 
-static bool flow_is_closed(const struct connection_key *key, const struct connection *connection)
-{
-	return key->protocol == PROTOCOL_TCP && state_is_closed(connection->state);
-}
-
 static void count_flow(const struct mappings *mappings, struct view *view,
 		       const struct connection_key *key, const struct connection *connection)
 {
@@ -363,7 +357,8 @@ static void count_flow(const struct mappings *mappings, struct view *view,
 
 	/* A closed one is remembered for late segments, and is no connection any more. */
 	if ((connection->kind != FLOW_MAPPING && connection->kind != FLOW_MASQUERADE) ||
-	    flow_is_closed(key, connection) || !view_is_alive(view, key, connection))
+	    (key->protocol == PROTOCOL_TCP && state_is_closed(connection->state)) ||
+	    !view_is_alive(view, key, connection))
 		return;
 	mapping = find(mappings, key, connection);
 	if (!mapping)

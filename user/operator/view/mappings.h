@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * mappings.h - the mapped ports, with the connections that each has now.
- */
+/* mappings.h - the mapped ports, with the connections that each has now. */
 #pragma once
 
 #include "operator/options.h"

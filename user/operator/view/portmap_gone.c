@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cni/cache.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
-#include "operator/view/add_cache.h"
+#include "lib/memory.h"
 #include "operator/view/engine_names.h"
-#include "plugin/reference.h"
+#include "plugin/commands.h"
 
 /* A container of ours that lives has the address. */
 static bool is_of_another_of_ours(const struct host *host, const struct portmap_entry *entry)
@@ -73,9 +74,7 @@ bool portmap_container_is_gone(const struct portmap_evidence *evidence,
 {
 	bool any = false;
 
-	for (size_t i = 0; i < entries->count; i++) {
-		const struct portmap_entry *entry = &entries->list[i];
-
+	for_each (entry, entries->list, entries->count) {
 		if (!entry->is_address || !portmap_entry_is_of(entry, of->network, of->id))
 			continue;
 		if (!is_gone(evidence, entry))

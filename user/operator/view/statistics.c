@@ -129,19 +129,6 @@ static void tally(json_t **counts, const char *network, const char *word)
 		words, word, json_integer(json_integer_value(json_object_get(words, word)) + 1));
 }
 
-static void count_ports(struct statistics *statistics, struct view *view,
-			const struct mappings *mappings)
-{
-	for (size_t i = 0; i < mappings->count; i++) {
-		const struct mapping *mapping = &mappings->list[i];
-		const struct container_info *container =
-			view_container(view, mapping->portmap.owner);
-
-		tally(&statistics->ports, container ? container->name.network : "",
-		      protocol_word(mapping->key.protocol));
-	}
-}
-
 static int count_attachments(struct statistics *statistics, const struct objects *objects,
 			     struct cni_error *err)
 {
@@ -210,15 +197,6 @@ static uint64_t memory_of(int fd)
 	return bytes;
 }
 
-static uint64_t memory_of_all(const struct objects *objects)
-{
-	uint64_t bytes = 0;
-
-	for (int map = 0; map < MAP_COUNT; map++)
-		bytes += memory_of(map_fd(objects, map));
-	return bytes;
-}
-
 int statistics_read(struct statistics *statistics, struct view *view,
 		    const struct mappings *mappings, struct cni_error *err)
 {
@@ -229,11 +207,18 @@ int statistics_read(struct statistics *statistics, struct view *view,
 	cni_printable(statistics->version, "");
 	if (view->is_empty)
 		return 0;
-	statistics->memory = memory_of_all(objects);
+	for (int map = 0; map < MAP_COUNT; map++)
+		statistics->memory += memory_of(map_fd(objects, map));
 	if (counters_read(objects, &statistics->counters, err) ||
 	    read_flows(statistics, view, err) || read_tables(statistics, objects, err))
 		return -1;
-	count_ports(statistics, view, mappings);
+	for_each (mapping, mappings->list, mappings->count) {
+		const struct container_info *container =
+			view_container(view, mapping->portmap.owner);
+
+		tally(&statistics->ports, container ? container->name.network : "",
+		      protocol_word(mapping->key.protocol));
+	}
 	return count_attachments(statistics, objects, err) || read_hooks(statistics, view, err) ? -1
 												: 0;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * statistics.h - everything that `bpf-portmap stats` shows, read once.
- */
+/* statistics.h - everything that `bpf-portmap stats` shows, read once. */
 #pragma once
 
 #include <jansson.h>

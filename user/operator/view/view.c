@@ -3,7 +3,6 @@
 #include "operator/view/view.h"
 
 #include <errno.h>
-#include <linux/types.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,25 +56,6 @@ int view_check(const struct datapath *datapath, struct cni_error *err)
 			     datapath->directory);
 }
 
-static int judge(struct view *view, struct cni_error *err)
-{
-	if (view_check(&view->datapath, err))
-		return -1;
-	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
-	if (view->is_empty && !view->is_quiet)
-		fputs("bpf-portmap: no container was ever added on this host\n", stderr);
-	return 0;
-}
-
-/* Without rights the pins would seem to be absent. */
-static int check_rights(struct cni_error *err)
-{
-	if (!access(BPFFS, R_OK | X_OK) || errno == ENOENT)
-		return 0;
-	return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
-			     "cannot look into " BPFFS ": %s; run it as root", strerror(errno));
-}
-
 static void begin(struct view *view)
 {
 	view->now = clock_of_programs();
@@ -84,11 +64,17 @@ static void begin(struct view *view)
 
 int view_open(struct view *view, struct cni_error *err)
 {
-	if (check_rights(err))
-		return -1;
+	/* Without rights the pins would seem to be absent. */
+	if (access(BPFFS, R_OK | X_OK) && errno != ENOENT)
+		return cni_error_set(err, CNI_ERROR_KERNEL_REFUSED,
+				     "cannot look into " BPFFS ": %s; run it as root",
+				     strerror(errno));
 	view->opened = true;
-	if (datapath_open(&view->datapath, DATAPATH_READ, err) || judge(view, err))
+	if (datapath_open(&view->datapath, DATAPATH_READ, err) || view_check(&view->datapath, err))
 		return -1;
+	view->is_empty = view->datapath.state == DATAPATH_ABSENT;
+	if (view->is_empty && !view->is_quiet)
+		fputs("bpf-portmap: no container was ever added on this host\n", stderr);
 	view->socket = netlink_open(NETLINK_ROUTE, err);
 	if (!view->socket)
 		return -1;
