@@ -233,7 +233,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 UNIT_SOURCES := $(filter-out user/runtimes/cnirun/main.c,$(wildcard $(addprefix user/,$(addsuffix /*.c,lib cni conf runtimes/cnirun))) \
 	$(wildcard user/plan/*.c) user/datapath/attach/roles.c user/datapath/load/objects.c \
 	user/datapath/load/bpf_error.c $(addprefix user/operator/,options.c view/flow_select.c \
-	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c) $(addprefix user/nat/,nat_rule.c nft_rule.c legacy_table.c) \
+	flow_words.c print/format.c items.c print/table.c install/list_text.c conflists.c) $(addprefix user/nat/,engine_chains.c nat_rule.c nft_rule.c legacy_table.c) \
 	$(addprefix user/net/,host_settings.c netlink.c netns.c link.c sockets.c))
 UNIT_OBJECTS := $(patsubst %.c,$(BUILD)/sanitized/%.o,$(UNIT_SOURCES))
 

@@ -4,6 +4,7 @@
 
 #include "flow_context.h"
 #include "fragment.h"
+#include "icmp_error_rewrite.h"
 #include "offload_send.h"
 #include "parse.h"
 

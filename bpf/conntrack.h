@@ -9,8 +9,8 @@
  * not kept.
  *
  * An entry without translation says nothing. A client that asked before the container came has one,
- * and would never reach the container. So where nobody translates (hooks.h) there is nothing to
- * ask: that spares each new connection what a look into a large table costs.
+ * and would never reach the container. So where nobody has ever translated (hooks.h) there is
+ * nothing to ask: that spares each new connection what a look into a large table costs.
  *
  * conntrack tells about TCP and UDP (bpf_skb_ct_lookup), in its default zone. Where it cannot be
  * asked (device_layout.tracked), for the other protocols, and in other zones, host.h remembers what

@@ -68,9 +68,10 @@ GLOBAL_FUNCTION bool hooks_are_nftables(__u64 hooks, __u32 hook)
 	return count <= MOST_HOOKS;
 }
 
-/* Returns whether one of those before routing may translate. All rules that do, whatever priority
- * their own chain has, are called by one hook, which the kernel registers for the first rule of a
- * namespace and takes away with the last one (nf_nat_register_fn(), since Linux 4.18). */
+/* Returns whether one of those before routing may translate. All chains that do, whatever priority
+ * they have, are called by one hook, which the kernel registers for the first base chain of a
+ * namespace, or iptables-legacy's table, and takes away with the last one (nf_nat_register_fn(),
+ * since Linux 4.18). */
 GLOBAL_FUNCTION bool hooks_have_nat(__u64 hooks)
 {
 	__u32 count;
@@ -84,18 +85,29 @@ GLOBAL_FUNCTION bool hooks_have_nat(__u64 hooks)
 	return count > MOST_HOOKS;
 }
 
-/* Returns whether another NAT of this host may translate packets of this family; where that cannot
- * be read, true. It is found out anew for each set of hooks, and at each tick of the clock, since
- * another set may get the memory of one that was freed. */
+/* Whether one was ever found there, of IPv6 and of IPv4. */
+volatile bool hooks_had_nat[2] SEC(".data") = {};
+
+/* Returns whether another NAT of this host may translate packets of this family, or its entries may
+ * do so again: conntrack keeps them while the rules are away for a moment, as for a reload. So once
+ * one was found, this is true for good. Where it cannot be read, too. It is found out anew for each
+ * set of hooks, and at each tick of the clock, since another set may get the memory of one that was
+ * freed. */
 INLINE bool hooks_translate(struct __sk_buff *skb, bool ipv4)
 {
 	struct seen_hooks *seen = &scratch_get()->hooks[ipv4];
 	__u64 hooks, tick = bpf_ktime_get_coarse_ns();
 
-	if (!device_layout.hooks || device_layout.nat_without_hook)
+	if (!device_layout.known || !device_layout.hooks || device_layout.nat_without_hook ||
+	    hooks_had_nat[ipv4])
 		return true;
 	hooks = hooks_at(device_net(skb), ipv4, HOOK_BEFORE_ROUTING);
-	if (seen->tick != tick || seen->hooks != hooks)
-		*seen = (struct seen_hooks){tick, hooks, hooks_have_nat(hooks)};
-	return seen->nat;
+	if (seen->tick == tick && seen->hooks == hooks)
+		return false;
+	if (hooks_have_nat(hooks)) {
+		hooks_had_nat[ipv4] = true;
+		return true;
+	}
+	*seen = (struct seen_hooks){tick, hooks};
+	return false;
 }

@@ -15,7 +15,7 @@ INLINE struct portmap *portmap_find_at(const __u8 *address, __u16 port, enum pro
 	return portmap && owner_live(&portmap->owner) ? portmap : NULL;
 }
 
-/* Returns false where no mapping ever had this port. */
+/* Returns false where no mapping has this port, nor had since the last `repair`. */
 INLINE bool portmap_is_published(__u16 port)
 {
 	return BIT_IS_SET(published_ports, (__u32)port);

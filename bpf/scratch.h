@@ -55,11 +55,10 @@ struct tracked {
 	__u32 status;
 };
 
-/* Whether another NAT is at netfilter's hooks of one family (hooks.h) */
+/* netfilter's hooks of one family at which no other NAT is (hooks.h) */
 struct seen_hooks {
 	__u64 tick; /* CLOCK_MONOTONIC_COARSE, ns: when that was found out */
 	__u64 hooks;
-	__u64 nat;
 };
 
 /* What an answer of routing rests on: it is the answer for whoever has the same. */

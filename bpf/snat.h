@@ -166,8 +166,8 @@ GLOBAL_FUNCTION int draft_look_for_own_port(void)
 	return 0;
 }
 
-/* Returns whether replies would go to a mapping. While other ports are free, one that has ever been
- * published is avoided: its container may be restarting. */
+/* Returns whether replies would go to a mapping. While other ports are free, one that was published
+ * since the last `repair` is avoided: its container may be restarting. */
 INLINE bool snat_port_is_mapped(const struct tuple *reply, enum take take)
 {
 	return take == TAKE_FREE ? portmap_is_published(reply->destination_port)

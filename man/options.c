@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 #define MAX_OPTIONS 64
 #define LINE_SIZE 512

@@ -41,6 +41,22 @@ test_runtimes_own_namespace() {
 	expect_same_state "$before"
 }
 
+# CNI_NETNS_OVERRIDE permits ADD in the plugin's own namespace, also after an ADD in another one, from which on
+# the kernel has a number for it
+test_runtimes_own_namespace_override() {
+	container_add_plain web
+	ip link add inner0 type veth peer name outer0
+	ip link set outer0 master cni0 up
+	ip link set inner0 up
+	local inner='(.prevResult.interfaces[] | select(.name == "eth0")).name = "inner0"'
+	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
+	plugin_call DEL web || fail DEL
+	export CNI_NETNS_OVERRIDE=TRUE NETNS=/proc/self/ns/net IFNAME=inner0
+	plugin_call ADD web "$inner" >/run/out || fail "$(cat /run/out)"
+	plugin_call CHECK web "$inner" || fail CHECK
+	plugin_call DEL web "$inner" || fail DEL
+}
+
 # a UDP stream that began before ADD, without a receiver, reaches the container although netfilter's
 # conntrack still has that entry
 test_runtimes_conntrack_is_not_asked() {

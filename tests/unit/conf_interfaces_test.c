@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "lib/cleanup.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 struct row {
 	const char *name;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 static void begins_with_its_name(const struct option *option, const char *text)
 {

@@ -6,6 +6,7 @@
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
+#include "nat/engine_chains.h"
 
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_nat.h>

@@ -13,7 +13,7 @@
 
 #include "abi.h"
 #include "lib/address.h"
-#include "conf/option.h"
+#include "conf/option_types.h"
 
 /* Returns whether no packet to a mapped port can have this address: a mapping would stay silent. */
 bool conf_is_never_mapped(const uint8_t address[CNI_ADDRESS_SIZE]);

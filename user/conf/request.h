@@ -2,7 +2,7 @@
 /* request.h - what the runtime asks for one container: runtimeConfig and CNI_ARGS. */
 #pragma once
 
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 /* Reads the options, and what the runtime asks for this container; `args` is CNI_ARGS.
  * CNI_ERROR_UNSUPPORTED_FIELD, CNI_ERROR_DECODE, CNI_ERROR_INVALID_CONFIGURATION. Two mappings of

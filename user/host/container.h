@@ -7,7 +7,7 @@
 
 #include "cni/environment.h"
 #include "cni/network_config.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 #include "datapath/records/attachments.h"
 #include "net/link.h"
 #include "host/host.h"

@@ -19,6 +19,7 @@
 #include "lib/memory.h"
 #include "lib/ports.h"
 #include "nat/nat_rule.h"
+#include "nat/engine_chains.h"
 
 /* --- which addresses a container was given -------------------------------------------------------
  */

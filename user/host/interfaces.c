@@ -2,7 +2,6 @@
 /* interfaces.c - the host's interfaces, as the living networks want them: a look at the host, its
  * plan, and the changes. */
 #include "host/interfaces.h"
-#include "plan/hooks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "lib/memory.h"
 #include "lib/error.h"
 #include "net/host_settings.h"
+#include "plan/hooks.h"
 #include "plan/uplinks.h"
 
 /* For more interfaces the kernel is asked once about the qdiscs of all that there are. */

@@ -110,33 +110,3 @@ bool nat_rule_may_take(const struct nat_rule *rule, const struct portmap_key *ke
 bool nat_rule_is_asked_for(const struct nat_rule *rule, const struct nat_asked *asked);
 bool nat_rule_holds_address(const struct nat_rule *rule, const uint8_t address[CNI_ADDRESS_SIZE]);
 bool nat_rule_has_any_address(const struct nat_rule *rule);
-
-/* --- chains by the names that port mappers give them: where to look, and whose a rule is ------ */
-
-#define NAT_TABLE_OF_IPTABLES "nat"
-#define NAT_TABLE_OF_PORTMAP "cni_hostport"
-#define NAT_CHAIN_OF_PORTMAP "CNI-HOSTPORT-DNAT"
-
-#define NAT_ENGINE_PORTMAP "portmap"
-
-/* What can be looked for in a chain without looking at all of them. */
-enum nat_start {
-	NAT_START_NONE,
-	NAT_START_PORTMAP, /* portmap's rules, also those that translate nothing */
-	NAT_START_MAPPER,  /* a port mapper's rules */
-	NAT_START_HOOK,    /* where packets come first */
-};
-
-struct nat_chain {
-	const char *engine; /* NULL: that of the chains that it jumps to */
-	const char *table;  /* NULL: any */
-	const char *name;   /* the front of one where `start` is NAT_START_NONE */
-	enum nat_start start;
-	uint8_t hooks; /* from where packets come to it, bits of enum nat_hook */
-};
-
-/* Ends at a chain without a name. */
-extern const struct nat_chain nat_chains[];
-
-/* Returns who writes such rules: "portmap", "docker", "netavark", "kube-proxy", or "nat". */
-const char *nat_engine_of(const struct nat_rule *rule);

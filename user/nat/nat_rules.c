@@ -14,6 +14,7 @@
 #include "nat/legacy_table.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
+#include "nat/engine_chains.h"
 #include "net/netlink.h"
 
 #define MAX_DEPTH 16 /* as in the kernel */

@@ -12,6 +12,7 @@
 #include "lib/cleanup.h"
 #include "nat/nat_rule.h"
 #include "nat/nft_rule.h"
+#include "nat/engine_chains.h"
 #include "net/netlink.h"
 
 #define CHAIN_OF_CONTAINER "CNI-DN-"

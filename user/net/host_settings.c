@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/option.h"
+#include "conf/option_types.h"
 #include "lib/error.h"
 #include "lib/io.h"
 #include "net/netlink.h"

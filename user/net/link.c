@@ -210,16 +210,16 @@ static int get_container_end(int netns, int number, const char *ifname, struct l
 	return 0;
 }
 
-/* Whether the other end is in that namespace, which has this number. One that has none here is
- * either our own, or nothing here leads there. */
+/* Whether the other end is in that namespace, which has this number. Our own may have one, too, but
+ * no other end that is in it. */
 static bool leads_into(const struct link *link, int netns, int number)
 {
 	char path[32];
 
-	if (number >= 0)
+	if (link->peer_netns_id >= 0)
 		return link->peer_netns_id == number;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", netns);
-	return link->peer_netns_id < 0 && netns_is_own(path);
+	return netns_is_own(path);
 }
 
 int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, struct cni_error *err)
@@ -244,8 +244,7 @@ int veth_find_host_end(int netns, const char *ifname, struct host_veth *veth, st
 			ifname);
 	if (link_read(link->master, &found.bridge, err))
 		return -1;
-	/* A VRF's member routes as ptp's veth does. The bridge's ifindex is 0 where it is in none.
-	 */
+	/* A VRF's member routes as ptp's veth does. */
 	if (!link_is_kind(&found.bridge, "bridge"))
 		memset(&found.bridge, 0, sizeof(found.bridge));
 	*veth = found;

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* hooks.c - what has to be changed at the hooks of one interface, and what of others is there. */
+/* hooks.c - what has to be changed at the hooks of one interface, and what of others runs first. */
 #include "plan/hooks.h"
 
 #include <stdio.h>
 
 #include "lib/memory.h"
 
-static bool is_ours(const struct hung *hung)
-{
-	return hung->program != PROGRAM_COUNT;
-}
-
-static bool others_hang(const struct hook_look *hook, enum mechanism mechanism)
+bool others_hang(const struct hook_look *hook, enum mechanism mechanism)
 {
 	for (size_t i = 0; i < hook->count; i++)
-		if (hook->list[i].mechanism == mechanism && !is_ours(&hook->list[i]))
+		if (hook->list[i].mechanism == mechanism && !hung_is_ours(&hook->list[i]))
 			return true;
 	return false;
 }
@@ -216,16 +211,14 @@ enum mechanism plan_mechanism(const struct hook_changes *changes, const struct h
 	return MECHANISM_TCX;
 }
 
-/* --- others --------------------------------------------------------------------------------- */
-
 const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, enum mechanism ours)
 {
 	const struct hook_look *at = &hooks->hooks[hook];
 
 	for_each (hung, at->list, at->count) {
-		if (is_ours(hung) && hung->mechanism == ours)
+		if (hung_is_ours(hung) && hung->mechanism == ours)
 			return NULL;
-		if (is_ours(hung) || hung->is_announcement)
+		if (hung_is_ours(hung) || hung->is_announcement)
 			continue;
 		if (hung->mechanism == MECHANISM_TCX)
 			return hung;
@@ -236,76 +229,4 @@ const struct hung *others_ahead(const struct hooks_look *hooks, enum hook hook, 
 		return hook == HOOK_INGRESS && !hung->id && hooks->shaper ? NULL : hung;
 	}
 	return NULL;
-}
-
-bool others_behind(const struct hooks_look *hooks, enum mechanism ours)
-{
-	const struct hook_look *at = &hooks->hooks[HOOK_INGRESS];
-	bool ours_has_run = false;
-
-	for_each (hung, at->list, at->count) {
-		if (is_ours(hung)) {
-			ours_has_run |= hung->mechanism == ours;
-			continue;
-		}
-		if (hung->mechanism == MECHANISM_TCX
-			    ? ours == MECHANISM_TCX && ours_has_run
-			    : ours == MECHANISM_TCX || hung->priority >= FILTER_PRIORITY)
-			return true;
-	}
-	return false;
-}
-
-static bool has_others(const struct hooks_look *hooks, enum mechanism mechanism)
-{
-	for (int hook = 0; hook < HOOK_COUNT; hook++)
-		if (others_hang(&hooks->hooks[hook], mechanism))
-			return true;
-	return false;
-}
-
-/* NULL: nothing. */
-static const char *find_watched(const struct look *look, const struct interface_look *interface)
-{
-	if (interface->link.queues)
-		return "a qdisc";
-	if (has_others(&interface->hooks, MECHANISM_CLSACT))
-		return "a filter";
-	/* A process that has made one is about to use it. */
-	return interface->hooks.qdisc > INGRESS_QDISC_CLSACT && !look->programs_see_qdiscs
-		       ? "an ingress qdisc"
-		       : NULL;
-}
-
-static void bar_by(const struct look *look, const struct interface_look *interface, struct bar *bar)
-{
-	const char *what = find_watched(look, interface);
-
-	bar->watched |= what != NULL;
-	/* What queues packets, and the bandwidth plugin's filter that takes them there, are limits.
-	 */
-	bar->surprises |= what && !interface->link.queues && !interface->hooks.shaper;
-	if (has_others(&interface->hooks, MECHANISM_TCX)) {
-		what = "a TCX program";
-		bar->program = bar->surprises = true;
-	}
-	if (what && !*bar->what)
-		snprintf(bar->what, sizeof(bar->what), "%s that is not ours is at %s", what,
-			 interface->link.name);
-}
-
-struct bar others_bar(const struct look *look, const struct interface_look *veth,
-		      const struct interface_look *bridge)
-{
-	struct bar bar = {0};
-
-	if (look->has_ipsec_policies) {
-		bar.watched = bar.surprises = true;
-		snprintf(bar.what, sizeof(bar.what),
-			 "the host has IPsec policies, which see containers' own addresses only");
-	}
-	bar_by(look, veth, &bar);
-	if (bridge)
-		bar_by(look, bridge, &bar);
-	return bar;
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "conf/conf.h"
+#include "conf/option_table.h"
 #include "datapath/attach/hooks.h"
 #include "net/address_list.h"
 #include "net/link.h"
@@ -15,7 +15,7 @@ struct network_wish {
 	const char *name;
 	bool is_of_request;
 	uint8_t number;                            /* struct network's */
-	const char *uplinks, *excluded_interfaces; /* lists of names (conf/option.h) */
+	const char *uplinks, *excluded_interfaces; /* lists of names (conf/option_types.h) */
 	enum attach_mode attach;
 };
 

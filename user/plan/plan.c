@@ -10,6 +10,7 @@
 #include "lib/memory.h"
 #include "lib/cleanup.h"
 #include "lib/text.h"
+#include "plan/fast_path.h"
 #include "plan/hooks.h"
 #include "plan/uplinks.h"
 
@@ -321,11 +322,6 @@ static int plan_one(struct plan *plan, const struct interface_look *interface,
 	if (interface_is_containers(&interface->entry))
 		return plan_containers(plan, interface, err);
 	return plan_own(plan, interface, err);
-}
-
-enum fast_path plan_fast_path(const struct conf *conf, bool programs_see_qdiscs)
-{
-	return conf->may_limit_bandwidth && !programs_see_qdiscs ? FAST_PATH_OFF : conf->fast_path;
 }
 
 /* The entry of the container at hand, which is written with the rest of what it claims. */

@@ -56,10 +56,6 @@ struct plan {
 int plan_make(struct plan *plan, const struct look *look, struct cni_error *err);
 void plan_release(struct plan *plan);
 
-/* Returns the mode of a container's flows, which is off, too, where bandwidth may be limited and
- * our programs cannot see that for themselves. */
-enum fast_path plan_fast_path(const struct conf *conf, bool programs_see_qdiscs);
-
 /* Returns the role of a container's veth. */
 static inline enum interface_role plan_role(const struct host_veth *veth)
 {

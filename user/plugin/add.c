@@ -12,6 +12,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment.h"
 #include "datapath/records/containers.h"
+#include "datapath/records/port_wait.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"

@@ -7,12 +7,14 @@
 #include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/containers.h"
+#include "datapath/records/port_taken.h"
 #include "host/container.h"
 #include "host/foreign_nat.h"
 #include "host/host_sockets.h"
 #include "host/interfaces.h"
 #include "host/prerequisites.h"
 #include "net/link.h"
+#include "plan/fast_path.h"
 #include "plugin/commands.h"
 
 /* Of an entry that is missing, belongs to somebody else, or says something else. */

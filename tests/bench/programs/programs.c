@@ -264,11 +264,12 @@ static void measure_all(uint32_t flows)
 
 static _Noreturn void usage(void)
 {
-	fprintf(stderr, "programs [--json] [--rounds N] [--flows N,N...] [--only WORDS] "
-			"[OBJECT.bpf.o [OTHER.bpf.o] | --crowd OBJECT.bpf.o]\n"
-			"--crowd: once more beside 1,000 containers and 10,000 mappings, after each\n"
-			"  port and address has been used\n"
-			"--count counted.bpf.o: look-ups, insertions and deletions instead\n");
+	fprintf(stderr,
+		"programs [--json] [--rounds N] [--flows N,N...] [--only WORDS] "
+		"[OBJECT.bpf.o [OTHER.bpf.o] | --crowd OBJECT.bpf.o]\n"
+		"--crowd: once more beside 1,000 containers and 10,000 mappings, after each\n"
+		"  port and address has been used\n"
+		"--count counted.bpf.o: look-ups, insertions and deletions instead\n");
 	exit(2);
 }
 

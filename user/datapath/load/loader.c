@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
 #include "datapath/load/device_layout.h"
@@ -20,9 +19,7 @@
 #include "datapath/load/maps.h"
 #include "lib/memory.h"
 #include "datapath/load/bpf_error.h"
-
-/* One assured connection for so many bytes of memory. */
-#define MEMORY_PER_ASSURED (32ULL * 1024)
+#include "datapath/load/table_size.h"
 
 /* libbpf loads a program that was refused once more with the verifier's log and prints
  * that as a warning; its end says why. */
@@ -129,12 +126,7 @@ static int size_memos(struct portmap_bpf *skeleton)
 static int prepare_maps(struct portmap_bpf *skeleton, const struct objects *objects,
 			uint32_t assured)
 {
-	/* Place 0 is none. */
-	if (bpf_map__set_max_entries(skeleton->maps.assured, assured + 1) ||
-	    bpf_map__set_max_entries(skeleton->maps.half_open, HALF_OPEN(assured) + 1) ||
-	    bpf_map__set_max_entries(skeleton->maps.connections, CONNECTIONS(assured)) ||
-	    bpf_map__set_max_entries(skeleton->maps.aliases, CONNECTIONS(assured)) ||
-	    reuse_maps(skeleton->obj, objects))
+	if (table_set_size(skeleton->obj, assured) || reuse_maps(skeleton->obj, objects))
 		return -1;
 	skeleton->rodata->assured_places = bpf_map__max_entries(skeleton->maps.assured) - 1;
 	skeleton->rodata->half_open_places = bpf_map__max_entries(skeleton->maps.half_open) - 1;
@@ -210,20 +202,6 @@ static int keep_objects(const struct portmap_bpf *skeleton, struct objects *obje
 	return 0;
 }
 
-/* How many assured connections a table holds that fits the machine: the nearest power of two. */
-static uint32_t default_room(void)
-{
-	uint32_t assured = MIN_ASSURED;
-	uint64_t wanted = MIN_ASSURED;
-	struct sysinfo info;
-
-	if (!sysinfo(&info))
-		wanted = (uint64_t)info.totalram * info.mem_unit / MEMORY_PER_ASSURED;
-	while (assured < MAX_ASSURED && assured + assured / 2 < wanted)
-		assured *= 2;
-	return assured;
-}
-
 static enum conntrack_use conntrack_use(const struct device_layout *layout)
 {
 	if (layout->tracked)
@@ -243,7 +221,7 @@ int loader_load(struct objects *objects, uint32_t assured, struct loaded_senses 
 	objects_clear(&loaded);
 	device_layout_find(&layout);
 	if (!assured)
-		assured = default_room();
+		assured = table_default_size();
 	result = load_for_kernel(&skeleton, objects, assured, &layout);
 	/* A cgroup's limit may leave less than the machine has. */
 	while (result && errno == ENOMEM && assured > MIN_ASSURED) {

@@ -16,6 +16,7 @@
 #include "net/host_settings.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment.h"
+#include "datapath/records/port_taken.h"
 
 /* What ADD works with while it has the lock. */
 struct adding {

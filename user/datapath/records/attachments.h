@@ -19,7 +19,7 @@
 #include "datapath/load/datapath.h"
 #include "datapath/load/maps.h"
 #include "datapath/load/objects.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 /* Makes the key. CNI_ERROR_INVALID_ENVIRONMENT if that is too long. */
 int attachment_key_make(struct attachment_key *key, const char *network, const char *container_id,
@@ -63,6 +63,11 @@ int owner_allocate(const struct objects *objects, struct meta *meta, struct owne
 int owner_set_gateway(const struct objects *objects, struct owner owner, uint32_t ifindex,
 		      const uint8_t mac[6], struct cni_error *err);
 
+/* Reads the record of a key as it stands in a map. Its names are terminated, also where it is
+ * damaged. False: there is none. */
+bool attachment_read_text(const struct objects *objects, const char key[ATTACHMENT_KEY_SIZE],
+			  struct attachment *record);
+
 #define DESCRIBED_PORT_SIZE 128
 #define DESCRIBED_ATTACHMENT_SIZE (ATTACHMENT_KEY_SIZE + sizeof(struct workload) + 64)
 
@@ -84,17 +89,6 @@ bool attachment_has_uuid(const char key[ATTACHMENT_KEY_SIZE]);
 
 /* Returns whether an engine made the owner, and no script: its workload or its ID says so. */
 bool slot_is_engines(const struct slot *slot, const struct attachment *record);
-
-#define LAST_RESORT_SIZE 64
-
-/* Writes the command that frees all that the owner has, where its engine has forgotten it: "`ip
- * link delete veth0`". Empty where a process lives in it, or its veth is gone: then the next ADD
- * frees it. */
-void describe_last_resort(const struct slot *owner, char text[LAST_RESORT_SIZE]);
-
-/* Sets CNI_ERROR_PORT_TAKEN: which port, whose it is, since when, and what to do. -1. */
-int refuse_taken_port(const struct objects *objects, const struct portmap_key *key,
-		      const struct slot *owner, struct cni_error *err);
 
 /* --- what an attachment asks for, as entries of the maps that nobody owns yet -----------------
  *

@@ -5,7 +5,7 @@
  *
  * And one that takes ports over from a container of the same workload, which still lives: engines
  * set the new one's network up before they take the old one's down. An entry of portmaps has them
- * all (struct portmap_succession). Call all functions but the last with the lock.
+ * all (struct portmap_succession). Call all functions with the lock.
  */
 #pragma once
 
@@ -33,6 +33,10 @@ int container_return_address(const struct objects *objects, const struct endpoin
 bool container_find_other(const struct objects *objects, const struct slot *slot, uint32_t number,
 			  struct owner *other);
 
+/* Returns whether both are the same pod, Nomad group or named container. False for names that are
+ * cut off, or that nobody has given. */
+bool workload_is_same(const struct workload *a, const struct workload *b);
+
 /* Returns whether the slot's owner is a container of this workload. */
 bool workload_has_slot(const struct objects *objects, const struct workload *workload,
 		       uint32_t number, const struct slot *slot);
@@ -53,7 +57,3 @@ int replacement_take(const struct objects *objects, const struct portmap_key *ke
  */
 int replacements_give_back(const struct objects *objects, struct owner leaving,
 			   struct cni_error *err);
-
-/* For an ADD whose ports another container has: waits for the DEL of that one, where it is about to
- * go, without the lock. Returns whether nobody has them any more. */
-bool claims_wait_for_ports(const struct objects *objects, const struct attachment_claims *claims);

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "conf/conf.h"
+#include "conf/option_table.h"
 #include "datapath/load/datapath.h"
 #include "lib/error.h"
 #include "datapath/load/objects.h"

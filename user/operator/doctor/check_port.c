@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/option.h"
+#include "conf/option_types.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/attachments.h"
 #include "host/foreign_nat.h"

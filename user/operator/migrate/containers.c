@@ -18,6 +18,7 @@
 #include "lib/text.h"
 #include "nat/nat_rule.h"
 #include "nat/portmap_rules.h"
+#include "nat/engine_chains.h"
 #include "net/address_list.h"
 #include "cni/cache.h"
 
@@ -184,7 +185,7 @@ static struct migrating *container_of(struct migrating_list *containers,
 	container = ARRAY_ADD(containers->list, containers->count);
 	*container = (struct migrating){.cached = find_cached(&containers->evidence, entry)};
 	snprintf(container->id, sizeof(container->id), "%s", entry->id);
-	engine_name_write(&containers->names, entry->id, container->name);
+	container_name_write(&containers->names, entry->id, container->name);
 	snprintf(container->network, sizeof(container->network), "%s",
 		 *entry->network || !container->cached
 			 ? entry->network
@@ -317,6 +318,6 @@ void migrating_release(struct migrating_list *containers)
 		free(containers->list[i].ports);
 	free(containers->list);
 	portmap_evidence_release(&containers->evidence);
-	engine_names_release(&containers->names);
+	container_names_release(&containers->names);
 	*containers = (struct migrating_list){0};
 }

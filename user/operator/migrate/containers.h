@@ -3,7 +3,7 @@
 #pragma once
 
 #include "datapath/load/objects.h"
-#include "operator/view/engine_names.h"
+#include "operator/view/container_names.h"
 #include "operator/view/portmap_gone.h"
 
 enum migrating_fate {
@@ -40,7 +40,7 @@ struct migrating_list {
 	struct migrating *list; /* in the order in which packets come to their rules */
 	size_t count;
 	struct portmap_evidence evidence;
-	struct engine_names names;
+	struct container_names names;
 };
 
 /* Finds whose rules they are, and decides about each container. The host is open. */

@@ -22,7 +22,7 @@
 #include "lib/memory.h"
 #include "lib/run.h"
 #include "lib/text.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 #include "operator/conflists.h"
 #include "operator/verbs.h"
 

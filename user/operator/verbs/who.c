@@ -14,6 +14,7 @@
 #include "lib/cleanup.h"
 #include "lib/memory.h"
 #include "nat/nat_rule.h"
+#include "nat/engine_chains.h"
 #include "operator/verbs.h"
 #include "operator/view/mappings.h"
 

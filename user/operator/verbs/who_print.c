@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "datapath/records/attachments.h"
+#include "datapath/records/port_taken.h"
 #include "host/foreign_nat.h"
 #include "lib/memory.h"
 #include "lib/ports.h"
@@ -12,6 +13,7 @@
 #include "operator/print/format.h"
 #include "operator/print/output.h"
 #include "operator/verbs/who.h"
+#include "nat/engine_chains.h"
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
 #define REMARK_SIZE 160
@@ -123,10 +125,10 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 			   rule->chain_name, *to ? " -> " : "", to);
 	if (*id)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (container %s%s%.12s%s)",
-			 engine_name_of(&who->view.names, id)
-				 ? engine_name_write(&who->view.names, id, name)
+			 container_name_of(&who->view.names, id)
+				 ? container_name_write(&who->view.names, id, name)
 				 : "",
-			 engine_name_of(&who->view.names, id) ? ", " : "", engine_id(id),
+			 container_name_of(&who->view.names, id) ? ", " : "", engine_id(id),
 			 processes_are_in_container(id) ? ", running" : "");
 	else if (*rule->comment)
 		snprintf(text + length, WHO_TEXT_SIZE - (size_t)length, " (%s)", rule->comment);

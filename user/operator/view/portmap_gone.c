@@ -10,7 +10,7 @@
 #include "datapath/records/attachments.h"
 #include "lib/cleanup.h"
 #include "lib/memory.h"
-#include "operator/view/engine_names.h"
+#include "operator/view/container_names.h"
 #include "plugin/commands.h"
 
 /* A container of ours that lives has the address. */
@@ -114,7 +114,7 @@ int portmap_gone_remove(const struct host *host, bool dry_run, size_t *count, st
 {
 	cleanup_portmap_entries struct portmap_entries entries = {0};
 	struct portmap_evidence evidence = {0};
-	struct engine_names names = {0};
+	struct container_names names = {0};
 	cleanup_error struct cni_error unread = {0};
 	struct cni_error failure = {0};
 	char name[ENGINE_TEXT_SIZE];
@@ -138,10 +138,10 @@ int portmap_gone_remove(const struct host *host, bool dry_run, size_t *count, st
 		(*count)++;
 		printf("%s portmap's rules of a container that is gone: %s%s%s\n",
 		       dry_run ? "would remove" : "removed",
-		       engine_name_write(&names, entry->id, name),
+		       container_name_write(&names, entry->id, name),
 		       *entry->network ? ", network " : "", entry->network);
 	}
-	engine_names_release(&names);
+	container_names_release(&names);
 	portmap_evidence_release(&evidence);
 	return result;
 }

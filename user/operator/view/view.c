@@ -97,7 +97,7 @@ void view_close(struct view *view)
 		free(view->containers[i]);
 	}
 	free(view->containers);
-	engine_names_release(&view->names);
+	container_names_release(&view->names);
 	if (view->opened) {
 		netlink_close(&view->socket);
 		datapath_close(&view->datapath);
@@ -120,11 +120,11 @@ static void read_name(struct container_info *container, const char key[ATTACHMEN
 }
 
 /* A record of a container that was adopted has no name. */
-static void write_text(struct container_info *container, struct engine_names *names)
+static void write_text(struct container_info *container, struct container_names *names)
 {
 	struct workload *workload = &container->record.workload;
 	const char *id = container->name.container_id;
-	const struct engine_name *name;
+	const struct container_name *name;
 
 	workload->namespace[WORKLOAD_NAMESPACE_SIZE - 1] = '\0';
 	workload->name[WORKLOAD_NAME_SIZE - 1] = '\0';
@@ -135,7 +135,7 @@ static void write_text(struct container_info *container, struct engine_names *na
 			 *workload->namespace ? "/" : "", workload->name);
 		return;
 	}
-	name = engine_name_of(names, id);
+	name = container_name_of(names, id);
 	if (name) {
 		workload->kind = *name->namespace ? WORKLOAD_POD : WORKLOAD_CONTAINER;
 		snprintf(workload->namespace, sizeof(workload->namespace), "%.*s",
@@ -143,11 +143,11 @@ static void write_text(struct container_info *container, struct engine_names *na
 		snprintf(workload->name, sizeof(workload->name), "%.*s", WORKLOAD_NAME_SIZE - 1,
 			 name->name);
 	}
-	engine_name_write(names, *id ? id : "unnamed", container->text);
+	container_name_write(names, *id ? id : "unnamed", container->text);
 }
 
 static struct container_info *read_container(const struct objects *objects, uint32_t number,
-					     struct engine_names *names)
+					     struct container_names *names)
 {
 	struct container_info *container = or_exit(calloc(1, sizeof(*container)));
 	struct slot slot;

@@ -13,7 +13,7 @@
 #include "datapath/records/attachments.h"
 #include "lib/error.h"
 #include "operator/print/output.h"
-#include "operator/view/engine_names.h"
+#include "operator/view/container_names.h"
 
 /* Pod, job or container: both names of a workload, and what stands between them. */
 #define CONTAINER_TEXT_SIZE (sizeof(struct workload) + ENGINE_TEXT_SIZE)
@@ -43,7 +43,7 @@ struct view {
 	struct netlink *socket;
 	uint32_t now;                       /* CLOCK_MONOTONIC, seconds, as programs read it */
 	struct container_info **containers; /* by slot; read when they are asked for */
-	struct engine_names names;
+	struct container_names names;
 };
 
 /* Prints a note where the view is empty, unless it is quiet. A datapath that is damaged, or of

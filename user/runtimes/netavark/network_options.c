@@ -13,7 +13,7 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "lib/json.h"
-#include "conf/conf.h"
+#include "conf/option_table.h"
 #include "cni/execute.h"
 #include "runtimes/cnirun/output.h"
 

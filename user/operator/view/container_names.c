@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* engine_names.c - the names that engines have given to containers. */
-#include "operator/view/engine_names.h"
+/* container_names.c - the names that engines have given to containers. */
+#include "operator/view/container_names.h"
 
 #include <fcntl.h>
 #include <glob.h>
@@ -22,11 +22,12 @@
 /* Podman keeps its names here, as does whoever else uses containers/storage. */
 #define STORAGE_CONTAINERS "/var/lib/containers/storage/*-containers/*containers.json"
 
-static void add(struct engine_names *names, const char *id, const char *namespace, const char *name)
+static void add(struct container_names *names, const char *id, const char *namespace,
+		const char *name)
 {
-	struct engine_name *added;
+	struct container_name *added;
 
-	if (!*id || !*name || strlen(id) >= ENGINE_NAME_SIZE || names->count == MAX_NAMES)
+	if (!*id || !*name || strlen(id) >= CONTAINER_NAME_SIZE || names->count == MAX_NAMES)
 		return;
 	added = ARRAY_ADD(names->list, names->count);
 	snprintf(added->id, sizeof(added->id), "%s", id);
@@ -47,7 +48,7 @@ static char *read_file(const char *path)
 }
 
 /* ".../names/NAMESPACE/NAME": its CNI_CONTAINERID is "NAMESPACE-ID". */
-static void take_nerdctl(struct engine_names *names, char *path)
+static void take_nerdctl(struct container_names *names, char *path)
 {
 	cleanup_free char *text = read_file(path);
 	cleanup_free char *id = NULL;
@@ -65,7 +66,7 @@ static void take_nerdctl(struct engine_names *names, char *path)
 }
 
 /* [{"id": "4f1c...", "names": ["web"]}] */
-static void take_storage(struct engine_names *names, char *path)
+static void take_storage(struct container_names *names, char *path)
 {
 	cleanup_free char *text = read_file(path);
 	cleanup_json json_t *containers = text ? json_loads(text, 0, NULL) : NULL;
@@ -98,7 +99,7 @@ static const char *argument_of(const json_t *cached, const char *key)
 }
 
 /* Pods' names are arguments of their ADD, which libcni keeps. */
-static void take_pods(struct engine_names *names)
+static void take_pods(struct container_names *names)
 {
 	bool incomplete;
 	cleanup_json json_t *all = add_cache_read(&incomplete);
@@ -112,8 +113,8 @@ static void take_pods(struct engine_names *names)
 			    argument_of(cached, "K8S_POD_NAME"));
 }
 
-static void take_files(struct engine_names *names, const char *pattern,
-		       void (*take)(struct engine_names *names, char *path))
+static void take_files(struct container_names *names, const char *pattern,
+		       void (*take)(struct container_names *names, char *path))
 {
 	glob_t found = {0};
 
@@ -123,7 +124,8 @@ static void take_files(struct engine_names *names, const char *pattern,
 	globfree(&found);
 }
 
-const struct engine_name *engine_name_of(struct engine_names *names, const char *container_id)
+const struct container_name *container_name_of(struct container_names *names,
+					       const char *container_id)
 {
 	if (!names->read) {
 		names->read = true;
@@ -142,10 +144,10 @@ const char *engine_id(const char *container_id)
 	return engine_id_digits(container_id) ?: container_id;
 }
 
-const char *engine_name_write(struct engine_names *names, const char *container_id,
-			      char text[ENGINE_TEXT_SIZE])
+const char *container_name_write(struct container_names *names, const char *container_id,
+				 char text[ENGINE_TEXT_SIZE])
 {
-	const struct engine_name *name = engine_name_of(names, container_id);
+	const struct container_name *name = container_name_of(names, container_id);
 	const char *digits = engine_id_digits(container_id);
 
 	if (name)
@@ -153,12 +155,12 @@ const char *engine_name_write(struct engine_names *names, const char *container_
 			 *name->namespace ? "/" : "", name->name);
 	else
 		snprintf(text, ENGINE_TEXT_SIZE, "%.*s",
-			 digits ? ENGINE_ID_SHOWN : ENGINE_NAME_SIZE, digits ?: container_id);
+			 digits ? ENGINE_ID_SHOWN : CONTAINER_NAME_SIZE, digits ?: container_id);
 	return text;
 }
 
-void engine_names_release(struct engine_names *names)
+void container_names_release(struct container_names *names)
 {
 	free(names->list);
-	*names = (struct engine_names){0};
+	*names = (struct container_names){0};
 }

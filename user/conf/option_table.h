@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conf.h - what the configuration and the runtime ask for, as a plain struct. conf.c has the table
- * of options; request.c reads what is asked for one container. Nothing here does I/O.
+ * option_table.h - what the configuration and the runtime ask for, as a plain struct.
+ * option_table.c has the table of options; request.c reads what is asked for one container. Nothing
+ * here does I/O.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 
 #include "abi.h"
 #include "lib/address.h"
-#include "conf/option.h"
+#include "conf/option_types.h"
 
 /* An entry that the map portmaps is to get. Nobody owns it yet. */
 struct port_claim {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* option.h - a row of the table of options (conf.c), and what holds for options of any type. */
+/* option_types.h - a row of the table of options (option_table.c), and what holds for options of
+ * any type. */
 #pragma once
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* option.c - options of any type: warnings, numbers, choices, and keys that are unknown. */
-#include "conf/option.h"
+/* option_types.c - options of any type: warnings, numbers, choices, and keys that are unknown. */
+#include "conf/option_types.h"
 
 #include <ctype.h>
 #include <fnmatch.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * conf.c - the table of options. The parser, the look for unknown keys and the list in
+ * option_table.c - the table of options. The parser, the look for unknown keys and the list in
  * bpf-portmap.conf(5) come from it; that manual page explains the options at length.
  */
-#include "conf/conf.h"
+#include "conf/option_table.h"
 
 #include <stdlib.h>
 
