@@ -24,7 +24,7 @@ replay() {
 		replay_call || fail "${1##*/}:$line ($call_command during $(of_call .during)): $(cat /run/answer)"
 	done <"$1"
 	[ "${#mapping_owner[@]}" -gt 0 ] || [ "${2:-}" = no-ports ] || fail "${1##*/} maps no port"
-	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" \
+	expect_count "0 0" 'portmaps attachments' \
 		"portmaps, attachments after all that $1 has"
 }
 

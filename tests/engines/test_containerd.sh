@@ -39,7 +39,7 @@ state_without_sandbox() {
 
 expect_nothing_left() {
 	expect_same_state "$before"
-	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+	expect_count "0 0" 'portmaps attachments'
 	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
 }
 
@@ -131,7 +131,7 @@ four_want_one_port() {
 			expect_equal '' "$winner" "the other winner"
 			winner=pod$number
 		else
-			expect_contains "$(cat "/run/results/pod$number")" 'host port 8080/tcp '
+			expect_in "/run/results/pod$number" 'host port 8080/tcp '
 		fi
 	done
 	[ -n "$winner" ] || fail "none: $(cat /run/results/pod1)"
@@ -189,7 +189,7 @@ test_containerd_killed_during_add() {
 	plugin_waits_after_add
 	sandbox_run web 8080:80/tcp >/dev/null 2>&1 &
 	wait_until 20 test -e /run/added || fail "no ADD"
-	expect_equal "1 2" "$(map_count attachments) $(map_count portmaps)" "attachments, portmaps"
+	expect_count "1 2" 'attachments portmaps'
 	veth=$(cd /sys/class/net && ls -d veth*)
 	containerd_kill
 	plugin_waits_no_more
@@ -199,7 +199,7 @@ test_containerd_killed_during_add() {
 	sandbox_add web 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	sandbox_delete "$id"
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 	expect_equal '' "$(find /run/netns -name 'cni-*')" "namespaces of sandboxes"
 }
 
@@ -257,7 +257,7 @@ test_containerd_installer() {
 	kill -TERM "$watcher"
 	wait "$watcher" || fail "$(cat /run/watch)"
 	! node_runs uninstall || fail "it was removed under a container: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" 'pod default/new'
+	expect_in /run/out 'pod default/new'
 	sandbox_add_with 1 again 6060:80/tcp
 	sandbox_delete "$id"
 	sandbox_delete "$new"
@@ -317,7 +317,7 @@ test_containerd_ctr() {
 	before=$(state_show)
 	ctr_runs second
 	expect_same_state "$before"
-	expect_equal 0 "$(map_count attachments)" attachments
+	expect_count 0 attachments
 }
 
 # ctr reads no other folder.

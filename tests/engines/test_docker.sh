@@ -117,7 +117,7 @@ test_docker_restarts() {
 	wait "$ipam_process" || true
 	ipam_start
 	# Docker repeats the request, but without its text.
-	wait "$starting" || expect_contains "$(cat /run/results/retried)" 'the request is empty, as Docker'
+	wait "$starting" || expect_in /run/results/retried 'the request is empty, as Docker'
 	expect_equal "no differences" "$(reconcile --grace 0)" "after the request was repeated"
 	dockerd_stop
 	dockerd_start

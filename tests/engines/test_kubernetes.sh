@@ -115,7 +115,7 @@ test_kubernetes_daemon() {
 	output=$(sandbox_run dead 9090:80/tcp) || fail "RunPodSandbox: $output"
 	ip link delete "$(ip -o link show type veth | sed -n 's/^[0-9]*: \(veth[0-9a-f]*\)@.*/\1/p' | tail -n 1)"
 	daemon gc -- gc >/run/out 2>&1 || fail "gc: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" '*:9090/tcp'
+	expect_in /run/out '*:9090/tcp'
 	containerd_ctr task kill --signal TERM install
 	wait "$daemon" || fail "it ends with $?: $(cat /run/daemon)"
 	is_ours || fail "it has undone its work"

@@ -118,12 +118,11 @@ podman_kill_all_of() {
 no_process() { [ ! -e "/proc/$1" ]; }
 
 nothing_left() {
-	[ "$(map_count portmaps) $(map_count attachments) $(live_slots)" = "0 0 0" ]
+	[ "$(map_count portmaps attachments slots)" = "0 0 0" ]
 }
 
 expect_nothing_left() {
-	expect_equal "0 0 0" "$(map_count portmaps) $(map_count attachments) $(live_slots)" \
-		"portmaps, attachments, live slots"
+	expect_count "0 0 0" 'portmaps attachments slots'
 }
 
 # limit 180 s
@@ -290,7 +289,7 @@ test_podman_two_networks_answer() {
 	for asker in 1 2 3 4 5 6; do expect_says talk web; done
 	for asker in web of_first of_second; do
 		ask_from "$asker" tcp "$host4" 8160 >/run/out || fail "$asker: $(cat /run/out)"
-		expect_contains "$(cat /run/out)" 'name=web '
+		expect_in /run/out 'name=web '
 	done
 	podman network disconnect first web || fail "podman network disconnect"
 	expect_answer client tcp "$host4" 8160 web
@@ -308,7 +307,7 @@ test_podman_conflict() {
 	podman_run web tcp/80 --network web -p 8080:80
 	expect_failure podman_run second tcp/80 --network other -p 9090:80 -p 8080:80
 	expect_names_owner "$output"
-	expect_equal 1 "$(map_count portmaps)" portmaps
+	expect_count 1 portmaps
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	podman_remove second
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -342,7 +341,7 @@ four_want_one_port() {
 		! wait "$name" || succeeded=$((succeeded + 1))
 	done
 	expect_equal 1 "$succeeded" "containers that run: $(tail /run/results/[abcd])"
-	expect_equal 1 "$(map_count portmaps)" portmaps
+	expect_count 1 portmaps
 	name=$(podman ps --format '{{.Names}}')
 	podman_serves "$name" tcp/80
 	expect_answer client tcp "$host4" 8080 "$name" "$client4"
@@ -363,7 +362,7 @@ test_podman_host_addresses() {
 	expect_answer client tcp "$host4_second" 8080 two "$client4"
 	expect_refusal 'address already in use' podman_run any tcp/80 --network web -p 8080:80
 	podman_remove any
-	expect_equal 2 "$(map_count portmaps)" portmaps
+	expect_count 2 portmaps
 	podman_remove one
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer client tcp "$host4_second" 8080 two "$client4"
@@ -430,7 +429,7 @@ killed_with_namespace() {
 	podman rm -f -t 0 web >/dev/null 2>&1 || true
 	expect_answer client tcp "$host4" 8080 second "$client4"
 	podman_remove second
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 }
 
 # limit 180 s

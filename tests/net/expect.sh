@@ -47,24 +47,25 @@ field_read() {
 	[[ ! " $2" =~ .*[^a-zA-Z0-9_]$1=([^[:space:]]*) ]] || field=${BASH_REMATCH[1]}
 }
 
-# The host part of host:port
+# The host part of host:port; host_read ENDPOINT sets $part to it.
 address_part() {
-	local endpoint=
+	local endpoint='' part
 	read -r endpoint || true
-	address_part_of "$endpoint"
+	host_read "$endpoint"
+	echo "$part"
 }
-address_part_of() {
-	local address=${1%:*}
-	address=${address#[}
-	echo "${address%]}"
+host_read() {
+	part=${1%:*}
+	part=${part#[}
+	part=${part%]}
 }
 
 # expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers from
 # the address and port of the request, and has seen CLIENT-ADDRESS ("-": any).
 expect_answer() {
-	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer asked field
+	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer asked field part
 	shift $(($# < 6 ? $# : 6))
-	asked=$(endpoint "$address" "$port")
+	case $address in *:*) asked=[$address]:$port ;; *) asked=$address:$port ;; esac
 	ask_command "$who" "$protocol" "$address" "$port" "$@"
 	answer=$("${asking[@]}" 2>&1) ||
 		fail "$who asks $protocol $asked: expected $name, got: $answer"
@@ -74,7 +75,8 @@ expect_answer() {
 	[ "$field" = "$asked" ] || fail "$who asks $protocol $asked: another address answers: $answer"
 	[ "$client" != - ] || return 0
 	field_read client "$answer"
-	[ "$(address_part_of "$field")" = "$client" ] ||
+	host_read "$field"
+	[ "$part" = "$client" ] ||
 		fail "$who asks $protocol $asked: should be seen as $client: $answer"
 }
 
@@ -122,7 +124,8 @@ expect_refused() {
 	shift 4
 	ask_command "$who" "$protocol" "$address" "$port" "$@"
 	answer=$("${asking[@]}" 2>&1) || true
-	expect_equal refused "$answer" "$who asks $protocol $(endpoint "$address" "$port")"
+	[ "$answer" = refused ] ||
+		fail "$who asks $protocol $(endpoint "$address" "$port"): expected to be refused, got: $answer"
 }
 
 # expect_same_json FILE OTHER [FILTER]: the same, whatever the order of keys, once the filter is applied
@@ -150,6 +153,13 @@ expect_contains() {
 	for part; do
 		case $text in *"$part"*) ;; *) fail "expected to find '$part' in: $text" ;; esac
 	done
+}
+
+# expect_in FILE PART...: the same of a file, without a process
+expect_in() {
+	local text
+	file_read "$1"
+	expect_contains "$text" "${@:2}"
 }
 
 # expect_counted COUNTER NUMBER WHAT: the counter of our programs gets there. A packet that was sent
@@ -190,17 +200,21 @@ $(diff <(echo "$1") <(echo "$now") || true)"
 
 # A process whose standard input and output are FIFOs: piped_open NAME COMMAND... starts it, and its
 # process ID is in $NAME; piped_send NAME sends an empty line; piped_read NAME SECONDS prints its
-# next line; piped_close NAME waits for its end and returns its exit code.
+# next line, piped_take sets $taken to it; piped_close NAME waits for its end and returns its exit code.
+# Each has FIFOs of its own, because a later one of that name would read what an earlier one has left.
 piped_open() {
-	local piped_name=$1 piped_fd
+	local piped_name=$1 piped_fd fifo
 	shift
-	mkfifo "/run/$piped_name.in" "/run/$piped_name.out"
-	"$@" <"/run/$piped_name.in" >"/run/$piped_name.out" 2>&1 &
+	piped_count=$((${piped_count:-0} + 1))
+	fifo=/run/$piped_name.$piped_count
+	mkfifo "$fifo.in" "$fifo.out"
+	"$@" <"$fifo.in" >"$fifo.out" 2>&1 &
 	eval "$piped_name=\$!"
-	exec {piped_fd}>"/run/$piped_name.in"
+	exec {piped_fd}>"$fifo.in"
 	eval "${piped_name}_in=$piped_fd"
-	exec {piped_fd}<"/run/$piped_name.out"
+	exec {piped_fd}<"$fifo.out"
 	eval "${piped_name}_out=$piped_fd"
+	trap : PIPE # who sends to a process that has ended gets an error
 }
 
 piped_send() {
@@ -209,21 +223,20 @@ piped_send() {
 }
 
 piped_read() {
-	local out=$1_out line
-	read -r -t $(($2 * ${SLOWER:-1})) line <&"${!out}" || line='no answer'
-	echo "$line"
+	local taken
+	piped_take "$@"
+	echo "$taken"
+}
+piped_take() {
+	local out=$1_out
+	read -r -t $(($2 * ${SLOWER:-1})) taken <&"${!out}" || taken='no answer'
 }
 
-piped_close() {
-	local code=0
-	wait "${!1}" || code=$?
-	rm "/run/$1.in" "/run/$1.out"
-	return "$code"
-}
+piped_close() { wait "${!1}"; }
 
 # A conversation over one socket:
 # conversation_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...],
-# then say NAME sends a request and prints the answer.
+# then say NAME sends a request and prints the answer; say_take sets $taken to it.
 conversation_open() {
 	local name=$1 who=$2
 	shift 2
@@ -235,11 +248,15 @@ say() {
 	piped_send "$1"
 	piped_read "$1" 5
 }
+say_take() {
+	taken='its process has ended'
+	piped_send "$1" 2>/dev/null && piped_take "$1" 5
+}
 
 expect_says() {
-	local answer
-	answer=$(say "$1") || answer='its process has ended'
-	case $answer in *"name=$2 "*) ;; *) fail "$1: expected $2, got: $answer" ;; esac
+	local taken
+	say_take "$1" || true
+	case $taken in *"name=$2 "*) ;; *) fail "$1: expected $2, got: $taken" ;; esac
 }
 
 # conversation_with ANSWER NAME NAMESPACE ...: opens one, whose first answer is expected
@@ -258,13 +275,15 @@ conversation_close() {
 # A packet of a UDP flow does every few seconds, so UDP has more rounds. ROUNDS=5: where there are
 # other connections in the IP stack, whose acknowledgments may be counted.
 expect_skips() {
-	local protocol=$1 rounds=${ROUNDS:-1} before
+	local protocol=$1 rounds=${ROUNDS:-1} before packets
 	shift
 	if [ "$protocol" = tcp ]; then protocol=connected; else rounds=5; fi
 	while :; do
-		before=$(forwarded "$protocol")
+		packets_take inet watch "seen_$protocol"
+		before=$packets
 		"$@"
-		[ "$(forwarded "$protocol")" != "$before" ] || return 0
+		packets_take inet watch "seen_$protocol"
+		[ "$packets" != "$before" ] || return 0
 		rounds=$((rounds - 1))
 		[ "$rounds" -gt 0 ] || fail "$protocol goes through the IP stack: $*"
 	done
@@ -275,12 +294,13 @@ expect_fast() { expect_skips "$3" expect_says "$1" "$2"; }
 
 # expect_slow NAME ANSWER PROTOCOL: every request and every answer goes through the IP stack.
 expect_slow() {
-	local before after round
+	local before packets round
+	packets_take inet watch "seen_$3"
 	for round in 1 2 3 4; do
-		before=$(forwarded "$3")
+		before=$packets
 		expect_says "$1" "$2"
-		after=$(forwarded "$3")
-		[ $((after - before)) -ge 2 ] || fail "$1 skips the IP stack, request $round"
+		packets_take inet watch "seen_$3"
+		[ $((packets - before)) -ge 2 ] || fail "$1 skips the IP stack, request $round"
 	done
 }
 
@@ -296,12 +316,12 @@ capture_start() {
 	rm -f "/run/$name.log"
 	"${command[@]}" >"/run/$name.capture" 2>"/run/$name.log" &
 	eval "capture_$name=\$!"
-	wait_until 5 grep -qs 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
+	wait_until 5 file_says 'listening on' "/run/$name.log" || fail "tcpdump: $(cat "/run/$name.log")"
 }
 
 capture_stop() {
 	local pid=capture_$1
-	sleep "$((3 * ${SLOWER:-1}))e-1" # tcpdump may be behind
+	for _ in 1 2 3; do pause_for "$((${SLOWER:-1} * 100))"; done # tcpdump may be behind
 	kill -INT "${!pid}"
 	wait "${!pid}" 2>/dev/null || true
 	cat "/run/$1.capture"

@@ -13,8 +13,10 @@ fast_lists() {
 	conflist fast-other bridge "$other_network | $filter"
 }
 
-# How many packets have skipped the stack: into containers, out through uplinks
-fast_each_way() { "$build/tests/tcx" counters "$pins/counters" fast_into_container fast_out; }
+# Sets $into and $out to how many packets have skipped the stack: into containers, out through uplinks
+fast_each_way() {
+	read -r into out <<<"$("$build/tests/tcx" counters "$pins/counters" fast_into_container fast_out)"
+}
 
 # talk_open NAME NAMESPACE PROTOCOL ADDRESS PORT [OPTION...]: a conversation (expect.sh) with a
 # short time limit for UDP
@@ -41,7 +43,9 @@ talks() {
 }
 
 goes_on() {
-	last_answer=$(say "$1" 2>&1)
+	local taken
+	say_take "$1" || true
+	last_answer=$taken
 	case $last_answer in name=*) ;; *) return 1 ;; esac
 }
 
@@ -87,20 +91,22 @@ expect_stops() {
 
 # skips_stack TALK: a request and its answer, between a container and outside, skip the stack.
 skips_stack() {
-	local before after
-	read -ra before <<<"$(fast_each_way)"
+	local into out before
+	fast_each_way
+	before=("$into" "$out")
 	goes_on "$1" || return 1
-	read -ra after <<<"$(fast_each_way)"
-	[ "${after[0]}" -gt "${before[0]}" ] && [ "${after[1]}" -gt "${before[1]}" ]
+	fast_each_way
+	[ "$into" -gt "${before[0]}" ] && [ "$out" -gt "${before[1]}" ]
 }
 
 # skips_stack_inside TALK: the same between two containers
 skips_stack_inside() {
-	local before after
-	read -ra before <<<"$(fast_each_way)"
+	local into out before
+	fast_each_way
+	before=$into
 	goes_on "$1" || return 1
-	read -ra after <<<"$(fast_each_way)"
-	[ "${after[0]}" -ge $((before[0] + 2)) ]
+	fast_each_way
+	[ "$into" -ge $((before + 2)) ]
 }
 
 # A UDP packet passes the stack every few seconds, and so do the first packets of each flow.
@@ -120,11 +126,13 @@ expect_skips_stack_inside() {
 
 # expect_passes_stack TALK...: no packet skips the stack, in more packets than offloading needs.
 expect_passes_stack() {
-	local name before
-	before=$(fast_each_way)
+	local name into out before
+	fast_each_way
+	before="$into $out"
 	for name; do
 		for _ in 1 2 3 4 5 6; do goes_on "$name" || fail "$name: $last_answer"; done
-		expect_equal "$before" "$(fast_each_way)" "packets of $name that have skipped the stack"
+		fast_each_way
+		expect_equal "$before" "$into $out" "packets of $name that have skipped the stack"
 	done
 }
 
@@ -150,15 +158,20 @@ hits_count() {
 
 # A counter without a name, because older kernels have named ones in a module of their own
 hits() {
+	local packets
+	hits_take "$1" && echo "$packets"
+}
+hits_take() {
 	local said
-	said=$(in_namespace "$1" nft list chain inet seen seen)
-	[[ $said =~ counter\ packets\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+	said=$("$build/tests/world" in "$1" nft list chain inet seen seen)
+	[[ $said =~ counter\ packets\ ([0-9]+) ]] && packets=${BASH_REMATCH[1]}
 }
 
 arrives_at() {
-	local before
-	before=$(hits "$1")
-	goes_on "$2" && [ "$(hits "$1")" -gt "$before" ]
+	local packets before
+	hits_take "$1"
+	before=$packets
+	goes_on "$2" && hits_take "$1" && [ "$packets" -gt "$before" ]
 }
 
 # expect_arrives_at NAMESPACE TALK...: the requests pass where hits_count counts.

@@ -57,12 +57,12 @@ conversations_skip_stack() {
 
 # conversations_silent PROTOCOL...: all of them send a request at once, and none is answered
 conversations_silent() {
-	local protocol name names=() answer
+	local protocol name names=() taken
 	for protocol; do names+=({in,out}{4,6}_"$protocol"); done
 	for name in "${names[@]}"; do piped_send "$name"; done
 	for name in "${names[@]}"; do
-		answer=$(piped_read "$name" 5)
-		[ "$answer" = timeout ] || fail "$name: expected silence, got: $answer"
+		piped_take "$name" 5
+		[ "$taken" = timeout ] || fail "$name: expected silence, got: $taken"
 	done
 }
 

@@ -83,7 +83,7 @@ docker_fake() {
 		$path =~ tr,/,-,; my $f; print $c open($f, "<", "/run/docker-api/$path") ? ("HTTP/1.0 200 OK\r\n\r\n", <$f>) :
 		"HTTP/1.0 404 Not Found\r\n\r\n{\"message\":\"network not found\"}"; close $c }' \
 		>/run/results/docker_fake 2>&1 &
-	wait_until 10 grep -q listens /run/results/docker_fake || fail "no socket of Docker"
+	wait_until 10 file_says listens /run/results/docker_fake || fail "no socket of Docker"
 }
 
 # docker_network NAME DRIVER CONFIG ADDRESS...: as Docker's API shows it, with containers

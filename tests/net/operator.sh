@@ -7,17 +7,18 @@ by_hand() {
 	local expected=$1 code=0
 	shift
 	${PREFIX:-} "${binary:-$build/bpf-portmap}" "$@" >/run/out 2>/run/err </dev/null || code=$?
-	expect_equal "$expected" "$code" "the exit status of bpf-portmap $*: $(cat /run/err) $(head -n 3 /run/out)"
+	[ "$expected" = "$code" ] ||
+		fail "the exit status of bpf-portmap $*: expected '$expected', got '$code': $(cat /run/err) $(head -n 3 /run/out)"
 }
 
 # by_hand_says CODE TEXT [ARGUMENT...]: TEXT is in what it prints; by_hand_warns: on standard error
 by_hand_says() {
 	by_hand "$1" "${@:3}"
-	expect_contains "$(cat /run/out)" "$2"
+	expect_in /run/out "$2"
 }
 by_hand_warns() {
 	by_hand "$1" "${@:3}"
-	expect_contains "$(cat /run/err)" "$2"
+	expect_in /run/err "$2"
 }
 
 # rows [ARGUMENT...]: a table without its titles, a blank between columns

@@ -3,8 +3,9 @@
  * peer.c - the two ends of the connections that the network tests make: a server that reports
  * which client address it sees, and a client that reports which server answered.
  */
+#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "sockets.h"
@@ -32,7 +33,7 @@ struct options {
 };
 
 const char tool_usage[] =
-	"peer serve tcp|udp|sctp ADDRESS PORT [--name NAME] [--background]\n"
+	"peer serve tcp|udp|both|sctp ADDRESS PORT [--name NAME] [--background]\n"
 	"     answers each line or datagram with: name=... client=... local=...\n"
 	"     ADDRESS may be any\n"
 	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
@@ -49,6 +50,14 @@ const char tool_usage[] =
 
 /* `tcp` below also means SCTP's streams, which behave alike where the kernel has them. */
 static int stream_protocol = IPPROTO_TCP;
+
+/* What a server waits for: connections, datagrams, and lines of each connection. One process does
+ * it, because starting processes is most of what a short test costs. */
+struct server {
+	int events, listener, datagrams; /* -1: none */
+	int port;
+	const struct options *options;
+};
 
 static struct sockaddr_in6 parse_any_address(const char *text, int port)
 {
@@ -73,36 +82,40 @@ static void format_answer(char *line, const struct options *options,
 		 format_address(client, client_text), format_address(local, local_text));
 }
 
-static void serve_connection(int fd, const struct options *options)
+/* False: the connection is over. */
+static bool serve_line(int fd, const struct options *options)
 {
 	struct sockaddr_in6 client, local;
-	socklen_t size = sizeof(client);
+	socklen_t size = sizeof(client), local_size = sizeof(local);
 	char line[LINE_SIZE], buffer[LINE_SIZE];
 	ssize_t got;
 
-	if (getpeername(fd, (struct sockaddr *)&client, &size))
-		return;
-	size = sizeof(local);
-	if (getsockname(fd, (struct sockaddr *)&local, &size))
-		return;
+	if (getpeername(fd, (struct sockaddr *)&client, &size) ||
+	    getsockname(fd, (struct sockaddr *)&local, &local_size))
+		return false;
+	got = read(fd, buffer, sizeof(buffer));
+	if (got <= 0)
+		return false;
+	if (!memchr(buffer, '\n', got))
+		return true;
 	format_answer(line, options, &client, &local);
-	while ((got = read(fd, buffer, sizeof(buffer))) > 0)
-		if (memchr(buffer, '\n', got) && write(fd, line, strlen(line)) < 0)
-			return;
+	return send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-static void accept_connection(int fd, const struct options *options)
+static void wait_for(const struct server *server, int fd)
 {
-	int connection = accept(fd, NULL, NULL);
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-	if (connection < 0)
-		return;
-	if (fork() == 0) {
-		close(fd);
-		serve_connection(connection, options);
-		_exit(0);
-	}
-	close(connection);
+	if (epoll_ctl(server->events, EPOLL_CTL_ADD, fd, &event))
+		die("epoll_ctl");
+}
+
+static void accept_connection(const struct server *server)
+{
+	int connection = accept(server->listener, NULL, NULL);
+
+	if (connection >= 0)
+		wait_for(server, connection);
 }
 
 /* The answer has the address that the datagram was sent to as its source. */
@@ -117,27 +130,65 @@ static void serve_datagram(int fd, int port, const struct options *options)
 	send_with_source(fd, line, strlen(line), &local.sin6_addr, &client);
 }
 
-static _Noreturn void command_serve(bool tcp, const char *address, int port,
-				    const struct options *options)
+static int server_socket(const struct server *server, bool tcp, const char *address)
 {
-	struct sockaddr_in6 local = parse_any_address(address, port);
+	struct sockaddr_in6 local = parse_any_address(address, server->port);
 	int fd = open_socket(tcp);
 
-	signal(SIGCHLD, SIG_IGN);
-	signal(SIGPIPE, SIG_IGN);
+	/* What was there may have gone: a datagram with a wrong checksum, a connection. */
+	if (fcntl(fd, F_SETFL, O_NONBLOCK))
+		die("O_NONBLOCK");
 	if (!tcp)
 		set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	bind_socket(fd, &local);
 	if (tcp && listen(fd, 512))
 		die("listen");
+	wait_for(server, fd);
+	return fd;
+}
+
+static _Noreturn void serve(const struct server *server)
+{
+	struct epoll_event event;
+
+	for (;;) {
+		if (epoll_wait(server->events, &event, 1, -1) != 1)
+			continue;
+		if (event.data.fd == server->listener)
+			accept_connection(server);
+		else if (event.data.fd == server->datagrams)
+			serve_datagram(event.data.fd, server->port, server->options);
+		else if (!serve_line(event.data.fd, server->options))
+			close(event.data.fd);
+	}
+}
+
+static _Noreturn void command_serve(bool tcp, bool udp, const char *address, int port,
+				    const struct options *options)
+{
+	struct server server = {.listener = -1, .datagrams = -1, .port = port, .options = options};
+
+	raise_file_limit();
+	server.events = epoll_create1(EPOLL_CLOEXEC);
+	if (server.events < 0)
+		die("epoll_create1");
+	if (tcp)
+		server.listener = server_socket(&server, true, address);
+	if (udp)
+		server.datagrams = server_socket(&server, false, address);
 	if (options->background && daemon(1, 0))
 		die("daemon");
-	for (;;) {
-		if (tcp)
-			accept_connection(fd, options);
-		else
-			serve_datagram(fd, port, options);
+	serve(&server);
+}
+
+static int report_errno(void)
+{
+	if (errno == ECONNREFUSED) {
+		puts("refused");
+		return EXIT_REFUSED;
 	}
+	printf("broken: %s\n", strerror(errno));
+	return EXIT_BROKEN;
 }
 
 static int connect_within(int fd, const struct sockaddr_in6 *address, int timeout)
@@ -152,12 +203,7 @@ static int connect_within(int fd, const struct sockaddr_in6 *address, int timeou
 		puts("timeout");
 		return EXIT_TIMEOUT;
 	}
-	if (errno == ECONNREFUSED) {
-		puts("refused");
-		return EXIT_REFUSED;
-	}
-	printf("broken: %s\n", strerror(errno));
-	return EXIT_BROKEN;
+	return report_errno();
 }
 
 static int report_failed_read(ssize_t got)
@@ -166,12 +212,7 @@ static int report_failed_read(ssize_t got)
 		puts("closed");
 		return EXIT_BROKEN;
 	}
-	if (errno == ECONNREFUSED) {
-		puts("refused");
-		return EXIT_REFUSED;
-	}
-	printf("broken: %s\n", strerror(errno));
-	return EXIT_BROKEN;
+	return report_errno();
 }
 
 /* A UDP socket stays unconnected without --connected, so that it also receives an answer from
@@ -321,21 +362,23 @@ int main(int argc, char **argv)
 		{"ip-options", .flag = &options.ip_options},
 		{NULL},
 	};
-	bool tcp;
+	bool both, tcp;
 
 	parse_options(argc, argv, names);
 	options.timeout = patience(options.timeout);
 	argv += optind;
 	if (argc - optind != 4)
 		die_usage();
+	both = strcmp(argv[1], "both") == 0;
 	if (strcmp(argv[1], "sctp") == 0)
 		stream_protocol = IPPROTO_SCTP;
-	else if (strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "udp") != 0)
+	else if (!both && strcmp(argv[1], "tcp") != 0 && strcmp(argv[1], "udp") != 0)
 		die_usage();
 	tcp = strcmp(argv[1], "udp") != 0;
 	if (strcmp(argv[0], "serve") == 0)
-		command_serve(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
-	if (strcmp(argv[0], "ask") == 0)
+		command_serve(tcp, both || !tcp, argv[2], parse_number(argv[3], 1, 65535),
+			      &options);
+	if (strcmp(argv[0], "ask") == 0 && !both)
 		return command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
 	die_usage();
 }

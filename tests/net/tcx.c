@@ -47,15 +47,15 @@ const char tool_usage[] =
 	"of\n"
 	"                                         their checksums\n"
 	"tcx attach DEVICE ingress|egress PROGRAM-PIN\n"
-	"tcx live PIN                             prints how many slots are live\n"
-	"                                         PIN: the map slots\n"
-	"tcx entries PIN                          prints how many entries a map has\n"
+	"tcx entries DIRECTORY MAP...             prints, in one line, how many entries each map "
+	"has\n"
+	"                                         that is pinned there; of `slots`, how many are "
+	"live\n"
 	"tcx bits PIN                             prints the number of each bit that is set in "
 	"the words of an array\n"
 	"tcx clear PIN                            clears them\n"
-	"tcx state DIRECTORY MAP...               prints the same of each map that is pinned "
-	"there, and\n"
-	"                                         how many slots are live\n"
+	"tcx state DIRECTORY MAP...               the same of those that are pinned there, a line "
+	"each\n"
 	"tcx counters PIN NAME...                 prints the sum of each counter over all CPUs\n"
 	"                                         PIN: the map counters\n";
 
@@ -302,9 +302,20 @@ static int visit_bits(const char *pin, bool clears)
 	return 0;
 }
 
-static int print_number(unsigned int number)
+/* Every slot has an entry. */
+static unsigned int count_used(const char *map, const char *pin)
 {
-	printf("%u\n", number);
+	return strcmp(map, "slots") == 0 ? count_live(pin) : count_entries(pin);
+}
+
+static int show_entries(const char *directory, char **maps)
+{
+	char path[512];
+
+	for (; *maps; maps++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, *maps);
+		printf("%u%c", count_used(*maps, path), maps[1] ? ' ' : '\n');
+	}
 	return 0;
 }
 
@@ -315,11 +326,8 @@ static int show_state(const char *directory, char **maps)
 	for (; *maps; maps++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, *maps);
 		if (!access(path, F_OK))
-			printf("%s: %u\n", *maps, count_entries(path));
+			printf("%s: %u\n", *maps, count_used(*maps, path));
 	}
-	snprintf(path, sizeof(path), "%s/slots", directory);
-	if (!access(path, F_OK))
-		printf("live slots: %u\n", count_live(path));
 	return 0;
 }
 
@@ -365,10 +373,8 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && strcmp(argv[1], "show") == 0)
 		return show_all();
-	if (argc == 3 && strcmp(argv[1], "live") == 0)
-		return print_number(count_live(argv[2]));
-	if (argc == 3 && strcmp(argv[1], "entries") == 0)
-		return print_number(count_entries(argv[2]));
+	if (argc >= 4 && strcmp(argv[1], "entries") == 0)
+		return show_entries(argv[2], argv + 3);
 	if (argc == 3 && strcmp(argv[1], "bits") == 0)
 		return visit_bits(argv[2], false);
 	if (argc == 3 && strcmp(argv[1], "clear") == 0)

@@ -51,7 +51,7 @@ expect_nothing_mapped() {
 	rules=$({ iptables-save -t nat; ip6tables-save -t nat; } | sed "${1:-}")
 	case $rules in *CNI-DN-* | *'--dport'*) fail "left of portmap: $rules" ;; esac
 	[ ! -e "$pins" ] ||
-		expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+		expect_count "0 0" 'portmaps attachments'
 }
 
 # limit 120 s
@@ -70,7 +70,7 @@ test_alias_lists_of_agents() {
 		container_serve "new-$list" "$list" -p 9090:80/tcp
 		expect_answer client tcp "$host4" 8080 "old-$list"
 		expect_answer client tcp "$host4" 9090 "new-$list" "$client4"
-		expect_equal 1 "$(map_count portmaps)" "ports of ours with the list of $list"
+		expect_count 1 portmaps "ports of ours with the list of $list"
 		grep -qE '0.3.1|disableCheck' "$file" || container_check "new-$list" "$list" ||
 			fail "CHECK of new-$list"
 		container_remove "new-$list" "$list"
@@ -192,7 +192,7 @@ test_alias_keys_of_portmap() {
 	: >$calls
 	alias_call ADD web '.markMasqBit = 13 | .backend = "iptables" | .snat = true | .masqAll = true |
 		.conditionsV4 = []' >/run/out 2>/run/stderr || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/stderr)" '"markMasqBit" has no effect'
+	expect_in /run/stderr '"markMasqBit" has no effect'
 	expect_answer client tcp "$host4" 8080 web
 	alias_call DEL web || fail DEL
 	expect_equal '' "$(cat $calls)" 'calls of the reference plugin'

@@ -321,8 +321,7 @@ test_beside_nat_redirect() {
 	conflist plain bridge "$only_main"
 	container_start stranger plain
 	for address in "$host4" "$host6"; do
-		"$peer" serve tcp "$address" 8080 --name host --background
-		"$peer" serve udp "$address" 8080 --name host --background
+		"$peer" serve both "$address" 8080 --name host --background
 		expect_answers stranger "$address" 8080 web
 	done
 	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9091 dnat ip to $host4:8080"

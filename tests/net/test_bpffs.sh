@@ -47,11 +47,11 @@ test_bpffs_pins_of_another() {
 	bpffs_as_user mkdir "$pins"
 	bpffs_as_user mkdir -p "$pins-loading/x"
 	plugin_status 2>/run/err || fail STATUS
-	expect_contains "$(cat /run/err)" "$pins does not belong to root"
+	expect_in /run/err "$pins does not belong to root"
 	expect_failure plugin_call CHECK web
 	plugin_call DEL web 2>/run/err || fail DEL
 	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" "chmod 0700 /sys/fs/bpf"
+	expect_in /run/err "chmod 0700 /sys/fs/bpf"
 	expect_pins_of_root
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	plugin_call CHECK web || fail CHECK

@@ -336,9 +336,10 @@ expect_fast_soon() { wait_until 10 is_fast "$@" || fail "$1 does not skip the IP
 
 # passes_stack_inside CONVERSATION: now neither its request nor its answer skips the stack
 passes_stack_inside() {
-	local before
-	before=$(fast_each_way)
-	goes_on "$1" && [ "$before" = "$(fast_each_way)" ]
+	local into out before
+	fast_each_way
+	before="$into $out"
+	goes_on "$1" && fast_each_way && [ "$before" = "$into $out" ]
 }
 
 # flows from a container to another one's host port return to the IP stack when a third-party qdisc

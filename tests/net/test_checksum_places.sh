@@ -64,7 +64,7 @@ test_checksum_place_source() {
 	capture_start out server eth0 "ip6 and udp and not src net 2001:db8:2::/64"
 	wait_until 5 ask evil udp "$server6" 7000 --source-port 5000 >/run/out || fail "no answer"
 	local packet
-	packet=$(printf '60000000%04x11ff' 12)$(address6_hex "$(address6 evil)")$(address6_hex "$server6")13881b58000c000074657374
+	packet=$(printf '60000000%04x11ff' 12)$(address_hex "$(address6 evil)")$(address_hex "$server6")13881b58000c000074657374
 	place "$packet" 8 8 86dd
 	expect_captured_nothing out
 	expect_counted drop_misplaced_checksum 31 dropped

@@ -18,7 +18,7 @@ test_coexistence_bandwidth_ptp_without_tcx() {
 	expect_failure runtime add ptp-before web -p 8080:80/tcp --capability \
 		'bandwidth={"ingressRate":8000000,"ingressBurst":800000,"egressRate":8000000,"egressBurst":800000}'
 	expect_contains "$output" 'TCX (Linux 6.6'
-	expect_equal "$before" "$(map_count portmaps)"
+	expect_count "$before" portmaps
 }
 
 # a list with bandwidth but without limits works the same; bandwidth 1.1.1 itself panics at CHECK

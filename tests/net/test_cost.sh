@@ -83,5 +83,5 @@ test_cost_of_networks() {
 	container_add_plain other
 	networks_add 20
 	plugin_call ADD other "$(mapping 8081)" >/run/out || fail "$(cat /run/out)"
-	expect_equal 1 "$(map_count networks)"
+	expect_count 1 networks
 }

@@ -208,8 +208,8 @@ expect_version() {
 	cd "$project" || fail "no $project"
 	version=$(sed -n 's/^VERSION := //p' Makefile)
 	expect_contains "$(sed -n 1p debian/changelog)" "($version-1)"
-	expect_contains "$(cat packaging/bpf-portmap.spec)" "Version:        $version"
-	expect_contains "$(cat conf/kubernetes/base/kustomization.yaml)" "newTag: $version"
+	expect_in packaging/bpf-portmap.spec "Version:        $version"
+	expect_in conf/kubernetes/base/kustomization.yaml "newTag: $version"
 	expect_contains "$(grep -m 1 '^## ' CHANGELOG.md)" "## [$version]"
 	expect_contains "$("$build/bpf-portmap" --version)" "$version"
 	for file in README.md docs/*.md packaging/README.md; do

@@ -8,7 +8,7 @@ test_doctor_connect_localhost() {
 	needs_cgroup
 	healthy_host
 	by_hand_says 0 'a process of this host connects to 127.0.0.1:8080, 1 times of 1' doctor 8080/tcp --from localhost
-	expect_contains "$(cat /run/out)" 'connects to [::1]:8080'
+	expect_in /run/out 'connects to [::1]:8080'
 	processes_end web
 	by_hand_says 2 'to 127.0.0.1:8080 fail: Connection refused' doctor 8080/tcp --from localhost
 	nft 'table inet f { chain c { type filter hook output priority 0; tcp dport 80 drop; }; }'

@@ -63,12 +63,12 @@ test_doctor_damaged_pins() {
 		7) # of which the kernel says what it says of missing rights
 			mkdir "$pin"
 			looks 3 doctor
-			expect_contains "$(cat /run/err)" "${pin##*/}: Is a directory" ;;
+			expect_in /run/err "${pin##*/}: Is a directory" ;;
 		*) bpftool map create "$pin" type ${types[number % 8]} entries 8 name foreign ;;
 		esac
 		number=$((number + 1))
 		looks '2 3' doctor
-		[ "$code" = 3 ] || expect_contains "$(cat /run/out)" 'FAIL'
+		[ "$code" = 3 ] || expect_in /run/out 'FAIL'
 		verb=${verbs[number % 3]}
 		looks '0 1' "$verb"
 		[ ! -s /run/err ] || expect_equal 1 "$(wc -l </run/err)" "${pin##*/}: $(cat /run/err)"

@@ -108,7 +108,7 @@ test_doctor_faults_host() {
 	ip route add 10.88.0.0/16 dev cni0
 	ip -n web neighbour flush dev eth0
 	dead "the host does not have $bridge4, the gateway of shop/web-0"
-	expect_contains "$(cat /run/out)" "ip address add $bridge4/16 dev cni0"
+	expect_in /run/out "ip address add $bridge4/16 dev cni0"
 	ip route del 10.88.0.0/16 dev cni0
 	ip address add "$bridge4/16" dev cni0
 	bridge link set dev "$veth" state 0
@@ -225,7 +225,7 @@ test_doctor_faults_way() {
 	ip neighbour replace "$client4" lladdr 02:00:00:00:00:77 dev eth0 nud permanent
 	ip -6 neighbour replace "$client6" lladdr 02:00:00:00:00:77 dev eth0 nud permanent
 	begins "FAIL  neighbours         at eth0 the MAC 02:00:00:00:00:77 is set for $client4, which answers with $(mac_in client eth0)" 8080/tcp
-	expect_contains "$(cat /run/out)" "the MAC 02:00:00:00:00:77 is set for $client6, which answers with"
+	expect_in /run/out "the MAC 02:00:00:00:00:77 is set for $client6, which answers with"
 	mend_fault
 	alive
 	expect_answer client tcp "$host4" 8080 web
@@ -391,7 +391,7 @@ test_doctor_faults_container() {
 	ip -n web route add default via "$bridge4"
 	ip -n web route replace default via 10.88.0.99
 	dead 'the host does not have 10.88.0.99, the gateway of shop/web-0'
-	expect_contains "$(cat /run/out)" "ip route replace default via $bridge4 dev eth0"
+	expect_in /run/out "ip route replace default via $bridge4 dev eth0"
 	ip -n web route replace default via "$bridge4"
 	ip -n web rule add to "$client4" blackhole pref 100
 	dead "shop/web-0 has no route to $client4 by its eth0: ip rule 100: to $client4 blackhole"

@@ -18,7 +18,7 @@ test_doctor_settings() {
 	ip route replace default via "$client4"
 	"$build/tests/locker" --name holder /sys/bus/platform/drivers_probe >/run/held &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
 	finds lock "ADD and DEL wait for process $holder (holder)" 1
 	kill -9 "$holder"
 	wait "$holder" 2>/dev/null || true

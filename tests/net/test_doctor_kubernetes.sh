@@ -193,7 +193,7 @@ beside_iptables() {
 	# As Docker sets it: kube-proxy's rules let in what has its mark.
 	"iptables-$1" -P FORWARD DROP
 	says "dropped by the host: $2" --from "$client4" 8080/tcp
-	expect_contains "$(cat /run/out)" "$3"
+	expect_in /run/out "$3"
 }
 
 # beside kube-proxy in its mode iptables, over iptables-nft

@@ -17,7 +17,7 @@ test_doctor_probe_healthy() {
 	good --from "$client4" 8080
 	good --from "$client6" 8080/tcp
 	good --from "$server4" 8080/tcp
-	expect_contains "$(cat /run/err)" 'sends a packet to'
+	expect_in /run/err 'sends a packet to'
 	good --send 5353/udp
 	for name in client server; do
 		expect_equal 2 "$(in_namespace "$name" nft list table inet none | grep -c 'packets 0 ')" \
@@ -169,7 +169,7 @@ test_doctor_probe_forward() {
 	healthy_host
 	nft 'table inet f { chain forward { type filter hook forward priority 0; policy drop; }; }'
 	says 'dropped by the host: nft inet f, chain forward, policy drop'
-	expect_contains "$(cat /run/out)" 'nft add rule'
+	expect_in /run/out 'nft add rule'
 	nft delete table inet f
 	# What somebody closes by a rule of his own is not opened by what doctor prints.
 	nft 'table inet f { chain close { type filter hook forward priority 0; tcp dport 80 reject with tcp reset; }; }'
@@ -187,7 +187,7 @@ test_doctor_probe_forward() {
 		iptables-legacy -A FORWARD -p tcp --dport 80 -m comment --comment other -j DROP
 		says 'dropped by the host: by iptables-legacy or another user of netfilter, at FORWARD'
 		# Of two rules the one that has counted the packet.
-		expect_contains "$(cat /run/out)" '--comment other -j DROP'
+		expect_in /run/out '--comment other -j DROP'
 		! grep -e '--dport 81' /run/out || fail "a rule of another port: $(cat /run/out)"
 		iptables-legacy -F
 	fi
@@ -213,7 +213,7 @@ test_doctor_probe_excluded() {
 	container_start other without -p 9090:80/tcp
 	good 9090
 	unsent --from "$server4" 9090
-	expect_contains "$(cat /run/out)" \
+	expect_in /run/out \
 		"no packet is sent as from $server4, which comes by eth1: at no address of that is the port mapped"
 	ip address add 203.0.113.1/24 dev eth1
 	ip route add 203.0.114.0/24 via "$server4"
@@ -233,8 +233,8 @@ test_doctor_probe_other_address() {
 	says 'dropped by the host: nft inet f, chain c, rule handle' 9090
 	nft delete table inet f
 	begins 'FAIL  host-ip            203.0.113.77:9091/tcp' 9091
-	expect_contains "$(cat /run/out)" 'no packet is sent to 203.0.113.77:9091/tcp: no uplink has an address at which'
-	expect_contains "$(cat /run/out)" 'ip address add 203.0.113.77/32 dev eth0'
+	expect_in /run/out 'no packet is sent to 203.0.113.77:9091/tcp: no uplink has an address at which'
+	expect_in /run/out 'ip address add 203.0.113.77/32 dev eth0'
 	ip -n client address add 203.0.113.77/32 dev lo
 	by_hand_says 2 'the host does not have the address 203.0.113.77, which somebody else has' doctor 9091
 	! grep 'ip address add' /run/out || fail "the address of somebody else: $(cat /run/out)"
@@ -269,7 +269,7 @@ probe_is_good() {
 	"$build/bpf-portmap" doctor 8080/tcp --json >/run/out 2>/run/err || code=$?
 	expect_equal '' "$(jq -r '.items[] | select(.check == "probe" and .verdict != "ok" and
 		(.found | contains("[::]") | not)).found' /run/out)"
-	expect_contains "$(cat /run/err)" 'sends a packet to'
+	expect_in /run/err 'sends a packet to'
 }
 
 # who was made up, or is a neighbour, is not taken for somebody who was seen when doctor runs again
@@ -279,7 +279,7 @@ test_doctor_probe_again() {
 	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 80 drop; }; }'
 	by_hand 2 doctor 8080/tcp
 	expect_equal '' "$(grep -o '203[^ ]*, seen lately\|198[^ ]*, seen lately\|2001[^ ]*, seen lately' /run/out || true)"
-	expect_contains "$(cat /run/out)" "from $client4, seen lately, by eth0"
+	expect_in /run/out "from $client4, seen lately, by eth0"
 }
 
 # a range of ports is one: a packet to its first port, and a line where nobody listens; of many
@@ -289,7 +289,7 @@ test_doctor_probe_range() {
 	healthy_host
 	container_add ftp bridge -p 20000-23999:20000-23999/tcp
 	begins 'refused: nobody listens at tcp port 10.88.0.3:20000 in ftp'
-	expect_contains "$(cat /run/out)" '*:20000-23999/tcp'
+	expect_in /run/out '*:20000-23999/tcp'
 	! grep 'more   (--all' /run/out || fail "more than a line: $(cat /run/out)"
 	doctor 2
 	expect_equal '*:20000-23999/tcp [::]:20000-23999/tcp' \
@@ -300,8 +300,8 @@ test_doctor_probe_range() {
 	container_remove ftp bridge
 	container_add many bridge $(printf -- '-p %d:80/tcp ' $(seq 25000 2 25070))
 	by_hand 2 doctor
-	expect_contains "$(cat /run/err)" 'sends a packet to 74 mapped ports'
-	expect_contains "$(cat /run/out)" 'nobody listens at tcp port'
+	expect_in /run/err 'sends a packet to 74 mapped ports'
+	expect_in /run/out 'nobody listens at tcp port'
 }
 
 # a datagram would reach the program, so one is sent only if that is asked for; without, and where it is
@@ -309,7 +309,7 @@ test_doctor_probe_range() {
 test_doctor_probe_udp() {
 	healthy_host
 	unsent 5353/udp
-	expect_contains "$(cat /run/out)" 'no packet is sent to *:5353/udp: a datagram would reach'
+	expect_in /run/out 'no packet is sent to *:5353/udp: a datagram would reach'
 	good --send 5353/udp
 	! grep 'no packet' /run/out || fail "it was sent: $(cat /run/out)"
 	processes_end web
@@ -328,9 +328,9 @@ test_doctor_probe_not() {
 	healthy_host
 	container_start local bridge -p 127.0.0.1:81:80/tcp -p 3868:3868/sctp
 	unsent 3868/sctp
-	expect_contains "$(cat /run/out)" 'no packet is sent to *:3868/sctp: what is sent is TCP or UDP'
+	expect_in /run/out 'no packet is sent to *:3868/sctp: what is sent is TCP or UDP'
 	unsent 81
-	expect_contains "$(cat /run/out)" 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
+	expect_in /run/out 'no packet is sent to 127.0.0.1:81/tcp: processes of this host alone'
 	processes_end local
 	begins 'refused: nobody listens at tcp port 10.88.0.3:80 in local' 81
 	ip -n local link set eth0 down
@@ -437,5 +437,5 @@ test_doctor_probe_other_uplinks() {
 	says "$server4 comes by eth1: network bridge maps its ports at eth0 only" --from "$server4" 8080/tcp
 	says "$server6 comes by eth1: network bridge maps its ports at eth0 only" --from "$server6" 8080/tcp
 	by_hand 0 list --port 8080
-	expect_contains "$(cat /run/out)" 'from outside only by the "uplinks" of its network'
+	expect_in /run/out 'from outside only by the "uplinks" of its network'
 }

@@ -124,7 +124,7 @@ test_doctor_remedies_allow_list() {
 		# Who sets a mark is not known: the port may be shut for all.
 		case $rules in *mark*) code=2 ;; *) code=0 ;; esac
 		leaves "$code"
-		expect_contains "$(cat /run/out)" 'others are let in ('
+		expect_in /run/out 'others are let in ('
 		mends --from "$client4"
 		expect_answer client tcp "$host4" 8090 two
 		expect_no_answer server tcp "$host4_second" 8090

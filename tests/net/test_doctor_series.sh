@@ -8,11 +8,11 @@ test_doctor_series_loss() {
 	healthy_host
 	nft 'table inet f { chain c { type filter hook forward priority 0; tcp dport 80 tcp flags syn numgen random mod 2 == 0 drop; }; }'
 	by_hand 2 doctor 8080/tcp --from "$client4" --count 40
-	expect_contains "$(cat /run/out)" 'packets of 52 bytes are not answered'
-	expect_contains "$(cat /run/out)" 'numgen random mod 2 0 drop'
+	expect_in /run/out 'packets of 52 bytes are not answered'
+	expect_in /run/out 'numgen random mod 2 0 drop'
 	nft flush ruleset
 	by_hand 0 doctor 8080/tcp --from "$client4" --count 40
-	expect_contains "$(cat /run/out)" '20 of 20 small packets answered, 20 of 20 of 1500 bytes'
+	expect_in /run/out '20 of 20 small packets answered, 20 of 20 of 1500 bytes'
 	nothing_stays
 }
 
@@ -23,7 +23,7 @@ test_doctor_series_mtu() {
 	veth=$(host_veth web)
 	ip link set "$veth" mtu 1400
 	by_hand 2 doctor 8080/tcp --from "$client4"
-	expect_contains "$(cat /run/out)" "eth0 in shop/web-0 has an MTU of 1500, its end on the host, $veth, of 1400"
+	expect_in /run/out "eth0 in shop/web-0 has an MTU of 1500, its end on the host, $veth, of 1400"
 	mend_by_hand
 	by_hand 0 doctor 8080/tcp --from "$client4"
 	nft 'table inet f { chain c { type filter hook forward priority 0; ip length > 1000 drop; }; }'
@@ -43,7 +43,7 @@ test_doctor_series_in() {
 	by_hand 0 doctor 8080/tcp --from "$client4"
 	by_hand 2 doctor 8080/tcp --from "$client4" --in eth1
 	expect_contains "$(head -n 1 /run/out)" 'the reverse path filter at eth1'
-	expect_contains "$(cat /run/out)" "answers to $client4 leave by eth0, not by eth1 where it comes in"
+	expect_in /run/out "answers to $client4 leave by eth0, not by eth1 where it comes in"
 	reverse_path_loose
 	by_hand 0 doctor 8080/tcp --from "$client4" --in eth1
 	by_hand 3 doctor 8080/tcp --in eth7
@@ -88,7 +88,7 @@ test_doctor_series_behind() {
 	"$build/tests/tcx" drop eth0 egress /sys/fs/bpf/filter
 	expect_no_answer client tcp "$host4" 8080
 	by_hand 2 doctor 8080/tcp
-	expect_contains "$(cat /run/out)" "at eth0's egress the TCX program "
+	expect_in /run/out "at eth0's egress the TCX program "
 	"$build/tests/tcx" detach eth0 egress somebody_elses
 	by_hand 0 doctor 8080/tcp
 }

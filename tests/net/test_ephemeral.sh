@@ -37,7 +37,9 @@ talk_open() {
 
 # Reads the next line into $line; it must contain this text.
 talk_read() {
-	line=$(piped_read "$1" 5)
+	local taken
+	piped_take "$1" 5
+	line=$taken
 	expect_contains "$line" "$2"
 }
 

@@ -75,7 +75,7 @@ test_foreign_nat_others() {
 	expect_contains "$(said_by_add web bridge -p 8080:80/tcp)" 'host port 8080/tcp is mapped to 10.0.0.' \
 		'from outside is left to it'
 	by_hand_says 1 10.0.0.5:80 who 8080
-	expect_contains "$(cat /run/out)" 10.0.0.6:80
+	expect_in /run/out 10.0.0.6:80
 	nft add rule ip foreign DOCKER tcp dport 8081 dnat to 10.0.0.5:80
 	expect_silence "$(said_by_add other bridge -p 8081:80/tcp)"
 }

@@ -44,7 +44,7 @@ test_gone_is_cleared_away() {
 		container_start "dead$by" bridge -p 8080:80/tcp
 		container_die "dead$by"
 		expect_no_answer client tcp "$host4" 8080
-		expect_equal 4 "$(map_count portmaps)" "portmaps before $by"
+		expect_count 4 portmaps "before $by"
 		case $by in
 		add)
 			container_add another bridge 2>/run/warnings
@@ -53,9 +53,8 @@ test_gone_is_cleared_away() {
 		check) container_check stays bridge 2>/run/warnings || fail CHECK ;;
 		attach) "$build/bpf-portmap" attach >/run/warnings || fail attach ;;
 		esac
-		expect_equal 2 "$(map_count portmaps)" "portmaps after $by"
-		expect_equal 1 "$(map_count attachments)" "attachments after $by"
-		expect_contains "$(cat /run/warnings)" "container dead$by"
+		expect_count "2 1" 'portmaps attachments' "after $by"
+		expect_in /run/warnings "container dead$by"
 		expect_answer client tcp "$host4" 9090 stays
 	done
 }

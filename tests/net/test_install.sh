@@ -37,7 +37,7 @@ test_install_bill() {
 	"$project/tests/packages/bill" /run/bill "$build/cnirun" $static || fail "$(cat /run/bill)"
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/bpf-portmap" | cmp - /run/bill || fail 'another bill'
 	! "$project/packaging/bill" 1.2.3 "$build/cnirun" /bin/true 2>/run/err || fail 'a bill for nothing'
-	expect_contains "$(cat /run/err)" 'no /bin/true.inputs'
+	expect_in /run/err 'no /bin/true.inputs'
 	[ -x "$build/cni-ipam" ] || return 0
 	"$project/packaging/bill" 1.2.3 "$build/cnirun" "$build/cni-ipam" >/run/bill || fail 'no bill of cni-ipam'
 	"$project/tests/packages/bill" /run/bill "$build/cnirun" libmicrohttpd jansson nettle glibc || fail "$(cat /run/bill)"
@@ -79,9 +79,9 @@ test_install_licences() {
 	while read -r licence; do
 		[ -s "LICENSES/$licence.txt" ] || fail "no text of $licence"
 	done </run/named
-	expect_contains "$(cat LICENSES/GPL-2.0-only.txt)" 'END OF TERMS AND CONDITIONS'
-	expect_contains "$(cat LICENSES/BSD-2-Clause.txt)" 'POSSIBILITY OF SUCH DAMAGE'
-	expect_contains "$(cat REUSE.toml)" 'path = ["**"]'
+	expect_in LICENSES/GPL-2.0-only.txt 'END OF TERMS AND CONDITIONS'
+	expect_in LICENSES/BSD-2-Clause.txt 'POSSIBILITY OF SUCH DAMAGE'
+	expect_in REUSE.toml 'path = ["**"]'
 }
 
 # make install puts both programs, their manual pages and documents where CNIDIR and PREFIX say, and
@@ -156,9 +156,9 @@ test_install_manual_pages() {
 	"$cnirun" --help >/run/help || fail "--help"
 	expect_refusal destroy "$cnirun" destroy
 	for verb in add del check gc status version list; do
-		expect_contains "$(cat /run/help)" "$verb"
+		expect_in /run/help "$verb"
 		"$cnirun" "$verb" --help >/run/out || fail "$verb --help"
-		expect_contains "$(cat /run/out)" "cnirun $verb"
+		expect_in /run/out "cnirun $verb"
 		for word in "$verb" $(grep -o '^  --[a-z-]*' /run/out); do
 			grep -qE "^\.[BI]+R? .*$word" /run/cnirun.1 ||
 				fail "$word is not in cnirun(1)"
@@ -215,7 +215,7 @@ test_install_other_layout() {
 	done
 	expect_error 50 '' plugin_call STATUS second 'del(.prevResult) | .cniVersion = "1.1.0"'
 	plugin_call DEL second 2>/run/err || fail DEL
-	expect_contains "$(cat /run/err)" 'layout 99'
+	expect_in /run/err 'layout 99'
 	expect_same_state "$before"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	meta_set 0 "$(sed -n 's/^#define LAYOUT \(.*\)/0\1/p' "$project/include/abi.h")"

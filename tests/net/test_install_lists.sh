@@ -24,7 +24,7 @@ test_install_lists_folder() {
 	echo '{"type": "portmap"}' >"$conf/net1/60-ports.conf.old"
 	cp -r "$conf" /run/before
 	at_node 0 install
-	expect_contains "$(cat /run/out)" "$conf/net1/50-ports.conf: has bpf-portmap in the place of portmap"
+	expect_in /run/out "$conf/net1/50-ports.conf: has bpf-portmap in the place of portmap"
 	expect_equal '{ "type" : "bpf-portmap" ,"capabilities": {"portMappings": true}}' \
 		"$(cat "$conf/net1/50-ports.conf")"
 	cmp /run/before/10-a.conflist "$conf/10-a.conflist" || fail "the list"
@@ -34,7 +34,7 @@ test_install_lists_folder() {
 	diff -r /run/before "$conf" >/run/diff || fail "not as it was: $(cat /run/diff)"
 	list '.loadOnlyInlinedPlugins = true | .plugins |= .[:1]' >"$conf/10-a.conflist"
 	at_node 1 install
-	expect_contains "$(cat /run/err)" 'has no plugin portmap'
+	expect_in /run/err 'has no plugin portmap'
 }
 
 # one of Cilium's chaining mode is not refused; unknown versions beside a known one are no reason to
@@ -47,9 +47,9 @@ test_install_lists_odd() {
 		'del(.plugins[1].capabilities)'; do
 		list "$filter" >"$conf/10-a.conflist"
 		at_node 0 install
-		expect_contains "$(cat /run/out)" '10-a.conflist: has bpf-portmap in the place of portmap'
+		expect_in /run/out '10-a.conflist: has bpf-portmap in the place of portmap'
 		case $filter in
-		*capabilities*) expect_contains "$(cat /run/err)" 'runtimes tell it no ports' ;;
+		*capabilities*) expect_in /run/err 'runtimes tell it no ports' ;;
 		*) expect_equal '' "$(cat /run/err)" "$filter" ;;
 		esac
 		at_node 0 uninstall
@@ -69,7 +69,7 @@ test_install_lists_doctor() {
 	plugin_config web | plugin_run ADD web >/run/out || fail "$(cat /run/out)"
 	list '{cniVersion: "1.0.0", name: "multus", type: "multus", delegates: [.]}' >/etc/cni/net.d/00-multus.conf
 	by_hand 1 doctor
-	expect_contains "$(cat /run/out)" 'runtimes take /etc/cni/net.d/00-multus.conf, the first one'
+	expect_in /run/out 'runtimes take /etc/cni/net.d/00-multus.conf, the first one'
 	list '.plugins[1].type = "bpf-portmap" | {cniVersion: "1.0.0", name: "multus", type: "multus",
 		delegates: [.]}' >/etc/cni/net.d/00-multus.conf
 	by_hand 0 doctor
@@ -77,7 +77,7 @@ test_install_lists_doctor() {
 	rm /etc/cni/net.d/00-multus.conf
 	echo '{"type": "portmap", "capabilities": {"portMappings": true}}' >/etc/cni/net.d/net1/50-ports.conf
 	by_hand 2 doctor
-	expect_contains "$(cat /run/out)" '10-a.conflist has portmap as well: both map the same ports'
+	expect_in /run/out '10-a.conflist has portmap as well: both map the same ports'
 	remedy_works 'rm /etc/cni/net.d/net1/50-ports.conf'
 	list '.plugins |= .[:1]' >/etc/cni/net.d/10-a.conflist
 	echo '{"type": "bpf-portmap"}' >/etc/cni/net.d/net1/50-ports.conf
@@ -106,7 +106,7 @@ test_install_lists_folder_named() {
   /etc/cni/net.d/20-multus.conf' "$(grep '^  /' /run/out)" 'files that it names'
 	by_hand 0 support /run/support.tar
 	tar -xOf /run/support.tar --wildcards '*/conflists/net1/50-ports.conf' >/run/plugin
-	expect_contains "$(cat /run/plugin)" portmap
+	expect_in /run/plugin portmap
 	! grep secret /run/plugin || fail 'the password is in it'
 }
 
@@ -119,12 +119,12 @@ test_install_lists_multus() {
 	for filter in '{type: "multus", delegates: [.]}' '{plugins: [{type: "multus", delegates: [.]}]}'; do
 		list "$filter"' + {cniVersion: "1.0.0", name: "multus"}' >"$conf/00-multus.conflist"
 		at_node 1 install
-		expect_contains "$(cat /run/err)" "00-multus.conflist is Multus', which runs the plugins of other lists: name the one"
+		expect_in /run/err "00-multus.conflist is Multus', which runs the plugins of other lists: name the one"
 		at_node 0 install --list 10-a.conflist
 		list '.plugins[1].type = "bpf-portmap" | '"$filter"' + {cniVersion: "1.0.0", name: "multus"}' \
 			>"$conf/00-multus.conflist"
 		at_node 1 uninstall
-		expect_contains "$(cat /run/err)" '00-multus.conflist'
+		expect_in /run/err '00-multus.conflist'
 		[ -x "$bin/bpf-portmap" ] || fail "the binary is gone"
 		rm "$conf/00-multus.conflist"
 		at_node 0 uninstall
@@ -141,7 +141,7 @@ test_install_lists_alias_elsewhere() {
 	at_node 0 uninstall
 	cp -L "$reference_plugins/portmap" /opt/cni/bin/
 	at_node 0 install --alias
-	expect_contains "$(cat /run/err)" '/opt/cni/bin/portmap is there as well: a runtime that searches /opt/cni/bin first'
+	expect_in /run/err '/opt/cni/bin/portmap is there as well: a runtime that searches /opt/cni/bin first'
 	at_node 0 uninstall
 }
 
@@ -156,7 +156,7 @@ test_install_lists_back() {
 	plugin_config web | CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAMESPACE=kube-system;K8S_POD_NAME=web-node1' \
 		NETNS=/run/netns/web plugin_run ADD "$id" >/run/out || fail "$(cat /run/out)"
 	at_node 1 uninstall
-	expect_contains "$(cat /run/out)" 'pod kube-system/web-node1 (sandbox 106d2c0b339c), interface eth0'
-	expect_contains "$(cat /run/err)" 'a static Pod by moving its manifest away and back'
+	expect_in /run/out 'pod kube-system/web-node1 (sandbox 106d2c0b339c), interface eth0'
+	expect_in /run/err 'a static Pod by moving its manifest away and back'
 	at_node 0 uninstall --drop-ports
 }

@@ -42,7 +42,7 @@ test_installer_lists() {
 		chown 3:4 "$conf/$name"
 		echo '{' >"$conf/99-later.conflist"
 		at_node 0 install
-		expect_contains "$(cat /run/out)" "$name: has bpf-portmap in the place of portmap"
+		expect_in /run/out "$name: has bpf-portmap in the place of portmap"
 		cmp "$build/bpf-portmap" "$bin/bpf-portmap" || fail "the binary"
 		cmp /run/before "$conf/$name.bpf-portmap.bak" || fail "what was kept of $agent's"
 		expect_equal '640 3 4' "$(stat -c '%a %u %g' "$conf/$name")" "mode and owner"
@@ -94,7 +94,7 @@ refused() {
 	shift
 	before=$(cd /run/node && find . -type f -exec sha256sum {} + | sort)
 	at_node 1 install "$@"
-	expect_contains "$(cat /run/err)" "$what"
+	expect_in /run/err "$what"
 	expect_equal "$before" "$(cd /run/node && find . -type f -exec sha256sum {} + | sort)"
 }
 
@@ -147,9 +147,9 @@ test_installer_refuses() {
 	refused '05-?[31m.conflist is not valid JSON'
 	rm "$conf"/05-*
 	at_node 0 install
-	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has bpf-portmap'
+	expect_in /run/out '10-?[31m.conflist: has bpf-portmap'
 	at_node 0 uninstall
-	expect_contains "$(cat /run/out)" '10-?[31m.conflist: has portmap again'
+	expect_in /run/out '10-?[31m.conflist: has portmap again'
 	mv "$conf"/10-* "$conf/10-a.conflist"
 	touch "$conf/.bpf-portmap-new" # of a killed run
 	mkdir "$conf/00-directory.conflist"
@@ -193,7 +193,7 @@ test_installer_alias() {
 	ln -sf bpf-portmap "$bin/portmap"
 	at_node 0 install --alias
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" 'bpf-portmap-as-portmap'
+	expect_in /run/err 'bpf-portmap-as-portmap'
 }
 
 # several at once, with and without the alias: each change is made once, all succeed, and uninstall
@@ -310,7 +310,7 @@ test_installer_watch() {
 	local running
 	node_make
 	watch_start
-	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	wait_until 5 file_says 'no conflist yet' /run/watch || fail "$(cat /run/watch)"
 	[ ! -e "$pins" ] || fail "loaded without a list"
 	list_of_kindnet >"$conf/10-kindnet.conflist"
 	wait_until 5 is_ours 10-kindnet.conflist || fail "it does not see a list that appears"
@@ -320,7 +320,7 @@ test_installer_watch() {
 	list_of_kindnet | sed 's/10.244.0.0/10.244.7.0/' >"$conf/.temporary"
 	mv "$conf/.temporary" "$conf/10-kindnet.conflist"
 	wait_until 5 is_ours 10-kindnet.conflist || fail "not after a rename"
-	expect_contains "$(cat "$conf/10-kindnet.conflist")" 10.244.7.0
+	expect_in "$conf/10-kindnet.conflist" 10.244.7.0
 	list_of_kindnet | cmp - "$conf/10-kindnet.conflist.bpf-portmap.bak" || fail "the first one is not kept"
 	# flannel: in place, slowly
 	exec 7>"$conf/10-kindnet.conflist"
@@ -387,8 +387,8 @@ test_installer_watch_blind() {
 	strace -D -o /dev/null -e trace=inotify_init1 -e inject=inotify_init1:error=EMFILE "$build/bpf-portmap" install \
 		--watch --bin-dir "$bin" --conf-dir "$conf" >/run/watch 2>&1 &
 	watcher=$!
-	wait_until 5 grep 'no conflist yet' /run/watch >/dev/null || fail "$(cat /run/watch)"
-	expect_contains "$(cat /run/watch)" 'fs.inotify.max_user_instances'
+	wait_until 5 file_says 'no conflist yet' /run/watch || fail "$(cat /run/watch)"
+	expect_in /run/watch 'fs.inotify.max_user_instances'
 	list_of_kindnet >"$conf/10-a.conflist"
 	wait_until 20 is_ours 10-a.conflist || fail "$(cat /run/watch)"
 	expect_little_work 2
@@ -510,7 +510,7 @@ test_installer_race() {
 			FILES=1 "$build/tests/traced" stop "$call" /run/meanwhile "$build/bpf-portmap" install \
 				--bin-dir "$bin" --conf-dir "$conf" >/run/out 2>&1 || code=$?
 			[ "$code" != 99 ] || break
-			[ "$code" = 0 ] || expect_contains "$(cat /run/out)" 'was changed meanwhile'
+			[ "$code" = 0 ] || expect_in /run/out 'was changed meanwhile'
 			at_node 0 install
 			has_number "2$call" || { has_number "1$call" && ((lost += 1)); } ||
 				fail "$agent at call $call: $(cat "$conf/10-a.conflist")"
@@ -544,7 +544,7 @@ test_installer_watch_fight() {
 	touch /run/fighting
 	rewrites &
 	agent=$!
-	wait_until 20 grep 'again and again: waiting for' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	wait_until 20 file_says 'again and again: waiting for' /run/watch || fail "$(cat /run/watch)"
 	expect_little_work 2
 	rm /run/fighting
 	wait $agent
@@ -578,11 +578,11 @@ test_installer_full_disk() {
 	cp /run/list "$conf/10-a.conflist"
 	cat /dev/zero >"$conf/filler" 2>/run/err || true
 	at_node 1 install
-	expect_contains "$(cat /run/err)" 'No space left'
+	expect_in /run/err 'No space left'
 	cmp /run/list "$conf/10-a.conflist" || fail "the list"
 	expect_equal '10-a.conflist filler' "$(ls -A "$conf" | xargs)"
 	watch_start
-	wait_until 5 grep 'No space left' /run/watch >/dev/null || fail "$(cat /run/watch)"
+	wait_until 5 file_says 'No space left' /run/watch || fail "$(cat /run/watch)"
 	expect_little_work 2
 	rm "$conf/filler"
 	wait_until 10 is_ours 10-a.conflist || fail "not when there is room"
@@ -606,7 +606,7 @@ test_installer_watch_chores() {
 	watch_start --watch=1
 	wait_until 10 no_records || fail "gc does not run: $(cat /run/watch)"
 	wait_until 10 has_uplink || fail "attach does not run: $(cat /run/watch)"
-	expect_contains "$(cat /run/watch)" '*:8080/tcp'
+	expect_in /run/watch '*:8080/tcp'
 	for _ in 1 2; do
 		detach_once eth0 ingress from_uplink
 		wait_until 10 has_uplink || fail "attach runs once only: $(cat /run/watch)"
@@ -624,7 +624,7 @@ test_installer_watch_ends() {
 	container_start web bridge -p 8080:80/tcp
 	"$build/tests/locker" /sys/bus/platform/uevent >/run/held &
 	holder=$!
-	wait_until 5 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 5 file_says ready /run/held || fail "the holder did not start"
 	watch_start --watch=1
 	wait_until 20 repair_waits || fail "repair does not wait: $(cat /run/watch)"
 	since=$SECONDS
@@ -696,9 +696,9 @@ test_installer_uninstall() {
 	container_die dead
 	expect_answer client tcp "$host4" 8080 web
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" '2 containers still have host ports or masquerade from bpf-portmap; new containers get their ports from portmap'
-	expect_contains "$(cat /run/out)" 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8080/tcp, [::]:8080/tcp'
-	expect_contains "$(cat /run/err)" '--drop-ports'
+	expect_in /run/err '2 containers still have host ports or masquerade from bpf-portmap; new containers get their ports from portmap'
+	expect_in /run/out 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8080/tcp, [::]:8080/tcp'
+	expect_in /run/err '--drop-ports'
 	list_of_kindnet | cmp - "$conf/10-a.conflist" || fail "the list is not given back first"
 	has_binary || fail "the binary went before the containers"
 	expect_answer client tcp "$host4" 8080 web
@@ -727,7 +727,7 @@ test_installer_uninstall_keeps() {
 		for _ in 1 2; do
 			at_node 0 uninstall
 			list_of_kindnet | cmp - "$list.bpf-portmap.bak" || fail "the only good copy is lost: $damage"
-			expect_contains "$(cat /run/out)" "$list" "stays in $list.bpf-portmap.bak"
+			expect_in /run/out "$list" "stays in $list.bpf-portmap.bak"
 		done
 		rm -f "$list"
 		list_of_kindnet | jq 'del(.plugins[1])' >"$list"
@@ -743,18 +743,18 @@ test_installer_uninstall_refuses() {
 	list_of_kindnet | sed 's/"portmap"/"bpf-portmap"/' >"$conf/10-a.conflist"
 	at_node 0 install
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" 'change it by hand, or name it with --list'
+	expect_in /run/err 'change it by hand, or name it with --list'
 	list_of_calico | jq '.name = "bpf-portmap"' >"$conf/20-other.conflist"
 	mv "$conf/10-a.conflist" /run/node/elsewhere
 	ln -s ../elsewhere "$conf/10-a.conflist"
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" '10-a.conflist names bpf-portmap, and cannot be changed here: '
+	expect_in /run/err '10-a.conflist names bpf-portmap, and cannot be changed here: '
 	mv /run/node/elsewhere "$conf/10-a.conflist"
 	has_binary || fail "the binary is gone"
 	container_start web bridge -p 8080:80/tcp
 	meta_set 0 63
 	at_node 1 uninstall --list 10-a.conflist
-	expect_contains "$(cat /run/err)" 'layout 99'
+	expect_in /run/err 'layout 99'
 	expect_answer client tcp "$host4" 8080 web
 	list_of_kindnet | cmp - "$conf/10-a.conflist" || fail "the list that was named"
 	at_node 0 uninstall --purge

@@ -160,7 +160,7 @@ test_ipam_crowd() {
 		push @held, $s } syswrite($held[0], "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"); $| = 1; print "held\n"; sleep 1000' \
 		"$ipam_socket" >/run/results/held &
 	holder=$!
-	wait_until 10 grep -q held /run/results/held || fail "no silent clients"
+	wait_until 10 file_says held /run/results/held || fail "no silent clients"
 	ipam_crowd
 	kill "$holder"
 	expect_equal 200 "$(ipam_files | wc -l)" "addresses of host-local"
@@ -395,7 +395,7 @@ test_ipam_broken() {
 	: >/run/calls
 	ipam_kill
 	ipam_start --ipam /run/static
-	wait_until 10 grep -q DEL /run/calls || fail "nothing is undone at the start"
+	wait_until 10 file_says DEL /run/calls || fail "nothing is undone at the start"
 	expect_err "there is no pool" post IpamDriver.ReleasePool '{"PoolID":"none"}'
 	pool_expect "$pool" 10.91.0.0/24
 	expect_err 'what is to be freed first' address_request "$pool" 10.91.0.4

@@ -61,10 +61,11 @@ heard_start() {
 	RULES
 }
 
+# Sets $heard to the addresses that have been heard.
 heard() {
 	local command=(nft list set inet hear heard)
-	[ "$1" = host ] || command=(in_namespace "$1" "${command[@]}")
-	"${command[@]}" 2>/run/err
+	[ "$1" = host ] || command=("$build/tests/world" in "$1" "${command[@]}")
+	heard=$("${command[@]}" 2>/run/err)
 }
 
 # says NAME DESTINATION-MAC 0800|86dd PACKET: a frame from the container web. Each has its own source
@@ -77,7 +78,10 @@ says() {
 
 # hears NAMESPACE|host WHAT: the last frame that web has sent arrived there.
 hears() { wait_until 5 heard_last "$1" || fail "$1 does not get $2"; }
-heard_last() { case $(heard "$1") in *"$says_mac"*) ;; *) return 1 ;; esac; }
+heard_last() {
+	local heard
+	heard "$1" && [[ $heard = *"$says_mac"* ]]
+}
 
 # everybody NAME DESTINATION-MAC ETHERTYPE PACKET: the host gets it, and the container near
 everybody() {
@@ -96,7 +100,7 @@ link_protocols() {
 	local mine host own own6 gateway solicited target said=0 groups=33:33:00:00:00
 	mine=$(link_local web eth0) host=$(link_local host "$1") gateway=$(mac_of "$1")
 	own=$(address4 web) own6=$(address6 web)
-	target=$(address6_hex "$mine")
+	target=$(address_hex "$mine")
 	solicited=ff02::1:ff${target:26:2}:${target:28:4}
 	everybody "VRRP" 01:00:5e:00:00:12 0800 "$(ipv4_hex "$own" 224.0.0.18 112 "$(printf '00%.0s' {1..20})")"
 	everybody "VRRP over IPv6" $groups:12 86dd "$(ipv6_hex "$mine" ff02::12 112 3101640100000000)"
@@ -113,15 +117,15 @@ link_protocols() {
 		"$(icmp6_hex "$mine" "$solicited" 135 "00000000$target")"
 	everybody "detection of duplicate addresses" "33:33:ff:${target:26:2}:${target:28:2}:${target:30:2}" \
 		86dd "$(icmp6_hex :: "$solicited" 135 "00000000$target")"
-	everybody "MLD" $groups:16 86dd "$(icmp6_hex "$mine" ff02::16 143 "0000000004000000$(address6_hex ff02::fb)" alert)"
-	everybody "MLD from ::" $groups:16 86dd "$(icmp6_hex :: ff02::16 143 "0000000004000000$(address6_hex ff02::fb)" alert)"
+	everybody "MLD" $groups:16 86dd "$(icmp6_hex "$mine" ff02::16 143 "0000000004000000$(address_hex ff02::fb)" alert)"
+	everybody "MLD from ::" $groups:16 86dd "$(icmp6_hex :: ff02::16 143 "0000000004000000$(address_hex ff02::fb)" alert)"
 	everybody "IPv4 link-local" ff:ff:ff:ff:ff:ff 0800 \
 		"$(ipv4_hex 169.254.7.7 169.254.255.255 17 "$(udp_hex 9 9 74657374)")"
-	to_host "a probe of the host" 86dd "$(icmp6_hex "$mine" "$host" 135 "00000000$(address6_hex "$host")")"
+	to_host "a probe of the host" 86dd "$(icmp6_hex "$mine" "$host" 135 "00000000$(address_hex "$host")")"
 	to_host "a probe of a global address" 86dd \
-		"$(icmp6_hex "$mine" "$(source6_of "$1")" 135 "00000000$(address6_hex "$(source6_of "$1")")")"
+		"$(icmp6_hex "$mine" "$(source6_of "$1")" 135 "00000000$(address_hex "$(source6_of "$1")")")"
 	to_host "a probe from a global address" 86dd \
-		"$(icmp6_hex "$own6" "$host" 135 "00000000$(address6_hex "$host")")"
+		"$(icmp6_hex "$own6" "$host" 135 "00000000$(address_hex "$host")")"
 	to_host "OSPFv3 to the host" 86dd "$(ipv6_hex "$mine" "$host" 89 "$(printf '00%.0s' {1..16})")"
 	to_host "DHCPv6 to the host" 86dd "$(udp6_hex "$mine" "$host" 547)"
 	to_host "a datagram to a global address" 86dd "$(udp6_hex "$mine" "$(source6_of "$1")" 9)"

@@ -40,7 +40,7 @@ test_listeners_without_reservation() {
 	listener first tcp 0.0.0.0 8080
 	container_add_plain web
 	plugin_call ADD web >/run/out 2>/run/said || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/said)" "first (pid $listener) holds host port 8080/tcp at 0.0.0.0, and"
+	expect_in /run/said "first (pid $listener) holds host port 8080/tcp at 0.0.0.0, and"
 	expect_equal 1 "$(grep -c . /run/said)" "lines in: $(cat /run/said)"
 	serve_in web 80
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -48,7 +48,7 @@ test_listeners_without_reservation() {
 	listener third udp 0.0.0.0 8083
 	plugin_call ADD web "$(mapping 8083) | .runtimeConfig.portMappings[0] += {protocol: \"udp\", hostIP: \"$host4\"}" \
 		>/run/out 2>/run/said || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/said)" "third (pid $listener) holds host port 8083/udp at 0.0.0.0, and"
+	expect_in /run/said "third (pid $listener) holds host port 8083/udp at 0.0.0.0, and"
 	plugin_call DEL web || fail DEL
 	PREFIX="strace -f -o /run/trace" plugin_call ADD web "$(mapping 8081)" >/run/out 2>/run/said ||
 		fail "$(cat /run/out)"
@@ -197,10 +197,10 @@ test_listeners_of_engine() {
 	plugin_run ADD "$id" </run/config >/run/out 2>&1 || fail "$(cat /run/out)"
 	plugin_run DEL "$id" </run/config
 	! plugin_run ADD "${id/0/1}" </run/config >/run/out 2>&1 || fail 'ADD of another container'
-	expect_contains "$(cat /run/out)" "conmon (pid $listener) already holds"
+	expect_in /run/out "conmon (pid $listener) already holds"
 	listener second udp 0.0.0.0 8080
 	plugin_config web '.reserveHostPorts = true | .runtimeConfig.portMappings =
 		[("tcp", "udp") | {hostPort: 8080, containerPort: 80, protocol: .}]' >/run/config
 	! plugin_run ADD "$id" </run/config >/run/out 2>&1 || fail "ADD beside the engine's"
-	expect_contains "$(cat /run/out)" "second (pid $listener) already holds"
+	expect_in /run/out "second (pid $listener) already holds"
 }

@@ -26,7 +26,7 @@ test_lists_addresses_and_capability() {
 	container_del web bare
 	runtime add bare web -p 8080:80/tcp >/run/out 2>&1 || fail "$(cat /run/out)"
 	[ "$plugin" != bpf-portmap ] ||
-		expect_contains "$(cat /run/out)" 'no port is mapped: prevResult has no IP address'
+		expect_in /run/out 'no port is mapped: prevResult has no IP address'
 	expect_refused client tcp "$host4" 8080
 	container_del web bare
 	conflist silent bridge "$(with_ours '{"capabilities": {}}')"
@@ -55,7 +55,7 @@ test_lists_one_family() {
 	expect_no_answer client tcp "$host4" 8080
 	namespace_add other
 	runtime add six other -p 0.0.0.0:8081:80/tcp >/run/out 2>&1 || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/out)" 'no IPv4 address'
+	expect_in /run/out 'no IPv4 address'
 	namespace_add third
 	expect_refusal "$host4" runtime add six third -p "$host4:8082:80/tcp"
 	container_start fourth four -p 8083:80/tcp -p 8083:80/udp
@@ -103,7 +103,7 @@ test_lists_several_addresses() {
 	local more='.prevResult.ips += [{"address": "10.77.0.2/24", "interface": 2},
 		{"address": "10.77.0.3/24", "interface": 2}]'
 	plugin_call ADD web "$more" >/run/out || fail "$(cat /run/out)"
-	expect_equal 2 "$(map_count portmaps)" "portmaps, one of each family"
+	expect_count 2 portmaps "one of each family"
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	local address
 	for address in "$(address4 web)" 10.77.0.2 10.77.0.3; do
@@ -113,7 +113,7 @@ test_lists_several_addresses() {
 	expect_answers web "$(address4 near)" 80 near "$(address4 web)" --from "$(address4 web)"
 	plugin_call CHECK web "$more" || fail CHECK
 	plugin_call DEL web || fail DEL
-	expect_equal 0 "$(map_count endpoints)" endpoints
+	expect_count 0 endpoints
 }
 
 # two interfaces of one container on one network are two attachments, with ports of their own
@@ -124,12 +124,12 @@ test_lists_two_interfaces() {
 	runtime add bare-routes web --id web-b --ifname eth1 -p 9090:80/tcp >/run/out 2>&1 ||
 		fail "$(cat /run/out)"
 	in_namespace web sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth1.rp_filter=0
-	expect_equal 2 "$(map_count attachments)" attachments
+	expect_count 2 attachments
 	expect_answer client tcp "$host4" 8080 web "$client4"
 	runtime del bare-routes web --id web-b --ifname eth1 || fail "DEL of eth1"
 	# eth1 has also answered ARP for eth0's address
 	ip neighbour flush dev cni0
-	expect_equal 1 "$(map_count attachments)" attachments
+	expect_count 1 attachments
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }
 
@@ -188,7 +188,7 @@ test_lists_portmap_options() {
 		fail "$(cat /run/out /run/err)"
 	local option
 	for option in markMasqBit externalSetMarkChain backend; do
-		expect_contains "$(cat /run/err)" "$option"
+		expect_in /run/err "$option"
 	done
 	jq -e .ips /run/out >/dev/null || fail "stdout is no result: $(cat /run/out)"
 	serve_in web 80

@@ -467,7 +467,7 @@ test_localhost_client_with_mapped_port() {
 		sendto 127.0.0.1 8080 recvfrom </run/go >/run/said &
 	local victim=$! go
 	exec {go}>/run/go
-	wait_until 5 grep -q name=web /run/said
+	wait_until 5 file_says name=web /run/said
 	expect_lines "$(on_host udp4 bind 127.0.0.1 8080 sendto 127.0.0.1 7777)" "bind ok" "sendto ok"
 	echo >&"$go"
 	wait "$victim"
@@ -488,8 +488,8 @@ test_localhost_of_many_sockets() {
 	on_host udp4 sendto 127.0.0.1 8080 wait recvfrom </run/go_udp4 >/run/said_udp4 &
 	victims+=($!)
 	exec {go_tcp4}>/run/go_tcp4 {go_udp4}>/run/go_udp4
-	wait_until 5 grep -q ok /run/said_tcp4 || fail "TCP: $(cat /run/said_tcp4)"
-	wait_until 5 grep -q ok /run/said_udp4 || fail "UDP: $(cat /run/said_udp4)"
+	wait_until 5 file_says ok /run/said_tcp4 || fail "TCP: $(cat /run/said_tcp4)"
+	wait_until 5 file_says ok /run/said_udp4 || fail "UDP: $(cat /run/said_udp4)"
 	expect_lines "$(on_host udp4 others 40000 127.0.0.1 8101)" "others ok"
 	echo >&"$go_tcp4"
 	echo >&"$go_udp4"
@@ -498,7 +498,7 @@ test_localhost_of_many_sockets() {
 	expect_lines "$(cat /run/said_udp4)" "sendto ok" "name=web * from=127.0.0.1:8080"
 	on_host udp4 $(for port in {8101..8120} 8080; do echo sendto 127.0.0.1 "$port"; done) \
 		recvfrom >/run/said
-	expect_contains "$(cat /run/said)" 'from=127.0.0.1:8080'
+	expect_in /run/said 'from=127.0.0.1:8080'
 }
 
 # a socket of each kind, one after another; TCP fast open, and a non-blocking connect

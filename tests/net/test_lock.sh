@@ -20,7 +20,7 @@ lock_held() {
 	: >/run/held
 	"$@" "$build/tests/locker" $(lock_candidates) >/run/held &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
 }
 
 lock_let_go() {
@@ -33,8 +33,8 @@ own_lock_held() {
 	: >/run/held
 	"$build/tests/locker" --name "${1:-holder}" "${2:-$lock_file}" >/run/held &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
-	expect_contains "$(cat /run/held)" "${2:-$lock_file}"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
+	expect_in /run/held "${2:-$lock_file}"
 }
 
 # lock_waits FILE: the process with the ID $waiting waits for a lock.
@@ -42,7 +42,11 @@ lock_waits() {
 	[ -e "/proc/$waiting" ] || fail "it did not wait: $(cat /run/out)"
 	wait_until 20 waits_in_flock "$waiting" || fail "it does not wait for the lock: $(cat /run/out)"
 }
-waits_in_flock() { grep -qE '^(73|32) ' "/proc/$1/syscall" 2>/dev/null; }
+waits_in_flock() {
+	local call=
+	read -r call _ <"/proc/$1/syscall"
+	[[ $call = @(73|32) ]]
+} 2>/dev/null
 
 # expect_unhindered: ADD, a second ADD and DEL work, and wait for no process, or not for long.
 expect_unhindered() {
@@ -60,12 +64,12 @@ expect_unhindered() {
 test_lock_local_user() {
 	container_add_plain web
 	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
-	expect_contains "$(cat /run/held)" /proc/self/ns/net
+	expect_in /run/held /proc/self/ns/net
 	expect_unhindered
 	lock_let_go
 	umount /sys/fs/bpf
 	lock_held setpriv --reuid 65534 --regid 65534 --clear-groups
-	expect_contains "$(cat /run/held)" /sys/fs
+	expect_in /run/held /sys/fs
 	expect_unhindered
 	expect_equal 1700 "$(stat -c %a /sys/fs/bpf)" "mode of /sys/fs/bpf"
 	chmod 1777 /sys/fs/bpf
@@ -82,7 +86,7 @@ test_lock_local_user() {
 }
 
 expect_only_common_locks() {
-	expect_contains "$(cat /run/held)" /proc/self/ns/net
+	expect_in /run/held /proc/self/ns/net
 	expect_equal "" "$(grep -E "drivers_probe|uevent|$pins" /run/held)" "what only root may lock"
 	expect_unhindered
 }
@@ -161,7 +165,7 @@ test_lock_read_only_sysfs() {
 	expect_answer outside2 tcp 192.0.3.1 8080 web2 192.0.3.10
 	"$build/tests/locker" /run/sys/bus/platform/drivers >/run/held &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
 	expect_failure in_namespace host2 "$cnirun" del /run/conf/second.conflist web2 --id web2
 	expect_contains "$output" "process $holder (locker)"
 }
@@ -172,7 +176,7 @@ test_lock_of_everybody() {
 	web_added
 	"$build/tests/locker" --name bpf-portmap /proc/self/ns/net >/run/held &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
 	PREFIX="strace -o /run/trace -e trace=flock,openat" plugin_run ADD web </run/config >/run/out 2>/run/err ||
 		fail "$(cat /run/out)"
 	grep -q '^flock.* = 0' /run/trace || fail "took no lock"
@@ -192,7 +196,7 @@ test_lock_shared() {
 		exec sleep 1000
 	) 9>"$lock_file" &
 	holder=$!
-	wait_until 10 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 10 file_says ready /run/held || fail "the holder did not start"
 	plugin_run CHECK web </run/config >/run/out || fail "$(cat /run/out)"
 	plugin_run DEL web </run/config >/run/out || fail "$(cat /run/out)"
 	"$build/bpf-portmap" attach >/run/out 2>&1 || fail "$(cat /run/out)"
@@ -257,7 +261,7 @@ test_lock_holder_is_named() {
 	output=$(cat /run/other)
 	expect_code 11
 	eval "$(jq -r .msg <<<"$output" | grep -o 'grep [0-9a-f:]* /proc/locks')" >/run/locks
-	expect_contains "$(cat /run/locks)" " $holder "
+	expect_in /run/locks " $holder "
 }
 
 # whose container has a port that is taken is looked for in /proc without the lock of claims

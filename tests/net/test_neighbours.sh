@@ -19,18 +19,21 @@ each_firewall() {
 # asks_everywhere CONTAINER SEEN4 SEEN6: connects to every address of the host, the bridge's
 # included
 asks_everywhere() {
-	local who=$1 seen4=$2 seen6=$3 address
+	local who=$1 seen4 seen6 address
+	seen_set "$2" "$3"
 	for address in "$host4" "$host4_second" "$bridge4"; do
-		expect_answers "$who" "$address" 8080 web "$(as_seen "$seen4")"
+		expect_answers "$who" "$address" 8080 web "$seen4"
 	done
 	for address in "$host6" "$host6_second" "$bridge6"; do
-		expect_answers "$who" "$address" 8080 web "$(as_seen "$seen6")"
+		expect_answers "$who" "$address" 8080 web "$seen6"
 	done
 }
 
-# The reference shows its bridge's address where we show that of the container.
-as_seen() {
-	if [ "$plugin" = bpf-portmap ]; then echo "$1"; else echo -; fi
+# seen_set ADDRESS4 ADDRESS6: $seen4 and $seen6 are those, or any with the reference, which shows its
+# bridge's address where we show that of the container.
+seen_set() {
+	seen4=$1 seen6=$2
+	[ "$plugin" = bpf-portmap ] || seen4=- seen6=-
 }
 
 web_add() {
@@ -170,9 +173,10 @@ test_neighbour_direct() {
 	in_namespace near busybox ping -c 1 -W 1 "$host4" >/dev/null
 	in_namespace near busybox ping -c 1 -W 1 "$(address4 web)" >/dev/null
 	in_namespace near busybox ping -6 -c 1 -W 1 "$bridge6" >/dev/null
-	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8080
-	expect_answers web "$host4" 8080 web "$(as_seen "$bridge4")" --source-port 8081
-	expect_answers web "$host6" 8080 web "$(as_seen "$bridge6")" --source-port 8080
+	seen_set "$bridge4" "$bridge6"
+	expect_answers web "$host4" 8080 web "$seen4" --source-port 8080
+	expect_answers web "$host4" 8080 web "$seen4" --source-port 8081
+	expect_answers web "$host6" 8080 web "$seen6" --source-port 8080
 }
 
 # bridge_world: web and near are on one bridge, whose entries age within a second; near counts what it

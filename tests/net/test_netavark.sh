@@ -57,7 +57,7 @@ teardown() {
 
 # Of a network only its lock's file stays, which is empty.
 expect_nothing_left() {
-	expect_equal "0 0" "$(map_count portmaps) $(map_count attachments)" "portmaps, attachments"
+	expect_count "0 0" 'portmaps attachments'
 	[ ! -e /sys/class/net/podman7 ] || fail "the bridge is left"
 	expect_equal '' "$(find /run/bpf-portmap-netavark -type f ! -path '*/locks/*')" \
 		state
@@ -105,7 +105,7 @@ test_netavark_create() {
 	no_server
 	driver create <<<"$(network 'del(.subnets) | .dns_enabled = true')" >/run/out 2>/run/err || fail "$(cat /run/out)"
 	expect_equal false "$(jq .dns_enabled /run/out)" "names without a server"
-	expect_contains "$(cat /run/err)" 'containers of network "web" will not find each other by name: there is no aardvark-dns in'
+	expect_in /run/err 'containers of network "web" will not find each other by name: there is no aardvark-dns in'
 	while read -r filter; do
 		driver_error "${filter#* # }" driver create <<<"$(network "${filter% # *}")"
 	done <<-'ROWS'
@@ -275,7 +275,7 @@ test_netavark_network_changed() {
 	rm -r /run/bpf-portmap-netavark
 	change three '.options = {foo: "bar", isolate: "true"}'
 	driver teardown /run/netns/three </run/request.three 2>/run/err || fail "teardown without the state"
-	expect_contains "$(cat /run/err)" 'unknown option "foo"'
+	expect_in /run/err 'unknown option "foo"'
 	expect_contains "$(rules_of_network)" '-i podman7 ! -o podman7'
 	teardown five
 	[ ! -e /sys/class/net/podman7 ] || fail "the bridge is left"
@@ -390,7 +390,7 @@ test_netavark_names() {
 	expect_nothing_left
 	no_server
 	setup one 5 "[$(port 8080 80)]" "$named" 2>/run/err
-	expect_contains "$(cat /run/err)" 'do not find this one by name, nor it them: there is no aardvark-dns in'
+	expect_in /run/err 'do not find this one by name, nor it them: there is no aardvark-dns in'
 	expect_equal '[] []' "$(jq -c '.dns_search_domains, .dns_server_ips' /run/status | xargs)" "without a server"
 	serve_in one 80
 	expect_answer client tcp "$host4" 8080 one "$client4"

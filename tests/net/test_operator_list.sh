@@ -90,7 +90,7 @@ test_operator_list_remarks() {
 	expect_contains "$(at_terminal '' '')" "$escape"
 	at_terminal '' --color=never | tr -d '\r' >/run/out
 	[ "$(wc -L </run/out)" -le 40 ] || fail "not cut at 40: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" '  ! hostIP is reached only from this'
+	expect_in /run/out '  ! hostIP is reached only from this'
 	expect_contains "$(xargs </run/out)" 'TOTAL, SINCE: no room in this terminal for these columns'
 	case $(at_terminal NO_COLOR=1 '')$(rows list) in *"$escape"*) fail "colours" ;; esac
 	expect_contains "$(rows list --color=always)" "$escape"
@@ -124,7 +124,7 @@ test_operator_list_warnings() {
 	local line='warning: host port 8080/tcp is mapped to 10.0.0.5:80 by a rule in chain nat-pre' logger
 	log_daemon_start
 	container_start web bridge -p 8080:80/tcp 2>/run/err
-	expect_contains "$(cat /run/err)" "bpf-portmap: $line"
+	expect_in /run/err "bpf-portmap: $line"
 	wait_until 5 grep -q "daemon.warn bpf-portmap\[[0-9]*\]: ${line#*: }" /run/syslog ||
 		fail "logged: $(cat /run/syslog)"
 	kill "$logger"
@@ -140,7 +140,7 @@ test_operator_list_warnings_unread() {
 	for number in 1 2 3 4; do
 		PREFIX="timeout $((20 * ${SLOWER:-1}))" plugin_call ADD web >/run/out 2>/run/err ||
 			fail "ADD number $number: $(cat /run/out)"
-		expect_contains "$(cat /run/err)" 'host port 8080/tcp is mapped to 10.0.0.5:80'
+		expect_in /run/err 'host port 8080/tcp is mapped to 10.0.0.5:80'
 	done
 	kill -KILL "$logger"
 }
@@ -187,8 +187,8 @@ test_operator_list_adopted() {
 	expect_equal 'shop/web-0 pod' "$(item '.items[0].container | "\(.name) \(.kind)"' list)"
 	expect_equal '[8081]' "$(item '[.items[].host.port] | unique' list --container web-0)"
 	by_hand 1 uninstall --bin-dir /run/none --conf-dir /run/none
-	expect_contains "$(cat /run/out)" 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8081/tcp'
-	expect_contains "$(cat /run/err)" 'new containers get no host ports from now on'
+	expect_in /run/out 'pod shop/web-0 (sandbox web), interface eth0, network bridge: *:8081/tcp'
+	expect_in /run/err 'new containers get no host ports from now on'
 	container_die web
 	by_hand_says 0 'removed pod shop/web-0 (sandbox web), interface eth0' repair
 }
@@ -226,7 +226,7 @@ test_operator_list_refused() {
 	for verb in list gc; do
 		PREFIX="setpriv --reuid 1000 --clear-groups" by_hand 1 "$verb"
 		expect_equal 1 "$(wc -l </run/err)" "lines of: $(cat /run/err)"
-		expect_contains "$(cat /run/err)" 'Permission denied'
+		expect_in /run/err 'Permission denied'
 	done
 	mv "$pins/half_open" /sys/fs/bpf/elsewhere
 	by_hand_warns 1 'missing' list --json

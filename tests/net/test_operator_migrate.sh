@@ -185,8 +185,8 @@ test_operator_migrate_under_load() {
 	wait "$loop" || fail "a connection was lost: $(cat /run/loop)"
 	wait "$stream4" "$stream6" || fail 'a stream ended'
 	cat /run/stream4 /run/stream6
-	expect_contains "$(cat /run/stream4)" 'lost=0 '
-	expect_contains "$(cat /run/stream6)" 'lost=0 '
+	expect_in /run/stream4 'lost=0 '
+	expect_in /run/stream6 'lost=0 '
 	wait "$download" || fail "the download ended: $?"
 	cmp /run/www/file /run/got
 	expect_no_portmap_rules
@@ -245,9 +245,9 @@ test_operator_migrate_restricted() {
 	expect_equal '["its rules are not as portmap writes them, or another rule comes before them"]' \
 		"$(jq -c '[.items[] | select(.result == "left") | .reason] | unique' /run/out)"
 	iptables-save -t nat >/run/rules
-	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16'
-	expect_contains "$(cat /run/rules)" '-A CNI-HOSTPORT-DNAT -s 192.168.0.0/16'
-	expect_contains "$(cat /run/rules)" '--dport 8083 -j DNAT'
+	expect_in /run/rules '-A CNI-HOSTPORT-DNAT ! -s 192.168.0.0/16'
+	expect_in /run/rules '-A CNI-HOSTPORT-DNAT -s 192.168.0.0/16'
+	expect_in /run/rules '--dport 8083 -j DNAT'
 	case $(cat /run/rules) in *'--dport 8080 '*) fail 'the rule of 8080 stays' ;; esac
 	expect_answers client "$host4" 8080 web
 	expect_no_answer client tcp "$host4" 8081
@@ -447,7 +447,7 @@ test_operator_migrate_gives_back() {
 		"$build/tests/tcx" count "$veth" ingress "/sys/fs/bpf/count$number"
 	done
 	by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/out)" "cannot attach from_container by TCX to ingress of interface $veth"
+	expect_in /run/out "cannot attach from_container by TCX to ingress of interface $veth"
 	expect_answers client "$host4" 8080 web
 	expect_equal '' "$(item '.items[].host.port' list)" 'mappings in list'
 	"$build/tests/tcx" detach "$veth" ingress somebody_elses
@@ -576,7 +576,7 @@ test_operator_migrate_legacy() {
 	expect_contains "$(iptables-legacy-save -t nat)" CNI-DN-
 	conversation_with web tcp4 client tcp "$host4" 8080
 	by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/err)" "portmap's DEL has left rules of container web"
+	expect_in /run/err "portmap's DEL has left rules of container web"
 	PATH=/run/legacy:$PATH by_hand 0 migrate --from-portmap --json
 	expect_equal iptables-legacy "$(jq -r '.items[0].rules' /run/out)"
 	case $(iptables-legacy-save -t nat; ip6tables-legacy-save -t nat) in
@@ -609,7 +609,7 @@ test_operator_migrate_nothing() {
 	chmod 755 /run/bpf-portmap
 	PREFIX='setpriv --reuid 65534 --regid 65534 --clear-groups' binary=/run/bpf-portmap \
 		by_hand 1 migrate --from-portmap
-	expect_contains "$(cat /run/err)" 'run it as root'
+	expect_in /run/err 'run it as root'
 	portmap_container web -p 8080:80/tcp
 	by_hand_says 0 8080 migrate --from-portmap --dry-run
 	[ ! -e "$pins" ] || fail '--dry-run has loaded the programs'

@@ -10,7 +10,7 @@ gc() {
 	cat /run/out
 }
 
-records() { echo "$(map_count attachments) $(map_count portmaps) $(map_count endpoints) $(live_slots)"; }
+records() { map_count attachments portmaps endpoints slots; }
 
 # published PORT: its bits in published_ports: mapped, mapped at a single address, taken by NAT
 published() {
@@ -174,7 +174,7 @@ test_operator_repair_many() {
 	done
 	for i in $(seq "$leaks"); do ip netns delete "leak$i"; done
 	wait_until 20 no_leaks || fail "veths stay"
-	for i in {1..8}; do namespace_add "new$i"; done
+	namespace_add new{1..8}
 	for i in {1..8}; do
 		runtime add bridge "new$i" -p $((9000 + i)):80/tcp >/run/results/"new$i" 2>&1 &
 		pids+=($!)

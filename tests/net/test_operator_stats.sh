@@ -91,18 +91,18 @@ test_operator_stats_file() {
 	echo old >/run/collector/x.prom
 	by_hand 0 stats --prometheus=/run/collector/x.prom
 	expect_equal "" "$(cat /run/out)"
-	expect_contains "$(cat /run/collector/x.prom)" 'bpf_portmap_info{version='
+	expect_in /run/collector/x.prom 'bpf_portmap_info{version='
 	expect_equal 644 "$(stat -c %a /run/collector/x.prom)"
 	expect_equal x.prom "$(ls /run/collector)"
 	by_hand 1 stats --prometheus=/run/nowhere/x.prom
-	expect_contains "$(cat /run/err)" 'cannot write /run/nowhere/x.prom: No such file'
+	expect_in /run/err 'cannot write /run/nowhere/x.prom: No such file'
 	mkdir /run/collector/y.prom
 	by_hand 1 stats --prometheus=/run/collector/y.prom
 	mknod /run/collector/null c 1 3
 	ln -s x.prom /run/collector/z.prom
 	for name in null z.prom y.prom; do
 		by_hand 1 stats --prometheus="/run/collector/$name"
-		expect_contains "$(cat /run/err)" "/run/collector/$name is no regular file"
+		expect_in /run/err "/run/collector/$name is no regular file"
 	done
 	expect_equal 'null x.prom y.prom z.prom' "$(ls /run/collector | xargs)"
 	[ -c /run/collector/null ] && [ -L /run/collector/z.prom ] || fail "replaced: $(ls -l /run/collector)"

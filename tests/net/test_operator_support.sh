@@ -38,11 +38,11 @@ test_operator_support() {
 	jq -e '.items | length > 25' "$directory/bpf-portmap/doctor.json" >/dev/null || fail doctor
 	jq -e '[.[] | select(.name == "from_uplink")] | length > 0' "$directory/bpf/programs.json" >/dev/null ||
 		fail 'no programs'
-	expect_contains "$(cat "$directory/rules/nftables")" seen_by_support
-	expect_contains "$(cat "$directory/bpf-portmap/pins")" portmaps
-	expect_contains "$(cat "$directory/sysctls")" 'net.ipv4.ip_forward = 1'
-	expect_contains "$(cat "$directory/sysctls")" 'net.ipv4.conf.eth0.rp_filter'
-	expect_contains "$(cat "$directory/versions/system")" "$(uname -r)"
+	expect_in "$directory/rules/nftables" seen_by_support
+	expect_in "$directory/bpf-portmap/pins" portmaps
+	expect_in "$directory/sysctls" 'net.ipv4.ip_forward = 1'
+	expect_in "$directory/sysctls" 'net.ipv4.conf.eth0.rp_filter'
+	expect_in "$directory/versions/system" "$(uname -r)"
 	jq -e 'map(.ifname) | index("eth0")' "$directory/network/links.json" >/dev/null || fail links
 	expect_in_manifest ok tc/eth0-ingress
 	by_hand_warns 1 'File exists' support /run/bpf-portmap-support-*.tar

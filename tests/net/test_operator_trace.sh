@@ -8,7 +8,7 @@ live_begin() {
 	rm -f /run/live-err
 	${PREFIX:-} "$build/bpf-portmap" trace "$@" >/run/live 2>/run/live-err &
 	live=$!
-	wait_until 10 grep -q tracing /run/live-err || fail "no trace: $(cat /run/live-err)"
+	wait_until 10 file_says tracing /run/live-err || fail "no trace: $(cat /run/live-err)"
 }
 
 # live_end: as Ctrl-C ends it
@@ -42,7 +42,7 @@ test_operator_trace_live_connection() {
 	live_says "cni0 out to_container  tcp S $client4:[0-9]* > $web:80  unchanged, mapping, shop/web-0"
 	live_says "veth[0-9a-f]* in from_container  tcp S. $web:80 > $client4:[0-9]*  unchanged, mapping"
 	live_end
-	expect_contains "$(cat /run/live-err)" ' shown, 0 lost'
+	expect_in /run/live-err ' shown, 0 lost'
 	live_begin --port 5353
 	expect_refused client udp "$host4" 5353 --connected
 	live_says "eth0 in from_uplink  udp $client4:[0-9]* > $host4:5353 => $web:81  translated, new mapping"
@@ -106,10 +106,10 @@ test_operator_trace_live_forward() {
 	expect_no_answer client tcp "$host4" 8080
 	live_says "kernel  tcp S $client4:[0-9]* > $web:80  DROPPED"
 	live_end
-	expect_contains "$(cat /run/live)" "new mapping"
+	expect_in /run/live "new mapping"
 	grep -q 'before 5.17' /run/live-err && skip "this kernel does not say why it drops"
 	live_says "DROPPED: NETFILTER_DROP at [a-z_]*+0x[0-9a-f]* (FORWARD)"
-	expect_contains "$(cat /run/live-err)" "bpf-portmap doctor 8080 --from $client4 tells which rule"
+	expect_in /run/live-err "bpf-portmap doctor 8080 --from $client4 tells which rule"
 }
 
 # where a packet is dropped is looked up in the kernel's list of functions, of which those of BPF
@@ -124,7 +124,7 @@ test_operator_trace_live_place() {
 	live_says "DROPPED"
 	live_end
 	grep -q 'before 5.17' /run/live-err && skip "this kernel does not say why it drops"
-	wait_until 10 grep -q 'exited with' /run/reads || fail "strace does not end"
+	wait_until 10 file_says 'exited with' /run/reads || fail "strace does not end"
 	looks=$(grep -c '^openat' /run/reads) || fail "no place is looked up: $(cat /run/live)"
 	read=$(awk '/^read/ { sum += $NF } END { print sum + 0 }' /run/reads)
 	read -r others functions < <(awk '/\[bpf\]$/ { if (++count == 300) exit; next }
@@ -193,7 +193,7 @@ test_operator_trace_live_filter() {
 	live_begin --seconds 1
 	wait_until 10 live_is_over || fail "it goes on after a second"
 	wait "$live" || fail "$(cat /run/live-err)"
-	expect_contains "$(cat /run/live-err)" "0 shown"
+	expect_in /run/live-err "0 shown"
 }
 
 # programs_of_ours: how many programs use our maps
@@ -256,7 +256,7 @@ test_operator_trace_live_replaced() {
 	by_hand 0 attach
 	wait_until 10 live_is_over || fail "it goes on"
 	! wait "$live" || fail "the exit status is 0"
-	expect_contains "$(cat /run/live-err)" 'the programs were replaced'
+	expect_in /run/live-err 'the programs were replaced'
 	live_begin --port 8080
 	expect_answer client tcp "$host4" 8080 web
 	live_says "new mapping"
@@ -269,7 +269,7 @@ refused() {
 	shift 2
 	by_hand "$code" trace "$@"
 	expect_equal 1 "$(wc -l </run/err)" "lines of: $(cat /run/err)"
-	expect_contains "$(cat /run/err)" "$words"
+	expect_in /run/err "$words"
 	expect_equal '' "$(cat /run/out)"
 }
 

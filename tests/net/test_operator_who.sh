@@ -18,7 +18,7 @@ test_operator_who_mapping() {
 	by_hand 64 who
 	for operand in 0 65536 80/icmp 80/gre 80/quic 80@ 80@host tcp/80 80@192.0.2.1/24 '80@[192.0.2.1'; do
 		by_hand 64 who "$operand"
-		expect_contains "$(cat /run/err)" 'invalid port "'
+		expect_in /run/err 'invalid port "'
 	done
 	by_hand 64 who 80 81
 	web_as_pod -p 8080:80/tcp
@@ -421,7 +421,7 @@ test_operator_who_unprinted() {
 		code=0
 		"$build/bpf-portmap" ${words#*:} >/dev/full 2>/run/err || code=$?
 		expect_equal "${words%%:*}" "$code" "the exit status of ${words#*:}"
-		expect_contains "$(cat /run/err)" 'cannot write to standard output: No space left on device'
+		expect_in /run/err 'cannot write to standard output: No space left on device'
 	done
 }
 

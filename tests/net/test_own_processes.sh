@@ -8,7 +8,11 @@ socket_tool=$build/tests/local
 both='-p 8080:80/tcp -p 8080:80/udp'
 
 # on_host SOCKET STEP...: the result of the last step
-on_host() { { "$socket_tool" "$@" 2>&1 || true; } | tail -n 1; }
+on_host() {
+	local said
+	said=$("$socket_tool" "$@" 2>&1) || true
+	echo "${said##*$'\n'}"
+}
 
 # expect_said NAME LINE WHAT
 expect_said() {
@@ -367,7 +371,7 @@ test_own_error_to_container() {
 		on_host "udp$(family_of "$asked")" bind "$asked" 0 connect "$asked" 8081 \
 			sendmsg "$asked" 8081 >/run/said
 		kill -CONT "$server"
-		wait_until 3 grep -q unreachable /run/errors.capture || fail "$asked: no error"
+		wait_until 3 file_says unreachable /run/errors.capture || fail "$asked: no error"
 		seen=$(capture_stop errors)
 		expect_contains "$seen" " $(address_of_family web "$(family_of "$asked")")"
 	done

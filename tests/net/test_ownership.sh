@@ -33,7 +33,7 @@ test_ownership_conflict_text() {
  $(host_veth first)\`" "$details"
 	eval "$(grep -o 'ip link delete [a-z0-9]*' <<<"$details")"
 	add_as second second
-	expect_contains "$(cat /run/warnings)" "host port 8080/tcp of any IPv4 address is taken over from\
+	expect_in /run/warnings "host port 8080/tcp of any IPv4 address is taken over from\
  container $id, interface eth0, network bridge, whose veth is gone"
 	expect_equal 1 "$(grep -c 'taken over' /run/warnings)" "lines about what was taken over"
 }
@@ -61,7 +61,7 @@ test_ownership_conflict_text_pod() {
  it any more: \`ip link delete $(host_veth first)\`" "$(jq -r .details <<<"$output")"
 	ip link delete "$(host_veth first)"
 	pod_as second second web-1
-	expect_contains "$(cat /run/warnings)" "is taken over from pod shop/web-0 (sandbox $id),"
+	expect_in /run/warnings "is taken over from pod shop/web-0 (sandbox $id),"
 }
 
 pods='IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME='
@@ -101,7 +101,7 @@ successor_of() {
 	done
 	serve_in second 80
 	expect_answer client tcp "$host4" 8080 second "$client4"
-	expect_equal 1 "$(map_count attachments)" attachments
+	expect_count 1 attachments
 }
 
 # a pod that is created again under its name gets the port of its old sandbox, which is just being
@@ -214,8 +214,8 @@ test_ownership_host_address_absent() {
 	plugin_run ADD web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
 	for command in ADD CHECK; do
 		plugin_run "$command" web </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
-		expect_contains "$(cat /run/err)" '"hostIP": the host does not have 203.0.113.7 now'
-		expect_contains "$(cat /run/err)" '"hostIP": the host does not have 2001:db8:9::7 now'
+		expect_in /run/err '"hostIP": the host does not have 203.0.113.7 now'
+		expect_in /run/err '"hostIP": the host does not have 2001:db8:9::7 now'
 		expect_equal 2 "$(grep -c warning /run/err)" "warnings of $command"
 	done
 	ip address add 203.0.113.7/32 dev eth1
@@ -230,8 +230,7 @@ test_ownership_host_address_absent() {
 }
 
 maps_are_empty() {
-	expect_equal "0 0 0 0" "$(map_count portmaps) $(map_count attachments) $(map_count endpoints) \
-$(live_slots)" "portmaps, attachments, endpoints, live slots"
+	expect_count "0 0 0 0" 'portmaps attachments endpoints slots'
 }
 
 # an ADD that fails at its last port leaves none of the others, and DEL removes its bridge port
@@ -260,10 +259,10 @@ test_ownership_take_over_of_many() {
 		"hostPort": 8081, "containerPort": 80, "protocol": "tcp"}]' >/run/out 2>/run/warnings ||
 		fail "$(cat /run/out)"
 	expect_equal 2 "$(grep -c 'taken over' /run/warnings)" "lines: $(cat /run/warnings)"
-	expect_contains "$(cat /run/warnings)" 'address is taken over from container first,'
-	expect_contains "$(cat /run/warnings)" "host port 8081/tcp of $host4 is taken over from\
+	expect_in /run/warnings 'address is taken over from container first,'
+	expect_in /run/warnings "host port 8081/tcp of $host4 is taken over from\
  container second,"
-	expect_equal 1 "$(map_count attachments)" attachments
+	expect_count 1 attachments
 }
 
 # an ADD of 1,200 ports, one of them another container's, leaves nothing; after that container is
@@ -280,17 +279,17 @@ test_ownership_conflict_of_many() {
 	expect_same_state "$before"
 	container_die first
 	plugin_call ADD second "$many" >/run/out 2>/run/warnings || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/warnings)" "9100/tcp of any IPv4 address is taken over"
-	expect_equal 2400 "$(map_count portmaps)" portmaps
+	expect_in /run/warnings "9100/tcp of any IPv4 address is taken over"
+	expect_count 2400 portmaps
 	serve_in second 80
 	expect_answer client tcp "$host4" 9100 second
 	plugin_call DEL second || fail DEL
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 	# where all are free
 	plugin_call ADD second "$many" >/run/out || fail "$(cat /run/out)"
 	plugin_call CHECK second "$many" || fail CHECK
 	plugin_call DEL second || fail DEL
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 }
 
 # mappings with and without a hostIP do not conflict; two containers with the same hostIP do
@@ -443,8 +442,7 @@ test_ownership_dead_loses_all() {
 	expect_equal 1 "$(grep -c 'is taken over from container dead' /run/warnings)" "lines on stderr"
 	expect_answer client udp "$host4" 8081 next
 	expect_answer client tcp "$host4" 8090 stays
-	expect_equal "2 4 $((2 * before)) 2" "$(map_count attachments) $(map_count portmaps) \
-$(map_count endpoints) $(live_slots)" "attachments, portmaps, endpoints, live slots"
+	expect_count "2 4 $((2 * before)) 2" 'attachments portmaps endpoints slots'
 	container_check next bridge
 	container_check stays bridge
 }
@@ -523,7 +521,7 @@ test_ownership_del_with_another_configuration() {
 			"$(bpftool -j map dump pinned "$pins/portmaps" | jq -c "$left")" "host ports left"
 		expect_equal "$before" \
 			"$(bpftool -j map dump pinned "$pins/endpoints" | jq -c "$all")" endpoints
-		expect_equal 1 "$(map_count attachments)" attachments
+		expect_count 1 attachments
 	done
 }
 
@@ -623,13 +621,13 @@ test_ownership_address_given_twice() {
 	ips=$(jq -c .ips /run/results/web)
 	plugin_call ADD twin ".prevResult.ips = $ips | $(mapping 9090)" >/run/out 2>/run/warnings ||
 		fail "$(cat /run/out)"
-	expect_contains "$(cat /run/warnings)" 'belongs to container web'
+	expect_in /run/warnings 'belongs to container web'
 	plugin_call DEL twin ".prevResult.ips = $ips | $(mapping 9090)" || fail DEL
 	expect_answer client tcp "$host4" 8080 web
 	expect_answer client tcp "$host6" 8080 web
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
-	expect_equal 0 "$(map_count endpoints)"
+	expect_count 0 endpoints
 }
 
 # an interface that two networks know: the DEL of the newer leaves the older one's ports, and so do
@@ -649,7 +647,7 @@ test_ownership_interface_in_two_networks() {
 	expect_answer client tcp "$host6" 8080 web
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
-	expect_equal '0 0' "$(map_count endpoints) $(map_count attachments)"
+	expect_count '0 0' 'endpoints attachments'
 }
 
 # what an engine has forgotten, and no process lives in: the error and who give the one command that
@@ -672,7 +670,7 @@ test_ownership_forgotten() {
 		processes_end first
 		eval "$(by_hand 1 who 8080; grep -o 'ip link delete [a-z0-9]*' /run/out | head -n 1)"
 		add_as second second
-		expect_contains "$(cat /run/warnings)" 'is taken over from'
+		expect_in /run/warnings 'is taken over from'
 		NETNS=/run/netns/second plugin_call DEL second || fail DEL
 		container_remove first plain
 	done

@@ -227,7 +227,7 @@ test_portmap_gone_uninstall() {
 	container_die web
 	mkdir -p /run/bin /run/lists
 	by_hand 0 uninstall --bin-dir=/run/bin --conf-dir=/run/lists
-	expect_contains "$(cat /run/out)" "removed portmap's rules of a container that is gone: web, network other"
+	expect_in /run/out "removed portmap's rules of a container that is gone: web, network other"
 	expect_equal 0 "$(rules_of web)"
 	expect_contains "$(tail -n 1 /run/out)" 'nothing of bpf-portmap is left'
 	container_start next old -p 8080:80/tcp

@@ -111,7 +111,7 @@ is_installed() {
 	local status=1
 	[ "$install" != ours ] || status=0
 	at_node "$status" install --list "$file.conflist"
-	[ "$install" = ours ] || expect_contains "$(cat /run/err)" "$install"
+	[ "$install" = ours ] || expect_in /run/err "$install"
 }
 
 is_migrated() {
@@ -120,8 +120,8 @@ is_migrated() {
 	[ "$migrate" != mapped ] || result=mapped
 	jq -r --arg id "$file" '.items[] | select(.container_id == $id) | "\(.result) \(.reason)"' \
 		/run/migrated >/run/said
-	expect_contains "$(cat /run/said)" "$result"
-	[ "$result" = mapped ] || expect_contains "$(cat /run/said)" "$migrate"
+	expect_in /run/said "$result"
+	[ "$result" = mapped ] || expect_in /run/said "$migrate"
 	expect_answer client tcp "$host4" "$port" "$file"
 	node_run del "$file" || fail "$file: DEL: $(cat /run/said)"
 	ip netns delete "$file"
@@ -135,7 +135,7 @@ ours_adds() {
 	silent) node_run add new -p 8080:80/tcp || fail "$file: ADD: $(cat /run/said)"
 		expect_refused client tcp "$host4" 8080 ;;
 	*) expect_failure node_run add new -p 8080:80/tcp
-		expect_contains "$(cat /run/said)" "$add" ;;
+		expect_in /run/said "$add" ;;
 	esac
 	node_run del new || true
 }
@@ -151,9 +151,9 @@ test_real_lists() {
 	for_each is_migrated
 	for_each ours_adds
 	by_hand 0 repair
-	expect_equal 0 "$(map_count portmaps)" 'ports that stay'
+	expect_count 0 portmaps 'ports that stay'
 	at_node 1 uninstall
-	expect_contains "$(cat /run/err)" 'both.conflist has portmap and bpf-portmap, which map the same ports'
+	expect_in /run/err 'both.conflist has portmap and bpf-portmap, which map the same ports'
 	cp "$project/tests/lists/cilium.conflist" "$conf/both.conflist"
 	at_node 0 uninstall
 	cp "$project/tests/lists/both.conflist" "$conf/"

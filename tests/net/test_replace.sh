@@ -55,9 +55,9 @@ test_replace_nomad() {
 	container_remove old bridge
 	expect_all new
 	container_check new bridge
-	expect_equal 1 "$(live_slots)" "live slots"
+	expect_count 1 slots
 	container_remove new bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # an old allocation that is being stopped, and serves its port no longer, gets no new connections,
@@ -89,7 +89,7 @@ test_replace_other_address() {
 	runtime check bridge new || fail "CHECK of the new one"
 	container_remove new bridge
 	expect_all old
-	expect_equal 4 "$(map_count portmaps)" "ports"
+	expect_count 4 portmaps
 	container_add new bridge $ports --args "$nomad"
 	serve_in new 80
 	expect_answers client "$host4" 8080 new
@@ -101,7 +101,7 @@ test_replace_other_address() {
 	expect_no_answers client "$host6" 8080
 	runtime check bridge new || fail "CHECK after the old one's DEL"
 	container_remove new bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # a new allocation that fails gives the port back: its DEL, its death without DEL
@@ -121,7 +121,7 @@ test_replace_new_fails() {
 	conversations_go_on old
 	container_check old bridge
 	container_remove old bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # the third while the first and the second drain: connections of both go on, and the DEL of either
@@ -155,7 +155,7 @@ third 0' "$(item '[.items[] | select(.protocol == "tcp" and .host.address == "0.
 	expect_all first
 	conversations_go_on first
 	container_remove first bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # a new one on two networks that fails: its ports go to its second network first, and from there back
@@ -177,7 +177,7 @@ test_replace_two_networks() {
 	expect_all old
 	conversations_go_on old
 	container_remove old bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # a fourth while three drain: the first one's connections end, and a warning says whose
@@ -189,7 +189,7 @@ test_replace_three_times() {
 	namespace_add fourth
 	runtime add bridge fourth -p 8080:80/tcp -p 8080:80/udp --args "$nomad" >/run/out 2>/run/err ||
 		fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'connections of Nomad job prod/shop/web (allocation first)'
+	expect_in /run/err 'connections of Nomad job prod/shop/web (allocation first)'
 	expect_equal 1 "$(grep -c 'replaced three times' /run/err)" warnings
 	expect_all third
 	serve_in fourth 80
@@ -201,7 +201,7 @@ test_replace_three_times() {
 	container_remove fourth bridge
 	expect_all second
 	container_remove second bridge
-	expect_equal 0 "$(map_count portmaps)" "ports"
+	expect_count 0 portmaps
 }
 
 # a static Pod, a container with a name, and one with a name in the list's args replace each other;

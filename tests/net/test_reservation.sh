@@ -7,7 +7,7 @@ hold=$build/tests/hold
 # What bind(2) says where the program cannot give its reason: bpf_set_retval is there since 6.1.
 bind_error() {
 	local release
-	IFS=. read -r -a release < <(uname -r)
+	IFS=. read -r -a release </proc/sys/kernel/osrelease
 	if [ "${release[0]}" -gt 6 ] || { [ "${release[0]}" = 6 ] && [ "${release[1]%%-*}" -ge 1 ]; }; then
 		echo EADDRINUSE
 	else
@@ -180,7 +180,7 @@ test_reservation_of_nobody() {
 			"key hex \(.key | join(" ")) value hex \(.value | join(" "))"' | sed 's/0x//g')
 		container_del web reserved4
 		bpftool map update pinned "$pins/portmaps" $entries
-		expect_equal 1 "$(map_count portmaps)" "entries of nobody"
+		expect_count 1 portmaps "entries of nobody"
 		binds tcp 0.0.0.0 8080
 		binds tcp "$host4" 8080
 		map_empty portmaps

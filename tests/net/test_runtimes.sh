@@ -10,12 +10,12 @@ test_runtimes_namespace_by_another_name() {
 	plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	"$build/tests/world" in web sleep 1000 &
 	local process=$!
-	wait_until 5 grep -q sleep "/proc/$process/comm" || fail "no process in web"
+	wait_until 5 file_says sleep "/proc/$process/comm" || fail "no process in web"
 	NETNS=/proc/$process/ns/net plugin_call CHECK web || fail "CHECK by another path"
 	kill "$process"
 	wait "$process" 2>/dev/null || true
 	NETNS=/proc/$process/ns/net plugin_call DEL web || fail "DEL with the path of a process that has ended"
-	expect_equal 0 "$(map_count attachments)" attachments
+	expect_count 0 attachments
 	serve_in web 80
 	CNI_ARGS='garbage;;=' plugin_call ADD web >/run/out || fail "$(cat /run/out)"
 	expect_answer client tcp "$host4" 8080 web "$client4"
@@ -85,7 +85,7 @@ test_runtimes_lock_is_held() {
 	before=$(state_show)
 	"$build/tests/locker" /sys/bus/platform/uevent >/run/held &
 	holder=$!
-	wait_until 5 grep -q ready /run/held || fail "the holder did not start"
+	wait_until 5 file_says ready /run/held || fail "the holder did not start"
 	plugin_call CHECK other "$(mapping 9090)" || fail "CHECK waited"
 	plugin_call STATUS other 'del(.prevResult, .runtimeConfig) | .cniVersion = "1.1.0"' ||
 		fail "STATUS waited"
@@ -121,7 +121,7 @@ test_runtimes_plugin_hangs() {
 		[ ! -e "/proc/$process" ] || fail "process $process is still there"
 	done
 	in_namespace web ip link show eth0 >/dev/null 2>&1 && fail "the failed ADD left eth0"
-	expect_equal 0 "$(map_count portmaps)" portmaps
+	expect_count 0 portmaps
 	container_start web2 bridge -p 8080:80/tcp
 	expect_answer client tcp "$host4" 8080 web2
 }

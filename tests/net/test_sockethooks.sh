@@ -54,9 +54,9 @@ expect_reached_by_lo() {
 
 # expect_warned WHAT: the ADD warned, and STATUS warns and succeeds.
 expect_warned() {
-	expect_contains "$(cat /run/stderr)" warning "$1"
+	expect_in /run/stderr warning "$1"
 	status >/run/out 2>/run/status || fail "STATUS: $(cat /run/out)"
-	expect_contains "$(cat /run/status)" warning "$1"
+	expect_in /run/status warning "$1"
 }
 
 expect_outside_works() {
@@ -224,14 +224,14 @@ test_sockethooks_cgroup_namespace() {
 			umount '$cgroup' && mount -t cgroup2 cgroup2 '$cgroup' &&
 			exec '$cnirun' add /run/conf/bridge.conflist web --id web $both"
 	) >/run/out 2>/run/stderr || fail "ADD: $(cat /run/out)"
-	expect_contains "$(cat /run/stderr)" "only a part"
+	expect_in /run/stderr "only a part"
 	expect_equal "$our_hooks" "$(socket_hooks_show "$cgroup/inner")" "programs inside"
 	expect_equal "" "$(socket_hooks_show)" "programs outside"
 	rm "$pins"/*[46]
 	container_remove web bridge
 	mount_part part
 	web_start
-	expect_contains "$(cat /run/stderr)" "only a part"
+	expect_in /run/stderr "only a part"
 	expect_reached_by_lo
 	echo "$BASHPID" >"$cgroup/cgroup.procs"
 	expect_reached
@@ -251,7 +251,7 @@ test_sockethooks_repaired() {
 		fi
 		expect_refusal "$hook" container_check web bridge
 		status >/run/out 2>&1 || fail "STATUS: $(cat /run/out)"
-		expect_contains "$(cat /run/out)" "$hook"
+		expect_in /run/out "$hook"
 		if [ "$round" -lt 3 ]; then
 			container_start "other$round" bridge -p "$((8080 + round)):80/tcp"
 		else
@@ -289,7 +289,7 @@ test_sockethooks_something_else_pinned() {
 	container_add first bridge
 	mkdir "$pins/connect4"
 	web_start
-	expect_contains "$(cat /run/stderr)" "cannot pin $pins/connect4"
+	expect_in /run/stderr "cannot pin $pins/connect4"
 	no_hooks_of_ours || fail "left: $(socket_hooks_show)"
 	rmdir "$pins/connect4"
 	container_remove web bridge
@@ -301,7 +301,7 @@ test_sockethooks_something_else_pinned() {
 	expect_failure container_check web bridge
 	container_start other bridge -p 8081:80/tcp 2>/run/stderr
 	if [ -d "$pins/recvmsg6" ]; then
-		expect_contains "$(cat /run/stderr)" recvmsg6
+		expect_in /run/stderr recvmsg6
 		rmdir "$pins/recvmsg6"
 		"$build/bpf-portmap" attach >/run/out 2>&1 || fail "attach: $(cat /run/out)"
 	fi
@@ -468,7 +468,7 @@ test_sockethooks_refused_when_loaded_anew() {
 	rm "$pins/counters"
 	PREFIX="strace -o /dev/null -e trace=bpf -e inject=bpf:error=EINVAL:when=$call..$((call + 1))" \
 		plugin_run ADD other </run/config >/run/out 2>/run/err || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" "at the host's sockets are not replaced"
+	expect_in /run/err "at the host's sockets are not replaced"
 	expect_answer host tcp 127.0.0.1 8080 web
 	[ -e "$pins/connect4" ] || fail "it was detached"
 }

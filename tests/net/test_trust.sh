@@ -122,7 +122,7 @@ claims() {
 	mac=$(mac_in "$who" eth0 | tr -d :) host=$(mac_of cni0)
 	if [ "$address" != "${address#*:}" ]; then
 		own=$(address6 "$who")
-		address=20000000$(address6_hex "$address")0201$mac
+		address=20000000$(address_hex "$address")0201$mac
 		link_says "$who" "$host" 86dd "$(icmp6_hex "$own" "$bridge6" 136 "$address")"
 		link_says "$who" "$host" 86dd "$(icmp6_hex "$own" "$bridge6" 136 "$address" alert)"
 		link_says "$who" "$host" 86dd "$(behind_headers "$(icmp6_hex "$own" "$bridge6" 136 "$address")")"
@@ -281,7 +281,8 @@ pours_seen_as() {
 }
 pour_is_seen_as() {
 	field_read client "$(grep name= "/run/pour$1" | tail -n 1)"
-	[ "$(address_part_of "$field")" = "$2" ]
+	host_read "$field"
+	[ "$part" = "$2" ]
 }
 
 # a user of the host that connects to a server from the ports of a container's established

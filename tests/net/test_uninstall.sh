@@ -76,7 +76,7 @@ uninstalled() {
 add_works_or_leaves_nothing() {
 	if grep '"code"' /run/out.ADD >/dev/null; then
 		grep '"code": 11,' /run/out.ADD >/dev/null || fail "the code, $place"
-		expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
+		expect_in /run/out.uninstall 'nothing of bpf-portmap is left'
 		nothing_is_left
 	else
 		grep 'nothing of bpf-portmap is left' /run/out.uninstall >/dev/null || [ -x /run/bin/bpf-portmap ] ||
@@ -113,7 +113,7 @@ late_add() { /run/do ADD >/run/out || fail "ADD: $(cat /run/out)"; }
 
 attach_leaves_nothing() {
 	! grep 'bpf-portmap: ' /run/out.attach || fail "attach, $place"
-	expect_contains "$(cat /run/out.uninstall)" 'nothing of bpf-portmap is left'
+	expect_in /run/out.uninstall 'nothing of bpf-portmap is left'
 	nothing_is_left
 }
 

@@ -24,7 +24,7 @@ test_upgrade_programs() {
 	container_start web bridge -p 8080:80/tcp
 	conversation_with web talk client tcp "$host4" 8080
 	upgrade || fail "$(cat /run/upgrade.out)"
-	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+	expect_in /run/upgrade.out "nothing to do"
 	version_forget
 	before=$(programs_now) state=$(state_show) maps=$(bpftool -j map show pinned "$pins/connections" | jq .id)
 	upgrade --dry-run || fail "$(cat /run/upgrade.out)"
@@ -33,7 +33,7 @@ test_upgrade_programs() {
 	expect_equal "$before" "$(programs_now)" "programs, after a dry run"
 	expect_same_state "$state"
 	upgrade || fail "$(cat /run/upgrade.out)"
-	expect_contains "$(cat /run/upgrade.out)" 'replaced the programs of bpf-portmap 0.0.0 by'
+	expect_in /run/upgrade.out 'replaced the programs of bpf-portmap 0.0.0 by'
 	[ "$before" != "$(programs_now)" ] || fail "the programs were not replaced"
 	expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 	expect_equal "$maps" "$(bpftool -j map show pinned "$pins/connections" | jq .id)" "the map connections"
@@ -56,7 +56,7 @@ test_upgrade_programs() {
 	before=$(programs_now)
 	meta_set 0 63
 	expect_failure upgrade
-	expect_contains "$(cat /run/upgrade.out)" 'have layout 99, and this bpf-portmap'
+	expect_in /run/upgrade.out 'have layout 99, and this bpf-portmap'
 	expect_equal "$before" "$(programs_now)" "programs, after an upgrade that was refused"
 	expect_says talk web
 }
@@ -155,7 +155,7 @@ test_upgrade_killed() {
 			container_remove other bridge
 		fi
 		upgrade || fail "after a kill before call $call: $(cat /run/upgrade.out)"
-		expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+		expect_in /run/upgrade.out "nothing to do"
 		expect_equal "" "$(programs_show | sort | uniq -d)" "programs attached twice"
 		container_check web bridge
 		expect_says talk web
@@ -183,7 +183,7 @@ test_upgrade_held() {
 	version_forget
 	namespace_add other
 	runtime add bridge other -p 9090:80/tcp >/run/out 2>&1 || fail "ADD: $(cat /run/out)"
-	expect_contains "$(cat /run/out)" "cannot replace from_container at ingress of interface $veth: "
+	expect_in /run/out "cannot replace from_container at ingress of interface $veth: "
 	serve_in other 80
 	expect_failure "$build/bpf-portmap" upgrade
 	expect_contains "$output" "cannot replace from_container at ingress of interface $veth: "
@@ -193,9 +193,9 @@ test_upgrade_held() {
 	rm /sys/fs/bpf/held
 	wait_until 10 attach || fail "attach: $(cat /run/out)" # the kernel ends the link a little later
 	upgrade || fail "$(cat /run/upgrade.out)"
-	expect_contains "$(cat /run/upgrade.out)" "nothing to do"
+	expect_in /run/upgrade.out "nothing to do"
 	version_forget
 	upgrade || fail "$(cat /run/upgrade.out)"
-	expect_contains "$(cat /run/upgrade.out)" 'replaced the programs'
+	expect_in /run/upgrade.out 'replaced the programs'
 	expect_answer client tcp "$host4" 8080 web "$client4"
 }

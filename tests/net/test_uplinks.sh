@@ -310,12 +310,12 @@ test_uplink_conflict() {
 	expect_answer server tcp "$host4_second" 8080 web
 	for list in exclude named exclude; do
 		container_add "another-$list-$RANDOM" "$list" 2>/run/said
-		expect_contains "$(cat /run/said)" 'conflists differ about interface eth1: network '
-		expect_contains "$(cat /run/said)" 'for all networks it is an uplink'
+		expect_in /run/said 'conflists differ about interface eth1: network '
+		expect_in /run/said 'for all networks it is an uplink'
 		expect_answer server tcp "$host4_second" 8080 web
 	done
 	container_check web named 2>/run/said
-	expect_contains "$(cat /run/said)" 'conflists differ about interface eth1'
+	expect_in /run/said 'conflists differ about interface eth1'
 }
 
 # with "uplinks" only those named are uplinks; elsewhere ports are not reached, and containers
@@ -496,8 +496,8 @@ test_attach_obeys_lists() {
 	attach_by_hand nosuch0 vpn1 nosuch1 >/run/out 2>/run/err || code=$?
 	expect_equal 1 "$code" "the exit status"
 	expect_equal 'vpn1            attached' "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'interface nosuch0 cannot be attached to: it does not exist'
-	expect_contains "$(cat /run/err)" 'interface nosuch1 cannot be attached to: it does not exist'
+	expect_in /run/err 'interface nosuch0 cannot be attached to: it does not exist'
+	expect_in /run/err 'interface nosuch1 cannot be attached to: it does not exist'
 	expect_contains "$(attached vpn1 ingress)" from_uplink
 }
 
@@ -510,7 +510,7 @@ test_attach_forgets_lists() {
 	container_remove second other
 	network_make office vpn0 203.0.113.1 2001:db8:3::1 203.0.113.10 2001:db8:3::10
 	expect_equal 'cni1            left: no network has it as an uplink' "$(attach_by_hand)"
-	expect_equal 1 "$(map_count networks)"
+	expect_count 1 networks
 	expect_equal '' "$(attach_by_hand)"
 }
 
@@ -728,8 +728,8 @@ test_uplink_forwarding_off() {
 	container_add_plain web
 	sysctl -qw net.ipv4.ip_forward=0
 	plugin_call ADD web >/run/out 2>/run/err || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" 'this host does not forward IPv4'
-	expect_contains "$(cat /run/err)" '`sysctl -w net.ipv4.ip_forward=1`'
+	expect_in /run/err 'this host does not forward IPv4'
+	expect_in /run/err '`sysctl -w net.ipv4.ip_forward=1`'
 	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
 	expect_error 102 'sysctl -w net.ipv4.ip_forward=1' plugin_call CHECK web
 	expect_error 51 'sysctl -w net.ipv4.ip_forward=1' plugin_status
@@ -788,8 +788,8 @@ test_uplink_names_match_nothing() {
 	local command filter='.uplinks = ["eht0", "bond*", "lo"]'
 	container_add_plain web
 	plugin_call ADD web "$filter" >/run/out 2>/run/err || fail "$(cat /run/out)"
-	expect_contains "$(cat /run/err)" '"uplinks" ("eht0", "bond*", "lo") match no interface'
-	expect_contains "$(cat /run/err)" 'there are eth0, eth1'
+	expect_in /run/err '"uplinks" ("eht0", "bond*", "lo") match no interface'
+	expect_in /run/err 'there are eth0, eth1'
 	expect_equal 1 "$(grep -c warning /run/err)" "warnings"
 	expect_error 102 'match no interface' plugin_call CHECK web "$filter"
 	# to a container without ports and masquerade it is no matter

@@ -217,8 +217,7 @@ runtime() {
 
 # serve_in NAMESPACE PORT [NAME]: TCP and UDP on every address, IPv4 and IPv6
 serve_in() {
-	in_namespace "$1" "$peer" serve tcp any "$2" --name "${3:-$1}" --background
-	in_namespace "$1" "$peer" serve udp any "$2" --name "${3:-$1}" --background
+	in_namespace "$1" "$peer" serve both any "$2" --name "${3:-$1}" --background
 }
 
 # file_serve NAMESPACE PORT [BYTES]: an HTTP server with a file, of 1 MB, and scripts that say the sum
@@ -268,8 +267,7 @@ source_towards() {
 }
 
 serve_on_host() {
-	"$peer" serve tcp any "$1" --name host --background
-	"$peer" serve udp any "$1" --name host --background
+	"$peer" serve both any "$1" --name host --background
 }
 
 # address4 NAME [INTERFACE]: the address of a container's interface
@@ -281,7 +279,11 @@ address_of() {
 	[[ ! $said =~ \ inet6?\ ([^/]*) ]] || echo "${BASH_REMATCH[1]}"
 }
 
-mac_of() { echo "$(<"/sys/class/net/$1/address")"; }
+mac_of() {
+	local mac
+	read -r mac <"/sys/class/net/$1/address"
+	echo "$mac"
+}
 mac_in() {
 	local said
 	said=$(ip -n "$1" -o link show "$2")
@@ -291,7 +293,7 @@ mac_in() {
 # host_veth CONTAINER [INTERFACE]: the host's end of the veth
 host_veth() {
 	local said path index
-	said=$(in_namespace "$1" ip -o link show "${2:-eth0}")
+	said=$(ip -n "$1" -o link show "${2:-eth0}")
 	[[ $said =~ @if([0-9]+) ]] || return 0
 	for path in /sys/class/net/*; do
 		! read -r index <"$path/ifindex" 2>/dev/null || [ "$index" != "${BASH_REMATCH[1]}" ] ||
@@ -420,24 +422,26 @@ zone_set() {
 # is in it too; not the programs at sockets, which come with the first ports.
 socket_programs='(bind|connect|sendmsg|recvmsg|getpeername)[46]'
 state_show() {
-	ip -o link | sed 's/^[0-9]*: //; s/@.*//; s/:.*//' | sort
-	tc qdisc show | grep -E 'clsact|ingress|tbf' | sort || true
+	local path kind rest
+	for path in /sys/class/net/*; do [ ! -d "$path" ] || echo "${path##*/}"; done
+	while read -r _ kind rest; do
+		[[ $kind != @(clsact|ingress|tbf) ]] || echo "$kind $rest"
+	done < <(tc qdisc show | sort)
 	programs_show
-	find /sys/fs/bpf -mindepth 1 | grep -vE "/$socket_programs\$" | sort
+	shopt -s globstar dotglob nullglob
+	for path in /sys/fs/bpf/**; do [[ $path =~ /$socket_programs$ ]] || echo "$path"; done
+	shopt -u globstar dotglob nullglob
 	socket_hooks_show | uniq -d
-	"$build/tests/tcx" state "$pins" portmaps endpoints attachments interfaces policies
+	"$build/tests/tcx" state "$pins" portmaps endpoints attachments interfaces policies slots
 }
 
 programs_show() {
-	local device hook line
+	local kind device hook
 	"$build/tests/tcx" show
-	while read -r device; do
-		for hook in ingress egress; do
-			while read -r line; do
-				echo "$device $hook $line"
-			done < <(filters "$device" "$hook")
-		done
-	done < <(tc qdisc show | awk '$2 == "clsact" || $2 == "ingress" { print $5 }')
+	while read -r _ kind _ _ device _; do
+		[[ $kind = @(clsact|ingress) ]] || continue
+		for hook in ingress egress; do filters "$device" "$hook" "$device $hook "; done
+	done < <(tc qdisc show)
 }
 
 # socket_hooks_show [CGROUP]: the programs at the sockets of the test's processes, or of another
@@ -455,7 +459,7 @@ attached() {
 filters() {
 	local line
 	while read -r line; do
-		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "clsact ${BASH_REMATCH[1]}"
+		[[ ! $line =~ \ name\ ([^ ]*)\ tag\  ]] || echo "${3:-}clsact ${BASH_REMATCH[1]}"
 	done < <(tc filter show dev "$1" "$2" 2>/dev/null)
 }
 
@@ -477,8 +481,15 @@ detach_ours() {
 	case $(attached "$1" "$2") in *"$3"*) fail "$3 is still on $1 $2" ;; esac
 }
 
-map_count() { "$build/tests/tcx" entries "$pins/$1"; }
-live_slots() { "$build/tests/tcx" live "$pins/slots"; }
+# map_count MAP...: how many entries each has; of `slots`, how many are live
+map_count() { "$build/tests/tcx" entries "$pins" "$@"; }
+
+# expect_count NUMBERS MAP [WHAT]: NUMBERS are those of the maps, with a blank between them
+expect_count() {
+	local seen
+	seen=$("$build/tests/tcx" entries "$pins" $2) || fail "$2: cannot be counted"
+	[ "$seen" = "$1" ] || fail "$2${3:+ ($3)}: expected '$1', got '$seen'"
+}
 
 # map_counted PIN: the first counter of a map that tcx has pinned
 map_counted() {
@@ -491,7 +502,11 @@ map_counted() {
 counted() { "$build/tests/tcx" counters "$pins/counters" "$1"; }
 
 # How many packets have skipped the IP stack, as the programs count them
-fast_packets() { echo $(($(counted fast_into_container) + $(counted fast_out))); }
+fast_packets() {
+	local into out
+	fast_each_way
+	echo $((into + out))
+}
 
 # stack_watch: from now on `forwarded tcp|udp|icmp|sctp` prints how many packets of that protocol
 # the IP stack has forwarded, whether a firewall dropped them or not; `forwarded connected` prints
@@ -519,11 +534,15 @@ stack_watch() {
 
 forwarded() { packets_of inet watch "seen_$1"; }
 
-# packets_of FAMILY TABLE COUNTER: of a named counter of nftables
+# packets_of FAMILY TABLE COUNTER: of a named counter of nftables; packets_take sets $packets to it.
 packets_of() {
+	local packets
+	packets_take "$@" && echo "$packets"
+}
+packets_take() {
 	local said
 	said=$(nft list counter "$@")
-	[[ $said =~ packets\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+	[[ $said =~ packets\ ([0-9]+) ]] && packets=${BASH_REMATCH[1]}
 }
 
 # For an administrator who has changed a firewall: flows skip the stack only after it has accepted
@@ -551,7 +570,11 @@ flows_age() {
 	wait_until 5 second_is_over "$(seconds_of_uptime)"
 }
 
-seconds_of_uptime() { cut -d . -f 1 /proc/uptime; }
+seconds_of_uptime() {
+	local seconds
+	IFS=. read -r seconds _ </proc/uptime
+	echo "$seconds"
+}
 second_is_over() { [ "$(seconds_of_uptime)" != "$1" ]; }
 
 # In a chroot the kernel makes none.
@@ -576,11 +599,24 @@ wait_until() {
 	done
 }
 
-# pause_for MILLISECONDS, less than a second: as sleep(1), without a process
+# pause_for MILLISECONDS: as sleep(1), without a process
 pause_for() {
 	local seconds
-	printf -v seconds 0.%03d "$1"
+	printf -v seconds %d.%03d $(($1 / 1000)) $(($1 % 1000))
 	read -rt "$seconds" <>/run/never || true
+}
+
+# file_read FILE: sets $text to what it holds, without its last line ends; "" if it is not there.
+# file_says TEXT FILE: TEXT is in it. Both without a process
+file_read() {
+	text=
+	[ ! -r "$1" ] || IFS= read -rd '' text <"$1" || true
+	while [[ $text = *$'\n' ]]; do text=${text%$'\n'}; done
+}
+file_says() {
+	local text
+	file_read "$2"
+	[[ $text = *"$1"* ]]
 }
 
 # Below: our plugin without a runtime, on a container that another plugin has connected.
@@ -607,7 +643,9 @@ web_added() {
 
 # plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
 plugin_config() {
-	jq -c --slurpfile result /run/results/"$1" "$(fast_path_filter)"' | .plugins[] | select(.type == "bpf-portmap") +
+	local fast_path=.
+	[ -z "${FAST_PATH:-}" ] || fast_path=$(fast_path_filter)
+	jq -c --slurpfile result /run/results/"$1" "$fast_path"' | .plugins[] | select(.type == "bpf-portmap") +
 		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
 		 {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 		| '"${2:-.}" "$project/conf/bridge.conflist"
@@ -624,7 +662,9 @@ plugin_run() {
 
 # plugin_call COMMAND NAME [FILTER]
 plugin_call() {
-	plugin_config "$2" "${3:-.}" | plugin_run "$1" "$2"
+	local config=/run/config.$BASHPID # several calls at once
+	plugin_config "$2" "${3:-.}" >"$config"
+	plugin_run "$1" "$2" <"$config"
 }
 
 # STATUS, which needs no container
@@ -640,7 +680,7 @@ mapping() {
 # that was not, so that about half of them are killed, whatever the machine's pace. Counts in
 # $killed; $kill_moment is the time.
 killed_at_random() {
-	kill_moment=$(printf '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1)))
+	printf -v kill_moment '0.%06d' $(((RANDOM * 32768 + RANDOM) % kill_window + 1))
 	if PREFIX="timeout --signal KILL $kill_moment" "$@"; then
 		kill_window=$((kill_window * 9 / 10 + 10))
 	else

@@ -99,6 +99,7 @@ static const struct {
 	 "a result of cniVersion \"1.0.0\" cannot be used with a configuration of cniVersion "
 	 "\"0.4.0\""},
 	{"a result of 0.2.0 under 0.3.0", "0.3.0", "{'cniVersion':'0.2.0'}", 7, "\"0.2.0\""},
+	{"a result of 0.2.0 under 1.0.0", "1.0.0", "{'cniVersion':'0.2.0'}", 7, "\"0.2.0\""},
 	{"a result of an unknown version", "1.0.0", "{'cniVersion':'1.2.0'}", 7, "\"1.2.0\""},
 };
 
