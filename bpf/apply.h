@@ -37,6 +37,19 @@ GLOBAL_FUNCTION int send_to_loopback(struct __sk_buff *skb, const struct packet 
 	return bpf_redirect_neigh(LOOPBACK_IFINDEX, NULL, 0, 0);
 }
 
+/* Sends a reply by the uplink that routing has chosen for its new source. */
+GLOBAL_FUNCTION int apply_reroute(struct __sk_buff *skb, const struct packet *packet,
+				  const struct translation *translation)
+{
+	struct bpf_fib_lookup *query = &scratch_get()->query;
+
+	if (!packet || !translation)
+		return TC_ACT_SHOT;
+	route_query(query, packet, skb->ingress_ifindex);
+	route_query_addresses(query, translation->address, packet->tuple.destination);
+	return route_ask_and_redirect(skb, query, translation->out_ifindex);
+}
+
 GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *packet,
 				  const struct translation *translation, enum verdict verdict)
 {
@@ -74,7 +87,7 @@ GLOBAL_FUNCTION int apply_verdict(struct __sk_buff *skb, const struct packet *pa
 	if (rewrite_make_room_for_link_header(skb, packet))
 		return shot(rewrite_failed);
 	count(rerouted);
-	return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
+	return apply_reroute(skb, packet, translation);
 }
 
 /* Remembers a first fragment's fate for the later ones. True: later ones were held, so the first

@@ -238,25 +238,17 @@ GLOBAL_FUNCTION int offload_to_next_hop(struct __sk_buff *skb, const struct pack
 					const struct translation *translation)
 {
 	struct bpf_fib_lookup *query = &scratch_get()->query;
-	struct bpf_redir_neigh next_hop = {};
 	struct connection *connection;
-	bool found = true;
 
 	if (!packet || !translation)
 		return TC_ACT_SHOT;
-	if (!packet->asked) {
-		connection = connection_of(&packet->tuple, OUTWARDS);
-		route_query(query, packet, offload_gateway(skb->ifindex));
-		if (connection && connection->kind == FLOW_MAPPING)
-			route_query_addresses(query, translation->address,
-					      packet->tuple.destination);
-		found = route_is_found(bpf_fib_lookup(skb, query, sizeof(*query), 0));
-	}
-	if (!found || query->ifindex != translation->out_ifindex)
-		return bpf_redirect_neigh(translation->out_ifindex, NULL, 0, 0);
-	next_hop.nh_family = query->family;
-	__builtin_memcpy(next_hop.ipv6_nh, query->ipv6_dst, sizeof(next_hop.ipv6_nh));
-	return bpf_redirect_neigh(translation->out_ifindex, &next_hop, sizeof(next_hop), 0);
+	if (packet->asked)
+		return route_redirect(query, true, translation->out_ifindex);
+	connection = connection_of(&packet->tuple, OUTWARDS);
+	route_query(query, packet, offload_gateway(skb->ifindex));
+	if (connection && connection->kind == FLOW_MAPPING)
+		route_query_addresses(query, translation->address, packet->tuple.destination);
+	return route_ask_and_redirect(skb, query, translation->out_ifindex);
 }
 
 /* Checks the IP header's checksum (RFC 1071), which only the stack does. */

@@ -94,6 +94,31 @@ GLOBAL_FUNCTION int route_ask(struct __sk_buff *skb, struct bpf_fib_lookup *quer
 	return first;
 }
 
+/* Sends the packet to the next hop of this answer, or at least out there. Where a route has several
+ * next hops, the kernel's own look-up for one interface may find the gateway of another one (IPv6:
+ * ip6_pol_route() prefers the interface, but does not insist on it), which nobody has there. */
+INLINE int route_redirect(const struct bpf_fib_lookup *answer, bool found, __u32 out)
+{
+	struct bpf_redir_neigh next_hop = {};
+
+	if (!found || answer->ifindex != out)
+		return bpf_redirect_neigh(out, NULL, 0, 0);
+	next_hop.nh_family = answer->family;
+	__builtin_memcpy(next_hop.ipv6_nh, answer->ipv6_dst, sizeof(next_hop.ipv6_nh));
+	return bpf_redirect_neigh(out, &next_hop, sizeof(next_hop), 0);
+}
+
+/* Asks for a next hop at that interface first. */
+GLOBAL_FUNCTION int route_ask_and_redirect(struct __sk_buff *skb, struct bpf_fib_lookup *query,
+					   __u32 out)
+{
+	const struct next_hop wanted = {.ifindex = out};
+
+	if (!query)
+		return TC_ACT_SHOT;
+	return route_redirect(query, route_is_found(route_ask(skb, query, &wanted)), out);
+}
+
 /* Returns where a packet that arrives at ifindex would go. *out: where it would leave. */
 GLOBAL_FUNCTION enum route route_of(struct __sk_buff *skb, const struct packet *packet,
 				    __u32 ifindex, __u32 *out)

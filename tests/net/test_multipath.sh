@@ -36,7 +36,7 @@ uplink_of() {
 }
 
 # a datagram's fragments leave by one uplink, where a hash of ports chooses it, and so do large and
-# small datagrams of one socket: both come back whole
+# small datagrams of one socket: both come back whole, also when their path is renewed
 test_multipath_fragments() {
 	local name port to
 	multipath_world
@@ -45,9 +45,30 @@ test_multipath_fragments() {
 		for to in "$far4" "$far6"; do
 			expect_whole one "$to" 9000 3000 --source-port "$port"
 			expect_whole one "$to" 9000 30 --source-port "$port"
+		done
+	done
+	second_passes
+	for port in {5001..5010}; do
+		for to in "$far4" "$far6"; do
 			expect_whole one "$to" 9000 3000 --source-port "$port"
 		done
 	done
+}
+
+# replies of a mapped port that leave by the other uplink than routing has chosen for the container's
+# address are sent to the router that is there
+test_multipath_replies() {
+	local port
+	multipath_world
+	container_start web fast -p 8080:80/udp
+	for port in {6001..6016}; do
+		ask client udp "$host4" 8080 --from "$far4" --source-port "$port" --timeout 100 || true
+		ask client udp "$host6" 8080 --from "$far6" --source-port "$port" --timeout 100 || true
+	done >/dev/null
+	[ "$(counted rerouted)" -gt 0 ] || fail "no reply leaves by the other uplink"
+	expect_equal "" "$(ip neigh show to "$client4" dev eth1; ip neigh show to "$server4" dev eth0
+		ip neigh show to "$client6" dev eth1; ip neigh show to "$server6" dev eth0)" \
+		"routers that were looked for elsewhere"
 }
 
 # masqueraded flows skip the stack by whichever uplink it has chosen for them, and stay there when
