@@ -19,11 +19,12 @@ enum fast_path plan_fast_path(const struct conf *conf, bool programs_see_qdiscs)
  * mechanism. */
 bool others_behind(const struct hooks_look *hooks, enum mechanism ours);
 
-/* What packets must not skip. */
+/* What packets must not skip. Of what the programs see by themselves, where programs_see_qdiscs is
+ * set, they judge anew each second (bpf/device.h): a reason of that kind stands there, too. */
 struct bar {
-	bool program;   /* a program that our programs cannot see */
-	bool watched;   /* what they see by themselves where programs_see_qdiscs is set */
-	bool surprises; /* it is no limit, which is there to hold packets up */
+	bool program;                /* a program that our programs cannot see */
+	bool watched;                /* what they see by themselves */
+	bool surprises;              /* it is no limit, which is there to hold packets up */
 	char what[IF_NAMESIZE + 96]; /* for messages: the first one */
 };
 
