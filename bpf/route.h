@@ -94,9 +94,10 @@ GLOBAL_FUNCTION int route_ask(struct __sk_buff *skb, struct bpf_fib_lookup *quer
 	return first;
 }
 
-/* Sends the packet to the next hop of this answer, or at least out there. Where a route has several
- * next hops, the kernel's own look-up for one interface may find the gateway of another one (IPv6:
- * ip6_pol_route() prefers the interface, but does not insist on it), which nobody has there. */
+/* Sends the packet out by the interface `out`, to this answer's next hop if that is there; else the
+ * kernel looks for one. Where a route has several next hops, it may take the gateway of another
+ * interface (IPv6: ip6_pol_route() prefers the interface, but does not insist on it): no neighbour
+ * at this one has that address, and the packet is lost. */
 INLINE int route_redirect(const struct bpf_fib_lookup *answer, bool found, __u32 out)
 {
 	struct bpf_redir_neigh next_hop = {};
@@ -108,7 +109,7 @@ INLINE int route_redirect(const struct bpf_fib_lookup *answer, bool found, __u32
 	return bpf_redirect_neigh(out, &next_hop, sizeof(next_hop), 0);
 }
 
-/* Asks for a next hop at that interface first. */
+/* Asks routing for a next hop at the interface `out`, and sends the packet there. */
 GLOBAL_FUNCTION int route_ask_and_redirect(struct __sk_buff *skb, struct bpf_fib_lookup *query,
 					   __u32 out)
 {

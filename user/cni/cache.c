@@ -46,8 +46,7 @@ char *cni_cache_format_args(const json_t *pairs)
 	return or_exit(fclose(stream) ? NULL : text);
 }
 
-/* --- what runtimes keep of their ADDs ------------------------------------------------------------
- */
+/* --- what runtimes keep of their ADDs --------------------------------------------------------- */
 
 static const char *const directories[] = {
 	ADD_CACHE,

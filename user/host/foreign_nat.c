@@ -21,8 +21,7 @@
 #include "nat/nat_rule.h"
 #include "nat/engine_chains.h"
 
-/* --- which addresses a container was given -------------------------------------------------------
- */
+/* --- which addresses a container was given ---------------------------------------------------- */
 
 /* netavark writes a file NETWORK_CONTAINER here after the container's rules, so that it can write
  * these again when firewalld has removed them, and deletes it with the rules. The folder is the

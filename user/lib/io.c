@@ -91,8 +91,7 @@ void standard_streams_guard(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* --- locks ---------------------------------------------------------------------------------------
- */
+/* --- locks ------------------------------------------------------------------------------------ */
 
 static int take(const struct lock_wanted *wanted, bool waits)
 {

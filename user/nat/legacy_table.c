@@ -26,8 +26,7 @@
 #include "lib/memory.h"
 #include "lib/io.h"
 
-/* --- what matches and targets say of destinations ------------------------------------------------
- */
+/* --- what matches and targets say of destinations --------------------------------------------- */
 
 static void take_port_match(struct nat_rule *rule, const uint16_t ports[2], bool inverted)
 {

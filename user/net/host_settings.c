@@ -102,8 +102,7 @@ bool port_ranges_follow(struct meta *meta)
 	return true;
 }
 
-/* --- what it does with packets that are not its own ----------------------------------------------
- */
+/* --- what it does with packets that are not its own ------------------------------------------- */
 
 bool forwarding_is_on(bool ipv4, const char *interface)
 {

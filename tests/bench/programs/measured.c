@@ -186,7 +186,9 @@ static void mark_all(const struct bpf_object *object)
 		update(object, "published_ports", &word, &marked);
 	for (uint32_t word = 0; word < PORT_WORDS; word++)
 		update(object, "endpoint_addresses", &word, &marked);
-	memset(&noticed, 0xff, sizeof(noticed));
+	memset(noticed.external_ports, 0xff, sizeof(noticed.external_ports));
+	memset(noticed.local_container_ports, 0xff, sizeof(noticed.local_container_ports));
+	memset(noticed.external_addresses, 0xff, sizeof(noticed.external_addresses));
 	update(object, "noticed", &only, &noticed);
 }
 
@@ -195,7 +197,6 @@ static void add_crowd(const struct bpf_object *object)
 	char ipv4[32], ipv6[32];
 
 	mark_all(object);
-
 	for (uint32_t i = 0; i < CROWD; i++) {
 		uint32_t slot = CROWD_FIRST_SLOT + i;
 		int port = CROWD_FIRST_PORT + (int)i * CROWD_MAPPINGS;

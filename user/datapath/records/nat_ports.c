@@ -114,8 +114,7 @@ bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *
 	return !nat_ports_write(objects, wanted, &look, NULL) && !changes;
 }
 
-/* --- which ports are worth a look-up -------------------------------------------------------------
- */
+/* --- which ports are worth a look-up ---------------------------------------------------------- */
 
 static void mark(uint64_t *third, uint16_t port)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * nat_ports.h - the map of mapped ports that the host's own NAT takes, and that of the ports which
- * are worth a look-up for packets and sockets, as one of the two has them.
+ * nat_ports.h - the map nat_ports, of the ports that the host's own NAT takes, and the map
+ * published_ports, which spares packets and sockets a look-up: it has a bit for each port that
+ * portmaps or nat_ports may have an entry of.
  */
 #pragma once
 

@@ -164,8 +164,7 @@ void check_tables(struct doctor *doctor)
 			usage.assured, most);
 }
 
-/* --- conflists, which runtimes read --------------------------------------------------------------
- */
+/* --- conflists, which runtimes read ----------------------------------------------------------- */
 
 #define OURS "bpf-portmap"
 #define EDIT_OURS "(.plugins[] | select(.type == \"" OURS "\"))"

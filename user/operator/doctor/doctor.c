@@ -13,8 +13,7 @@
 #include "operator/print/output.h"
 #include "operator/verbs.h"
 
-/* --- what a code means: its section of docs/findings.md, which the program contains --------------
- */
+/* --- what a code means: its section of docs/findings.md, which the program contains ----------- */
 
 #define WIDTH 80
 #define HEADING "\n## "

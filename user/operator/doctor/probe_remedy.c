@@ -379,8 +379,7 @@ char *probe_remedy(const struct cause *cause)
 	return is_of_ufw(&opening) ? by_ufw(&opening) : by_iptables(&opening);
 }
 
-/* --- another NAT of the host ---------------------------------------------------------------------
- */
+/* --- another NAT of the host ------------------------------------------------------------------ */
 
 /* "nft ip nat, chain PREROUTING, rule handle 4 (tcp dport 80 redirect to :81)" */
 static char *describe_nat(const struct nat_rule *rule)

@@ -14,8 +14,7 @@
 #include "runtimes/cnirun/output.h"
 #include "runtimes/cnirun/plugin.h"
 
-/* --- add, del, check: a container's interface on a network, under its lock -----------------------
- */
+/* --- add, del, check: a container's interface on a network, under its lock -------------------- */
 
 #define PREV_RESULT_FOR_DEL_SINCE "0.4.0"
 #define CHECK_SINCE "0.4.0"

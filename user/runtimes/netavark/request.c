@@ -12,8 +12,7 @@
 #include "runtimes/cnirun/output.h"
 #include "runtimes/netavark/network_options.h"
 
-/* --- a network of Podman's, as a conflist --------------------------------------------------------
- */
+/* --- a network of Podman's, as a conflist ----------------------------------------------------- */
 
 /* The newest that the reference plugins of Debian 12 and 13 know. */
 #define LIST_VERSION "1.0.0"
