@@ -58,17 +58,67 @@ INLINE void port_share_count(const struct connection_key *external, const struct
 		__sync_fetch_and_add(&shares.mine->ports, by);
 }
 
+INLINE __u32 *external_port_count(__u32 port, enum protocol protocol)
+{
+	struct external_port *counts = bpf_map_lookup_elem(&external_ports, &port);
+
+	return counts ? &counts->aliases[protocol == PROTOCOL_TCP] : NULL;
+}
+
+/* Returns whether an alias has this port, or is about to get it. */
+INLINE bool external_port_is_used(__u16 port, enum protocol protocol)
+{
+	const __u32 *count = external_port_count(port, protocol);
+
+	return count && *(const volatile __u32 *)count;
+}
+
+INLINE void external_port_add(__u16 port, enum protocol protocol, __s32 by)
+{
+	__u32 *count = external_port_count(port, protocol), before;
+
+	if (!count)
+		return;
+	/* An operation whose result is used is ordered before what follows, as the search for a
+	 * socket: that finds the socket, or the socket's packet finds the port in use. */
+	before = __sync_fetch_and_add(count, by);
+	barrier_var(before);
+}
+
+/* Counts the ports by which packets find an alias: the external one and, of a connection of the
+ * host that got another port, its own. Up before the alias is there, and down after that. */
+INLINE void alias_count_ports(const struct connection_key *external, const struct owner *owner,
+			      __u16 inside_port, __s32 by)
+{
+	if (packet_protocol_is_icmp(external->protocol))
+		return;
+	external_port_add(external->inside_port, external->protocol, by);
+	if (!owner->slot && inside_port != external->inside_port)
+		external_port_add(inside_port, external->protocol, by);
+}
+
+/* Returns false where no alias has this destination. Echo identifiers are not counted. */
+INLINE bool alias_is_likely(const struct tuple *tuple)
+{
+	return packet_protocol_is_icmp(tuple->protocol) ||
+	       (external_port_is_used(tuple->destination_port, tuple->protocol) &&
+		noticed_has(external_addresses, noticed_address_bit(tuple->destination)));
+}
+
 /* Inserts the draft's alias. False: another connection has that tuple. */
 GLOBAL_FUNCTION bool draft_insert_alias(void)
 {
 	struct draft *draft = draft_get();
+	const struct alias *alias = &draft->alias;
 
 	draft->alias.made = clock_second();
-	if (!packet_protocol_is_icmp(draft->external.protocol))
-		noticed_mark_external(draft->external.inside, draft->external.inside_port);
-	if (bpf_map_update_elem(&aliases, &draft->external, &draft->alias, BPF_NOEXIST))
+	noticed_mark(external_addresses, noticed_address_bit(draft->external.inside));
+	alias_count_ports(&draft->external, &alias->owner, alias->inside_port, 1);
+	if (bpf_map_update_elem(&aliases, &draft->external, alias, BPF_NOEXIST)) {
+		alias_count_ports(&draft->external, &alias->owner, alias->inside_port, -1);
 		return false;
-	port_share_count(&draft->external, &draft->alias.owner, 1);
+	}
+	port_share_count(&draft->external, &alias->owner, 1);
 	return true;
 }
 
@@ -82,14 +132,17 @@ INLINE bool alias_delete(const struct connection_key *external, __u32 id)
 {
 	struct alias *alias = bpf_map_lookup_elem(&aliases, external);
 	struct owner owner;
+	__u16 inside_port;
 
 	if (!alias || !id || __sync_val_compare_and_swap(&alias->id, id, 0) != id)
 		return false;
 	owner = alias->owner;
+	inside_port = alias->inside_port;
 	if (TABLE_DELETE(aliases, external)) {
 		__sync_lock_test_and_set(&alias->id, id);
 		return false;
 	}
+	alias_count_ports(external, &owner, inside_port, -1);
 	port_share_count(external, &owner, -1);
 	return true;
 }

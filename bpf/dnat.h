@@ -6,13 +6,6 @@
 #include "replace.h"
 #include "snat.h"
 
-/* Returns false where no alias has this destination. Echo identifiers are not marked. */
-INLINE bool alias_is_likely(const struct tuple *tuple)
-{
-	return packet_protocol_is_icmp(tuple->protocol) ||
-	       noticed_external(tuple->destination, tuple->destination_port);
-}
-
 /* Returns false where no mapping, alias or container has this destination. Cheap, since it is asked
  * for every packet, and most are not ours. */
 INLINE bool inwards_concerns(const struct tuple *tuple)

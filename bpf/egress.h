@@ -278,7 +278,7 @@ INLINE int leave_from_host(struct flow_context *flow)
 		host_ends_loopback(flow->packet);
 	if (packet_protocol_is_portless(flow->packet->tuple.protocol))
 		host_send_portless(flow->packet);
-	else if (host_must_be_remembered(flow->packet))
+	else
 		verdict = host_remember(flow);
 	return apply_verdict(flow->skb, flow->packet, flow->translation, verdict);
 }

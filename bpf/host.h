@@ -84,14 +84,56 @@ GLOBAL_FUNCTION int host_begin(struct __sk_buff *skb, const struct packet *packe
 	return 0;
 }
 
+/* Returns whether another connection has an alias with the tuple of a packet of the host. */
+GLOBAL_FUNCTION bool host_meets_alias(const struct tuple *tuple)
+{
+	struct connection_key *key = &scratch_get()->other;
+
+	if (!tuple)
+		return false;
+	connection_key_of(tuple, OUTWARDS, key);
+	return bpf_map_lookup_elem(&aliases, key);
+}
+
+/* No lookup finds the socket of an ICMP identifier, an SCTP or a UDP-Lite port, so all are
+ * remembered. A TCP or UDP socket that already exists is found when a masqueraded connection
+ * chooses a port, and who sends later finds that connection's alias. */
+INLINE bool host_must_be_remembered(const struct packet *packet)
+{
+	const struct tuple *tuple = &packet->tuple;
+
+	if (!packet_protocol_has_ports(tuple->protocol))
+		return !packet->echo_reply;
+	if (tuple->protocol == PROTOCOL_SCTP || tuple->protocol == PROTOCOL_UDPLITE)
+		return true;
+	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet)) &&
+	    external_port_is_used(tuple->source_port, tuple->protocol) && host_meets_alias(tuple))
+		return true;
+	if (packet->tcp_flags & TCP_RST)
+		return false;
+	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
+}
+
+/* Of a connection that got another port every packet must be translated. */
+INLINE bool host_may_be_moved(const struct tuple *tuple)
+{
+	return noticed_has(moved_host, 0) && packet_protocol_has_ports(tuple->protocol) &&
+	       external_port_is_used(tuple->source_port, tuple->protocol);
+}
+
 /* Returns VERDICT_TRANSLATE for a connection of the host: it may have got another port. */
 INLINE enum verdict host_remember(struct flow_context *flow)
 {
 	const struct packet *packet = flow->packet;
 	struct found *found = &flow->found;
+	bool must = host_must_be_remembered(packet);
 
+	if (!must && !host_may_be_moved(&packet->tuple))
+		return VERDICT_PASS;
 	if (!found_outwards(found, &packet->tuple) ||
 	    connection_use(found, packet, 0) == VERDICT_PASS) {
+		if (!must)
+			return VERDICT_PASS;
 		host_begin(flow->skb, packet, FLOW_HOST);
 		if (!noticed_has(moved_host, 0) || !found_outwards(found, &packet->tuple))
 			return VERDICT_PASS;
@@ -147,7 +189,7 @@ GLOBAL_FUNCTION int host_send_portless(const struct packet *packet)
 	if (!packet)
 		return 0;
 	tunnel_send(packet);
-	if (noticed_external(packet->tuple.source, 0)) {
+	if (external_port_is_used(0, packet->tuple.protocol)) {
 		connection_key_of(&packet->tuple, OUTWARDS, &draft_get()->external);
 		draft_free_tuple(TAKE_FOR_HOST);
 	}
@@ -170,24 +212,4 @@ GLOBAL_FUNCTION int host_ends_loopback(const struct packet *packet)
 	    connection->in_ifindex == LOOPBACK_IFINDEX)
 		connection_end(key, connection->id);
 	return 0;
-}
-
-/* No lookup finds the socket of an ICMP identifier, an SCTP or a UDP-Lite port, so all are
- * remembered. A TCP or UDP socket that already exists is found when a masqueraded connection
- * chooses a port. Of a moved connection every packet must be translated. */
-INLINE bool host_must_be_remembered(const struct packet *packet)
-{
-	const struct tuple *tuple = &packet->tuple;
-
-	if (!packet_protocol_has_ports(tuple->protocol))
-		return !packet->echo_reply;
-	if (tuple->protocol == PROTOCOL_SCTP || tuple->protocol == PROTOCOL_UDPLITE)
-		return true;
-	if ((tuple->protocol == PROTOCOL_UDP || packet_begins_tcp(packet) ||
-	     noticed_has(moved_host, 0)) &&
-	    noticed_has(external_ports, tuple->source_port))
-		return true;
-	if (packet->tcp_flags & TCP_RST)
-		return false;
-	return portmap_find(tuple->source, tuple->source_port, tuple->protocol);
 }

@@ -290,7 +290,7 @@ INLINE int handle_ingress(struct flow_context *flow)
 	/* Packets that are not ours are spared a cache miss on a memo. */
 	if (may_offload &&
 	    (portmap_is_published(packet->tuple.destination_port) ||
-	     noticed_has(external_ports, packet->tuple.destination_port)) &&
+	     external_port_is_used(packet->tuple.destination_port, packet->tuple.protocol)) &&
 	    memo_use(skb, packet, flow->translation))
 		verdict = VERDICT_TRANSLATE;
 	else if (flow->kind >= PACKET_TRANSLATABLE &&

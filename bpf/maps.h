@@ -56,6 +56,7 @@ ARRAY_OF(slots, BPF_MAP_TYPE_ARRAY, struct slot, MAX_SLOTS);
 ARRAY_OF(veths, BPF_MAP_TYPE_DEVMAP_HASH, __u32, MAX_SLOTS);
 ARRAY_OF(meta, BPF_MAP_TYPE_ARRAY, struct meta, 1);
 ARRAY_OF(published_ports, BPF_MAP_TYPE_ARRAY, __u64, PUBLISHED_WORDS);
+ARRAY_OF(external_ports, BPF_MAP_TYPE_ARRAY, struct external_port, EXTERNAL_PORTS);
 ARRAY_OF(noticed, BPF_MAP_TYPE_ARRAY, struct noticed, 1);
 ARRAY_OF(counters, BPF_MAP_TYPE_PERCPU_ARRAY, struct counters, 1);
 ARRAY_OF(endpoint_addresses, BPF_MAP_TYPE_ARRAY, __u64, PORT_WORDS);

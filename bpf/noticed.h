@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * noticed.h - marks of what has been used at least once; without a mark the lookup is skipped.
- *
- * A mark is never cleared: whoever did so would not see what another CPU begins meanwhile. After
- * days of masquerade all ports are marked, and each packet to that address of the host costs a
- * look-up in aliases, as it would without the marks.
+ * noticed.h - marks of what has been used at least once; without a mark the lookup is skipped. A
+ * mark is never cleared: whoever did so would not see what another CPU begins meanwhile.
  */
 #pragma once
 
@@ -34,18 +31,4 @@ INLINE __u32 noticed_address_bit(const __u8 *address)
 {
 	return address_hash(address_halves(address)[0], address_halves(address)[1]) %
 	       (EXTERNAL_ADDRESS_WORDS * 64);
-}
-
-INLINE void noticed_mark_external(const __u8 *address, __u16 port)
-{
-	noticed_mark(external_ports, port);
-	noticed_mark(external_addresses, noticed_address_bit(address));
-}
-
-INLINE bool noticed_external(const __u8 *address, __u16 port)
-{
-	const struct noticed *marks = SINGLE(noticed);
-
-	return bits_have(marks->external_ports, port) &&
-	       bits_have(marks->external_addresses, noticed_address_bit(address));
 }

@@ -42,6 +42,7 @@
 #define FRAGMENT_PLACES 8 /* in a row: a power of two */
 #define FRAGMENT_ROWS 1024
 #define MAX_HELD 512            /* a power of two */
+#define EXTERNAL_PORTS 65536
 #define PORT_WORDS (65536 / 64) /* a bit for each port */
 #define SHARES 65536            /* a power of two: hashed counters */
 #define EXTERNAL_ADDRESS_WORDS 64
@@ -724,12 +725,22 @@ struct meta {
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
  * bit is set before the endpoint is written, and never cleared. It saves most packets a lookup. */
 
+/* external_ports: ARRAY by port number. How many aliases have this external port; one of the host's
+ * connections that got another port counts at its own port, too. Counted up before the alias is
+ * written, and down when it is gone: where none is, packets skip the lookup in aliases. Echo
+ * identifiers are not counted. Written by the programs only. */
+struct external_port {
+	/* Of other protocols, and of TCP. The port of a socket is given to no flow of the socket's
+	 * protocol, so that packets of what the host serves by TCP are not looked up because
+	 * containers ask by UDP. */
+	__u32 aliases[2];
+} __attribute__((aligned(8)));
+
 /* noticed: ARRAY of one. Features and values that the programs have used at least once: without
  * them packets skip the lookups. Written by the programs only. */
 struct noticed {
-	__u64 external_ports[PORT_WORDS]; /* a bit each: keys of aliases have this port */
-	__u64 masquerade_all;             /* 1: clients of a mapped port have been masqueraded */
-	__u64 moved_host;                 /* 1: a connection of the host got another port */
+	__u64 masquerade_all; /* 1: clients of a mapped port have been masqueraded */
+	__u64 moved_host;     /* 1: a connection of the host got another port */
 	/* 1: another NAT has changed the address of a container's packet to one of its bridge */
 	__u64 hidden_siblings;
 	/* 1: a process has reached a mapped port by lo with an address that is no loopback one */
@@ -786,6 +797,7 @@ ASSERT_SIZE(struct fragment_row, 8 + 120 * FRAGMENT_PLACES);
 ASSERT_SIZE(struct held_fragment, 1616);
 ASSERT_SIZE(struct workload, 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
 ASSERT_SIZE(struct attachment, 48 + 8 + WORKLOAD_NAMESPACE_SIZE + WORKLOAD_NAME_SIZE);
-ASSERT_SIZE(struct noticed, 32 + 2 * 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
+ASSERT_SIZE(struct external_port, 8);
+ASSERT_SIZE(struct noticed, 32 + 8 * PORT_WORDS + 8 * EXTERNAL_ADDRESS_WORDS);
 ASSERT_SIZE(struct home, 24);
 ASSERT_SIZE(struct meta, 64 + PROGRAM_VERSION_SIZE + 4 * MASQUERADE_RANGES + 4 * META_OBJECTS);

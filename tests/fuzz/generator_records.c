@@ -110,7 +110,6 @@ static void make_host(struct world *world, struct world_connection *record, bool
 	if (value->kind == FLOW_HOST && wire_has_ports(key->protocol) && random_one_in(4)) {
 		value->external_port = pool_port();
 		world->noticed.moved_host = 1;
-		world_notice_external(world, key->inside, key->inside_port);
 	}
 }
 
@@ -279,7 +278,7 @@ static bool give_alias(struct world *world, const struct world_connection *recor
 		alias.value.id ^= 4; /* of no connection */
 		alias.value.made = world->now - random_below(5);
 	}
-	world_notice_external(world, alias.key.inside, alias.key.inside_port);
+	world_notice_external(world, alias.key.inside);
 	world->aliases[world->alias_count++] = alias;
 	return true;
 }

@@ -217,7 +217,8 @@ static void make_bits(struct world *world)
 	}
 	if (random_one_in(3)) {
 		pool_host(address, random_below(2));
-		world_notice_external(world, address, pool_port());
+		world_notice_external(world, address);
+		world->surplus_port = pool_port();
 	}
 	world->noticed.masquerade_all = !random_one_in(4);
 }

@@ -36,6 +36,7 @@ struct machine {
 	void *usage;
 	void *client_shares;
 	void *port_shares;
+	void *external_ports;
 	void *tunnel_notes;
 	void *noticed;
 	void *slots;
@@ -73,6 +74,7 @@ static void *map_array(struct bpf_map *map)
 	X(usage) \
 	X(client_shares) \
 	X(port_shares) \
+	X(external_ports) \
 	X(tunnel_notes) \
 	X(noticed) \
 	X(slots) \
@@ -262,6 +264,8 @@ static void write_counts(const struct world *world)
 
 	memset(machine->client_shares, 0, SHARES * sizeof(uint64_t));
 	memset(machine->port_shares, 0, SHARES * sizeof(struct port_share));
+	memset(machine->external_ports, 0, EXTERNAL_PORTS * sizeof(struct external_port));
+	world_count_ports(world, machine->external_ports);
 	memset(machine->tunnel_notes, 0, TUNNEL_PLACES * sizeof(struct tunnel_note));
 	for (int i = 0; i < world->connection_count; i++) {
 		const struct world_connection *record = &world->connections[i];
@@ -411,6 +415,11 @@ uint32_t machine_client_share(uint32_t place)
 const struct port_share *machine_port_share(uint32_t place)
 {
 	return AT(machine->port_shares, struct port_share, place);
+}
+
+const struct external_port *machine_external_ports(void)
+{
+	return machine->external_ports;
 }
 
 bool machine_has_tunnel(uint64_t seed, const struct connection_key *external)

@@ -32,6 +32,8 @@ void machine_read_fragment(struct world *world, const struct fragment_key *key);
 /* Counters by hash, which are not in struct world. */
 uint32_t machine_client_share(uint32_t place);
 const struct port_share *machine_port_share(uint32_t place);
+/* Those of all ports */
+const struct external_port *machine_external_ports(void);
 /* Whether the programs know that the host exchanges packets without ports with this peer. */
 bool machine_has_tunnel(uint64_t seed, const struct connection_key *external);
 

@@ -503,18 +503,27 @@ static bool must_be_remembered(const struct question *question)
 {
 	const struct wire *wire = &question->visit->wire;
 	const struct tuple *tuple = &question->expected->tuple;
-	uint16_t port = tuple->source_port;
+	struct connection_key key;
 
+	record_key_of(tuple, OUTWARDS, &key);
 	if (!wire_has_ports(tuple->protocol))
 		return !wire->outer.echo_reply;
 	if (tuple->protocol == PROTOCOL_SCTP || tuple->protocol == PROTOCOL_UDPLITE)
 		return true;
-	if ((tuple->protocol == PROTOCOL_UDP || begins_tcp(wire) ||
-	     question->world->noticed.moved_host) &&
-	    world_noticed_port(question->world, port))
+	if ((tuple->protocol == PROTOCOL_UDP || begins_tcp(wire)) &&
+	    record_alias(question->world, &key))
 		return true;
-	return !(wire->tcp_flags & RST) &&
-	       world_mapping(question->world, tuple->protocol, tuple->source, port);
+	return !(wire->tcp_flags & RST) && world_mapping(question->world, tuple->protocol,
+							 tuple->source, tuple->source_port);
+}
+
+/* Its connection may have got another port: every packet is looked at. */
+static bool may_be_moved(const struct question *question)
+{
+	const struct tuple *tuple = &question->expected->tuple;
+
+	return question->world->noticed.moved_host && wire_has_ports(tuple->protocol) &&
+	       world_port_counts(question->world, tuple->source_port, tuple->protocol);
 }
 
 /* The host takes the packets of a protocol without ports from a container. */
@@ -525,7 +534,7 @@ static void displace(struct question *question, const struct connection_key *ext
 	const struct world_connection *holder;
 	struct connection_key key = *external;
 
-	if (!alias || !world_noticed_external(world, external->inside, 0))
+	if (!alias || !world_noticed_external(world, external->inside))
 		return;
 	memcpy(key.inside, alias->value.inside, 16);
 	key.inside_port = alias->value.inside_port;
@@ -543,6 +552,7 @@ static void ask_host(struct question *question)
 	struct expectation *expected = question->expected;
 	const struct world_connection *record;
 	struct connection_key key;
+	bool must;
 
 	answer(question, ANSWER_PASS, "the host's own");
 	if (question->visit->wire.kind != WIRE_FLOW)
@@ -557,13 +567,16 @@ static void ask_host(struct question *question)
 		displace(question, &key);
 		return;
 	}
-	if (!must_be_remembered(question))
+	must = must_be_remembered(question);
+	if (!must && !may_be_moved(question))
 		return;
 	record = record_live(question->world, &key);
-	if (!record || use(question, record, OUTWARDS, 0) == USED_ENDED)
-		begin_hosts(question, FLOW_HOST);
-	else if (record->value.kind == FLOW_HOST)
+	if (!record || use(question, record, OUTWARDS, 0) == USED_ENDED) {
+		if (must)
+			begin_hosts(question, FLOW_HOST);
+	} else if (record->value.kind == FLOW_HOST) {
 		take(question, record, OUTWARDS, "the host's own, of a known connection");
+	}
 }
 
 /* Another NAT has given it the address of its egress interface. The programs that are run here

@@ -144,7 +144,7 @@ static const struct world_connection *find_by_alias(const struct world *world,
 	record_key_of(tuple, INWARDS, &key);
 	alias = record_alias(world, &key);
 	if (!alias || (key.protocol != PROTOCOL_ICMP && key.protocol != PROTOCOL_ICMPV6 &&
-		       !world_noticed_external(world, key.inside, key.inside_port)))
+		       !world_noticed_external(world, key.inside)))
 		return NULL;
 	memcpy(key.inside, alias->value.inside, 16);
 	key.inside_port = alias->value.inside_port;
@@ -220,22 +220,32 @@ bool world_endpoint_likely(const struct world *world, const uint8_t *address)
 		       address_hash(address_half(address, 0), address_half(address, 1)));
 }
 
-bool world_noticed_port(const struct world *world, uint16_t port)
+bool world_noticed_external(const struct world *world, const uint8_t *address)
 {
-	return has_bit((const uint64_t *)world->noticed.external_ports, port);
+	return has_bit((const uint64_t *)world->noticed.external_addresses, external_bit(address));
 }
 
-bool world_noticed_external(const struct world *world, const uint8_t *address, uint16_t port)
+void world_count_ports(const struct world *world, struct external_port *ports)
 {
-	return world_noticed_port(world, port) &&
-	       has_bit((const uint64_t *)world->noticed.external_addresses, external_bit(address));
+	for (int i = 0; i < world->alias_count; i++)
+		external_ports_add(ports, &world->aliases[i].key, &world->aliases[i].value, 1);
+	for (int tcp = 0; tcp < 2; tcp++)
+		ports[world->surplus_port].aliases[tcp] += world->surplus_port != 0;
 }
 
-void world_notice_external(struct world *world, const uint8_t *address, uint16_t port)
+bool world_port_counts(const struct world *world, uint16_t port, enum protocol protocol)
+{
+	static struct external_port ports[EXTERNAL_PORTS];
+
+	memset(ports, 0, sizeof(ports));
+	world_count_ports(world, ports);
+	return ports[port].aliases[protocol == PROTOCOL_TCP];
+}
+
+void world_notice_external(struct world *world, const uint8_t *address)
 {
 	uint32_t bit = external_bit(address);
 
-	world->noticed.external_ports[port / 64] |= 1ULL << port % 64;
 	world->noticed.external_addresses[bit / 64] |= 1ULL << bit % 64;
 }
 

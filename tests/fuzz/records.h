@@ -42,9 +42,12 @@ uint32_t record_patience(const struct world_connection *record, bool pressed);
 
 bool world_is_published(const struct world *world, uint16_t port);
 bool world_endpoint_likely(const struct world *world, const uint8_t *address);
-bool world_noticed_port(const struct world *world, uint16_t port);
-bool world_noticed_external(const struct world *world, const uint8_t *address, uint16_t port);
-void world_notice_external(struct world *world, const uint8_t *address, uint16_t port);
+bool world_noticed_external(const struct world *world, const uint8_t *address);
+void world_notice_external(struct world *world, const uint8_t *address);
+/* Fills in how many aliases have each port, as the programs count them. */
+void world_count_ports(const struct world *world, struct external_port *ports);
+/* Whether an alias has this port, or it counts as if one had. */
+bool world_port_counts(const struct world *world, uint16_t port, enum protocol protocol);
 
 /* Computes shares and usage from records and places; hands and generations stay. */
 void world_count(const struct world *world, struct share *shares, struct usage *usage);

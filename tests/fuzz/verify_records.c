@@ -224,7 +224,7 @@ static bool leads_somewhere(const struct world *world, const struct world_alias 
 		owner = record->value.owner;
 	return same_key(&external, &alias->key) && same_owner(&owner, &alias->value.owner) &&
 	       (alias->key.protocol == PROTOCOL_ICMP || alias->key.protocol == PROTOCOL_ICMPV6 ||
-		world_noticed_external(world, alias->key.inside, alias->key.inside_port));
+		world_noticed_external(world, alias->key.inside));
 }
 
 static const char *verify_aliases(const struct world *before, const struct world *after)
@@ -300,11 +300,14 @@ const char *verify_tables(const struct world *before, const struct world *after)
 const char *verify_hashed_counts(const struct world *world)
 {
 	static uint16_t clients[SHARES], ports[SHARES];
+	static struct external_port external[EXTERNAL_PORTS];
 	const struct owner all = {0};
 	const char *wrong = NULL;
 
 	memset(clients, 0, sizeof(clients));
 	memset(ports, 0, sizeof(ports));
+	memset(external, 0, sizeof(external));
+	world_count_ports(world, external);
 	for (int i = 0; i < world->connection_count; i++)
 		if (record_has_client(&world->connections[i]))
 			clients[client_place(world->port_seed, &world->connections[i].key,
@@ -323,5 +326,7 @@ const char *verify_hashed_counts(const struct world *world)
 		else if (machine_port_share(i)->ports != ports[i])
 			wrong = "the count of ports towards a server is wrong";
 	}
+	if (!wrong && memcmp(external, machine_external_ports(), sizeof(external)) != 0)
+		wrong = "the count of a port's aliases is wrong";
 	return wrong;
 }

@@ -84,6 +84,7 @@ struct world {
 	struct port_range ranges[MASQUERADE_RANGES];
 	uint64_t port_seed;
 	struct noticed noticed;
+	uint16_t surplus_port; /* counts one alias more than there is; 0: none */
 	/* The record of the present fragment's datagram; last_seen 0: none */
 	struct fragment fragment;
 	bool with_paths; /* packets may skip the IP stack: only invariants are checked */

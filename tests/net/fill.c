@@ -34,7 +34,8 @@ static const char *const damaged[] = {
 	"interfaces",  "host_addresses", "policies",        "aliases",
 	"connections", "half_open",      "assured",         "shares",
 	"usage",       "client_shares",  "port_shares",     "fragments",
-	"held",        "attachments",    "noticed",         "counters"};
+	"held",        "attachments",    "external_ports",  "noticed",
+	"counters"};
 
 static void write_entry(int fd, const void *key, const void *value)
 {

@@ -22,7 +22,7 @@
 /* clang-format off */
 #define ARRAYS(X) \
 	X(slots) X(published_ports) X(noticed) X(endpoint_addresses) X(half_open) X(assured) \
-	X(shares) X(usage) X(client_shares) X(port_shares) X(fragments) X(held)
+	X(shares) X(usage) X(client_shares) X(port_shares) X(external_ports) X(fragments) X(held)
 /* clang-format on */
 
 ARRAYS(EMPTIES)

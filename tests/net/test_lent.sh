@@ -25,7 +25,7 @@ test_lent_is_empty() {
 		attachments veths connections aliases; do
 		expect_equal 0 "$(map_count "$map")" "entries of $map"
 	done
-	for map in published_ports endpoint_addresses usage noticed counters; do
+	for map in published_ports endpoint_addresses usage external_ports noticed counters; do
 		expect_equal 0 "$(bytes_written "$again/$map")" "what is written in $map"
 	done
 	expect_count 0 slots

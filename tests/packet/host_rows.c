@@ -99,21 +99,28 @@ static const struct row gone_rows[] = {
 	 .flows = {THIS_MAPPED(NEW)}},
 };
 
-#define ANSWERED_BEFORE \
-	.holds = {MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, \
-			      v4_host, 25000, .owner = ONE, .idle = 1)}
+#define FLOW_OF_ONE \
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host, 25000, \
+		    .owner = ONE, .idle = 1)
+#define ANSWERED_BEFORE .holds = {FLOW_OF_ONE}
+
+static void given_no_flow_of_one(void)
+{
+	const struct entry flow = FLOW_OF_ONE;
+
+	fixture_remove(&flow);
+}
 
 /* A later socket of the host has the external port of a container's flow. */
 static const struct row later_rows[] = {
 	{.says = "a masqueraded flow has port 25000 towards the server",
 	 MASQUERADED_AS(v4_host, 25000, LEAVES(UDP(v4_container_one, 25000, v4_server, 53)))},
 	{.then = "the host's own datagram from that port to another server does not affect "
-		 "it",
-	 OF_THE_HOST(LEAVES(UDP(v4_host, 25000, v4_elsewhere, 53))),
-	 .adds = THIS_OF_HOST(NEW)},
+		 "it: nothing to remember",
+	 OF_THE_HOST(LEAVES(UDP(v4_host, 25000, v4_elsewhere, 53)))},
 	{.then = "to the same server: untouched, and the container's flow ends",
 	 OF_THE_HOST(LEAVES(UDP(v4_host, 25000, v4_server, 53))),
-	 .flows = {OF_HOST(NEW, IPPROTO_UDP, v4_host, 25000, v4_elsewhere, 53), THIS_OF_HOST(NEW)},
+	 .flows = {THIS_OF_HOST(NEW)},
 	 .counts = {"flow_host", "flow_displaced"}},
 	{.then = "and the host gets the answer",
 	 .flows_unchecked = true,
@@ -138,6 +145,11 @@ static const struct row later_rows[] = {
 	 .out = TCP(v4_host, CHOSEN, v4_server, 443, RST | ACK)},
 	{.then = "the container's flow keeps its port",
 	 AS(v4_host, 25000, LEAVES(TCP(v4_container_one, 25000, v4_server, 443, ACK)))},
+	{.then = "when that has gone, the host's connection still goes by the other port",
+	 .given = given_no_flow_of_one,
+	 .flows_unchecked = true,
+	 OF_THE_HOST(LEAVES(TCP(v4_host, 25000, v4_server, 443, ACK))),
+	 .out = TCP(v4_host, CHOSEN, v4_server, 443, ACK)},
 	{.says = "a later packet of the host's connection ends no flow",
 	 ANSWERED_BEFORE,
 	 OF_THE_HOST(LEAVES(TCP(v4_host, 25000, v4_server, 443, ACK)))},

@@ -100,6 +100,20 @@ static inline uint32_t port_place(uint64_t seed, const struct connection_key *ex
 	return (uint32_t)((owner->slot ? place_mix_owner(hash, owner) : hash) % SHARES);
 }
 
+/* Adds an alias to external_ports. */
+static inline void external_ports_add(struct external_port *ports,
+				      const struct connection_key *external,
+				      const struct alias *alias, uint32_t by)
+{
+	bool tcp = external->protocol == PROTOCOL_TCP;
+
+	if (external->protocol == PROTOCOL_ICMP || external->protocol == PROTOCOL_ICMPV6)
+		return;
+	ports[external->inside_port].aliases[tcp] += by;
+	if (!alias->owner.slot && alias->inside_port != external->inside_port)
+		ports[alias->inside_port].aliases[tcp] += by;
+}
+
 /* host_tunnel.h */
 #define TUNNEL_PLACES 4096
 

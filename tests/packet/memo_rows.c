@@ -86,7 +86,7 @@ static void check(const struct flow_packets *flow, void (*change)(void), bool ex
 		second = fixture_second();
 		begin(flow, &in_before, &out_before);
 		in_one_second = fixture_second() == second;
-		fixture_clear_flows();
+		row_forget_flows();
 		if (change)
 			change();
 		in_skips = skips(FROM_UPLINK, &flow->in, &in);
@@ -136,7 +136,7 @@ static void check_packet(const struct flow_packets *flow, struct packet in, stru
 	struct frame frame;
 
 	begin(flow, &frame, &frame);
-	fixture_clear_flows();
+	row_forget_flows();
 	if (skips(FROM_UPLINK, &in, &frame))
 		row_fail("inwards it skips the stack");
 	if (skips(FROM_CONTAINER, &out, &frame))
@@ -192,7 +192,7 @@ static void expect_forged(void)
 {
 	struct frame frame;
 
-	fixture_clear_flows();
+	row_forget_flows();
 	row_build(&frame, &mapped4.out, FROM_CONTAINER, VETH_TWO);
 	if (fixture_run(FROM_CONTAINER, VETH_TWO, VETH_TWO, &frame) != TC_ACT_SHOT)
 		row_fail("it is not dropped");
@@ -242,7 +242,7 @@ static bool translated_without_record(const struct flow_packets *flow, enum way 
 	enum hook hook = way == INWARDS ? FROM_UPLINK : TO_UPLINK;
 	struct counters before, after;
 
-	fixture_clear_flows();
+	row_forget_flows();
 	row_build(frame, way == INWARDS ? &flow->in : &flow->out, hook, uplink);
 	fixture_read_counters(&before);
 	fixture_run(hook, uplink, way == INWARDS ? uplink : BRIDGE, frame);
@@ -311,7 +311,7 @@ static void stack_row(const char *says, const struct flow_packets *flow, enum fa
 	for (int i = 0; i < ROW_TRIES; i++) {
 		second = fixture_second();
 		begin_in_stack(flow, mode);
-		fixture_clear_flows();
+		row_forget_flows();
 		if (change)
 			change();
 		in = translated_without_record(flow, INWARDS, UPLINK, &frame);
@@ -357,7 +357,7 @@ static void hosts_own_row(void)
 
 	row_begin("nor has a packet that the host makes in the container's name");
 	begin_in_stack(&masqueraded4, FAST_PATH_OFF);
-	fixture_clear_flows();
+	row_forget_flows();
 	fixture_read_counters(&before);
 	row_send_of_host(TO_UPLINK, UPLINK, &masqueraded4.out);
 	fixture_read_counters(&after);

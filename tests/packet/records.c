@@ -41,6 +41,7 @@ struct client_share {
 	X(struct usage, usage) \
 	X(struct client_share, client_shares) \
 	X(struct port_share, port_shares) \
+	X(struct external_port, external_ports) \
 	X(struct tunnel_note, tunnel_notes)
 #define BITS(X) \
 	X(struct noticed, noticed) \
@@ -62,6 +63,7 @@ struct counted {
 	struct share shares[MAX_SLOTS];
 	uint32_t clients[SHARES];
 	uint32_t ports[SHARES];
+	struct external_port external[EXTERNAL_PORTS];
 	uint32_t assured;
 	uint32_t records;
 	uint32_t aliases;
@@ -261,10 +263,8 @@ static void count_port(const struct connection_key *external, const struct owner
 static void notice(const struct connection_key *external)
 {
 	uint32_t bit = external_bit(external->inside);
-	struct noticed *noticed = tables.noticed;
 
-	noticed->external_ports[external->inside_port / 64] |= 1ULL << external->inside_port % 64;
-	noticed->external_addresses[bit / 64] |= 1ULL << bit % 64;
+	tables.noticed->external_addresses[bit / 64] |= 1ULL << bit % 64;
 }
 
 static void put_alias(const struct connection_key *key, const struct connection *connection)
@@ -281,6 +281,7 @@ static void put_alias(const struct connection_key *key, const struct connection 
 		alias.owner = connection->owner;
 	store(programs->maps.aliases, &external, &alias);
 	count_port(&external, &alias.owner, 1);
+	external_ports_add(tables.external_ports, &external, &alias, 1);
 	notice(&external);
 }
 
@@ -294,6 +295,7 @@ static void delete_alias(const struct connection_key *key, const struct connecti
 		return;
 	bpf_map_delete_elem(bpf_map__fd(programs->maps.aliases), &external);
 	count_port(&external, &alias.owner, (uint32_t)-1);
+	external_ports_add(tables.external_ports, &external, &alias, (uint32_t)-1);
 }
 
 static uint32_t take_ring_place(const struct connection_key *key,
@@ -691,6 +693,7 @@ static void count_alias(struct counted *counted, const struct connection_key *ke
 {
 	const struct owner everybody = {0};
 
+	external_ports_add(counted->external, key, alias, 1);
 	if (!alias->owner.slot)
 		return;
 	counted->ports[port_place(PORT_SEED, key, &everybody)]++;
@@ -736,6 +739,18 @@ static void check_share(uint32_t slot, const struct share *expected)
 			 (int)expected->half_open[0], (int)expected->half_open[1]);
 }
 
+static void check_external_ports(const struct counted *counted)
+{
+	for (uint32_t port = 0; port < EXTERNAL_PORTS; port++)
+		for (int tcp = 0; tcp < 2; tcp++)
+			if (tables.external_ports[port].aliases[tcp] !=
+			    counted->external[port].aliases[tcp])
+				row_fail("external_ports[%u] has %d aliases %s TCP, there are %u",
+					 port, (int)tables.external_ports[port].aliases[tcp],
+					 tcp ? "of" : "without",
+					 counted->external[port].aliases[tcp]);
+}
+
 static void check_counts(const struct counted *counted)
 {
 	if (tables.usage->assured != counted->assured)
@@ -766,4 +781,5 @@ void records_check(void)
 	check_aliases(&counted);
 	check_places(&counted);
 	check_counts(&counted);
+	check_external_ports(&counted);
 }

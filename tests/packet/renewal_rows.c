@@ -246,8 +246,8 @@ static bool lasts(const struct entry *flow, bool out, const struct change *chang
 		if (confirming) {
 			fixture_put(confirming);
 			skips(confirming, out);
-			fixture_clear_flows();
 		}
+		row_forget_flows();
 		lasted = skips(flow, out);
 		if (change)
 			host_configure(change->undone);

@@ -71,6 +71,16 @@ void row_end_checked(void)
 	row_end();
 }
 
+void row_forget_flows(void)
+{
+	const struct entry another =
+		MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 25000, v4_elsewhere, 53, v4_host,
+			    25000, .owner = TWO);
+
+	fixture_clear_flows();
+	fixture_put(&another);
+}
+
 long row_counted(size_t counter)
 {
 	struct counters now;

@@ -211,6 +211,9 @@ void row_end(void);
 void row_begin_counting(const char *says);
 void row_end_checked(void);
 long row_counted(size_t counter);
+
+/* Deletes all records. Another flow has external port 25000: packets to it are still looked up. */
+void row_forget_flows(void);
 #define COUNTED(name) row_counted(offsetof(struct counters, name))
 
 void row_expect_number(long got, long expected, const char *what);

@@ -47,6 +47,7 @@ static const struct map_shape shapes[MAP_COUNT] = {
 	[MAP_FRAGMENTS] = SHAPE("fragments", ARRAY, __u32, struct fragment_row),
 	[MAP_HELD] = SHAPE("held", ARRAY, __u32, struct held_fragment),
 	[MAP_ATTACHMENTS] = SHAPE("attachments", HASH, struct attachment_key, struct attachment),
+	[MAP_EXTERNAL_PORTS] = SHAPE("external_ports", ARRAY, __u32, struct external_port),
 	[MAP_NOTICED] = SHAPE("noticed", ARRAY, __u32, struct noticed),
 	[MAP_COUNTERS] = SHAPE("counters", PERCPU_ARRAY, __u32, struct counters),
 	[MAP_META] = SHAPE("meta", ARRAY, __u32, struct meta),
