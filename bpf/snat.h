@@ -175,8 +175,8 @@ INLINE bool snat_port_is_mapped(const struct tuple *reply, enum take take)
 }
 
 /* Takes the draft's external port, unless replies would go to a mapping, a host socket or a
- * connection of another NAT. Sockets are searched once the port is marked, so that the packets of
- * one not found yet are checked. */
+ * connection of another NAT. Sockets are searched once the alias is there, so that the packets of
+ * one not found yet meet that (host.h). */
 GLOBAL_FUNCTION bool draft_take_port(struct __sk_buff *skb, enum take take)
 {
 	struct scratch *scratch = scratch_get();

@@ -41,7 +41,7 @@
 #define MIN_HALF_OPEN 32768
 #define FRAGMENT_PLACES 8 /* in a row: a power of two */
 #define FRAGMENT_ROWS 1024
-#define MAX_HELD 512            /* a power of two */
+#define MAX_HELD 512 /* a power of two */
 #define EXTERNAL_PORTS 65536
 #define PORT_WORDS (65536 / 64) /* a bit for each port */
 #define SHARES 65536            /* a power of two: hashed counters */

@@ -27,6 +27,8 @@ done
 for way in to of; do
 	each_family row "marked_cost_${way}_host" ns lower \
 		"our programs, a packet $way the host itself beside those, after each port and address has been used"
+	each_family row "shared_cost_${way}_host" ns lower \
+		"the same, while masqueraded flows to other peers have each port"
 done
 each_family budget cost_in_30000 established at-most 150
 each_family budget cost_out_30000 established at-most 200
@@ -97,15 +99,17 @@ flat_cost() {
 		100 * (.lowest_ns / .base_lowest_ns - 1)' </run/packet_costs)"
 }
 
-# marked_cost ROW LINE
-marked_cost() {
-	run_programs "$cost_rounds" 30000 "$2" --crowd
+# host_cost ROW LINE CROWD
+host_cost() {
+	run_programs "$cost_rounds" 30000 "$2" "$3"
 	result "$1" "$(jq -s --arg name "$2" '.[] | select(.name == $name) | .ns' </run/packet_costs)"
 }
 
 packet_cost_flat() {
-	marked_cost marked_cost_to_host "from_uplink ipv$family udp to the host"
-	marked_cost marked_cost_of_host "to_uplink ipv$family udp of the host"
+	host_cost marked_cost_to_host "from_uplink ipv$family udp to the host" --crowd
+	host_cost marked_cost_of_host "to_uplink ipv$family udp of the host" --crowd
+	host_cost shared_cost_to_host "from_uplink ipv$family udp to the host" --crowd=ports
+	host_cost shared_cost_of_host "to_uplink ipv$family udp of the host" --crowd=ports
 	flat_cost flat_cost_in "from_uplink ipv$family udp to a mapped port, past the stack"
 	flat_cost flat_cost_out "from_container ipv$family udp answer, past the stack"
 }

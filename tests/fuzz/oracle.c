@@ -513,8 +513,8 @@ static bool must_be_remembered(const struct question *question)
 	if ((tuple->protocol == PROTOCOL_UDP || begins_tcp(wire)) &&
 	    record_alias(question->world, &key))
 		return true;
-	return !(wire->tcp_flags & RST) && world_mapping(question->world, tuple->protocol,
-							 tuple->source, tuple->source_port);
+	return !(wire->tcp_flags & RST) &&
+	       world_mapping(question->world, tuple->protocol, tuple->source, tuple->source_port);
 }
 
 /* Its connection may have got another port: every packet is looked at. */

@@ -29,13 +29,11 @@ const char tool_usage[] =
 
 /* All maps but meta. */
 static const char *const damaged[] = {
-	"portmaps",    "containers",     "published_ports", "slots",
-	"veths",       "endpoints",      "networks",        "endpoint_addresses",
-	"interfaces",  "host_addresses", "policies",        "aliases",
-	"connections", "half_open",      "assured",         "shares",
-	"usage",       "client_shares",  "port_shares",     "fragments",
-	"held",        "attachments",    "external_ports",  "noticed",
-	"counters"};
+	"portmaps",  "containers",  "published_ports",    "slots",       "veths",
+	"endpoints", "networks",    "endpoint_addresses", "interfaces",  "host_addresses",
+	"policies",  "aliases",     "connections",        "half_open",   "assured",
+	"shares",    "usage",       "client_shares",      "port_shares", "fragments",
+	"held",      "attachments", "external_ports",     "noticed",     "counters"};
 
 static void write_entry(int fd, const void *key, const void *value)
 {

@@ -100,8 +100,8 @@ static const struct row gone_rows[] = {
 };
 
 #define FLOW_OF_ONE \
-	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host, 25000, \
-		    .owner = ONE, .idle = 1)
+	MASQUERADED(ANSWERED, IPPROTO_TCP, v4_container_one, 25000, v4_server, 443, v4_host, \
+		    25000, .owner = ONE, .idle = 1)
 #define ANSWERED_BEFORE .holds = {FLOW_OF_ONE}
 
 static void given_no_flow_of_one(void)

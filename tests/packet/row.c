@@ -73,9 +73,8 @@ void row_end_checked(void)
 
 void row_forget_flows(void)
 {
-	const struct entry another =
-		MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 25000, v4_elsewhere, 53, v4_host,
-			    25000, .owner = TWO);
+	const struct entry another = MASQUERADED(NEW, IPPROTO_UDP, v4_container_two, 25000,
+						 v4_elsewhere, 53, v4_host, 25000, .owner = TWO);
 
 	fixture_clear_flows();
 	fixture_put(&another);

@@ -174,8 +174,8 @@ static void add_mapping(const struct bpf_object *object, uint32_t slot, enum pro
 	update(object, "portmaps", &key, &(struct portmap_succession){.now = portmap});
 }
 
-/* As after years of mappings and masquerade: each port and address has been used once, so no mark
- * saves a look-up. */
+/* As after years of mappings and masquerade: each port and address has been used, so no bit that is
+ * never cleared saves a look-up. */
 static void mark_all(const struct bpf_object *object)
 {
 	static struct noticed noticed;
@@ -186,10 +186,18 @@ static void mark_all(const struct bpf_object *object)
 		update(object, "published_ports", &word, &marked);
 	for (uint32_t word = 0; word < PORT_WORDS; word++)
 		update(object, "endpoint_addresses", &word, &marked);
-	memset(noticed.external_ports, 0xff, sizeof(noticed.external_ports));
 	memset(noticed.local_container_ports, 0xff, sizeof(noticed.local_container_ports));
 	memset(noticed.external_addresses, 0xff, sizeof(noticed.external_addresses));
 	update(object, "noticed", &only, &noticed);
+}
+
+/* The flows' aliases themselves need not be there: those of other peers are not found. */
+static void count_all_ports(const struct bpf_object *object)
+{
+	const struct external_port counts = {{1, 1}};
+
+	for (uint32_t port = 0; port < EXTERNAL_PORTS; port++)
+		update(object, "external_ports", &port, &counts);
 }
 
 static void add_crowd(const struct bpf_object *object)
@@ -323,7 +331,7 @@ static void set_sizes(struct bpf_object *object, uint32_t entries)
 	set_variable(object, ".data", "memo_sets_a_cpu", sets);
 }
 
-struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded)
+struct bpf_object *measured_load(const char *path, const struct world *world, enum crowd crowd)
 {
 	struct device_layout layout;
 	struct bpf_object *object;
@@ -337,8 +345,10 @@ struct bpf_object *measured_load(const char *path, const struct world *world, bo
 	if (bpf_object__load(object))
 		err(1, "loading %s", path);
 	fill_small_maps(object, world);
-	if (crowded)
+	if (crowd)
 		add_crowd(object);
+	if (crowd == CROWD_AT_PORTS)
+		count_all_ports(object);
 	return object;
 }
 

@@ -43,9 +43,14 @@ int side_port(enum side side, const struct world *world);
 
 bool world_is_fast(const struct world *world);
 
-/* These functions end the process with a message on failure. crowded: with a thousand more
- * containers, and ten thousand more mappings. */
-struct bpf_object *measured_load(const char *path, const struct world *world, bool crowded);
+enum crowd {
+	NO_CROWD,
+	CROWD_ENDED, /* a thousand more containers with ten thousand mappings; all else has ended */
+	CROWD_AT_PORTS, /* and each port has masqueraded flows to other peers */
+};
+
+/* These functions end the process with a message on failure. */
+struct bpf_object *measured_load(const char *path, const struct world *world, enum crowd crowd);
 /* A variable of the loaded programs, mapped. */
 void *measured_variable(const struct bpf_object *object, const char *section, const char *name);
 int measured_program(const struct bpf_object *object, const char *name);

@@ -68,7 +68,8 @@ static const char *paths[OBJECTS];
 static int objects;
 static int rounds = 9;
 static bool json;
-static bool crowd, counts_operations;
+static bool counts_operations;
+static enum crowd crowd;
 static const char *only = "";
 
 static int compare(const void *a, const void *b)
@@ -153,7 +154,7 @@ static void subject_renew(struct subject *subject, const struct world *world)
 {
 	bpf_object__close(subject->object);
 	subject->object =
-		measured_load(paths[subject->number], world, crowd && subject->number == 1);
+		measured_load(paths[subject->number], world, subject->number ? crowd : NO_CROWD);
 	if (world->population != NO_FLOWS)
 		traffic_open(subject, world);
 }
@@ -211,7 +212,7 @@ static void count_world(const struct world *world)
 					    "masqueraded, past the stack"};
 	struct subject subject = {0};
 
-	subject.object = measured_load(paths[0], world, false);
+	subject.object = measured_load(paths[0], world, NO_CROWD);
 	if (world->population < FAST_SENT) {
 		printf("ipv%d %s %s\n", world->ipv6 ? 6 : 4, world->udp ? "udp" : "tcp",
 		       names[world->population]);
@@ -266,9 +267,9 @@ static _Noreturn void usage(void)
 {
 	fprintf(stderr,
 		"programs [--json] [--rounds N] [--flows N,N...] [--only WORDS] "
-		"[OBJECT.bpf.o [OTHER.bpf.o] | --crowd OBJECT.bpf.o]\n"
+		"[OBJECT.bpf.o [OTHER.bpf.o] | --crowd[=ports] OBJECT.bpf.o]\n"
 		"--crowd: once more beside 1,000 containers and 10,000 mappings, after each\n"
-		"  port and address has been used\n"
+		"  port and address has been used; =ports: and other flows have each port\n"
 		"--count counted.bpf.o: look-ups, insertions and deletions instead\n");
 	exit(2);
 }
@@ -298,7 +299,7 @@ static int parse_options(int argc, char **argv, uint32_t *counts)
 						{"rounds", required_argument, NULL, 'r'},
 						{"flows", required_argument, NULL, 'f'},
 						{"only", required_argument, NULL, 'o'},
-						{"crowd", no_argument, NULL, 'c'},
+						{"crowd", optional_argument, NULL, 'c'},
 						{"count", no_argument, NULL, 'n'},
 						{0}};
 	static char usual[] = "1,1000,30000,100000";
@@ -314,7 +315,7 @@ static int parse_options(int argc, char **argv, uint32_t *counts)
 		else if (option == 'o')
 			only = optarg;
 		else if (option == 'c')
-			crowd = true;
+			crowd = optarg ? CROWD_AT_PORTS : CROWD_ENDED;
 		else if (option == 'n')
 			counts_operations = true;
 		else
