@@ -138,24 +138,13 @@ INLINE __u32 device_host_port_rules(struct __sk_buff *skb, bool ipv4)
 			   ipv4 ? device_layout.ipv4_port_rules : device_layout.ipv6_port_rules);
 }
 
-/* Returns whether one of several next hops is chosen by more than addresses. */
-INLINE bool device_host_hashes_ports(struct __sk_buff *skb, bool ipv4)
+/* Returns whether a packet's ports or flow label decide about nothing but which of several next
+ * hops it gets. IPv6 always looks at more than addresses. */
+INLINE bool device_host_spreads_flows(struct __sk_buff *skb, bool ipv4)
 {
-	return (__u8)device_read(device_namespace(skb, ipv4),
-				 ipv4 ? device_layout.ipv4_hash_policy
-				      : device_layout.ipv6_sysctl + device_layout.ipv6_hash_policy);
-}
-
-/* Returns whether the route of a packet may depend on its ports. */
-GLOBAL_FUNCTION bool device_host_routes_by_ports(struct __sk_buff *skb, bool ipv4)
-{
-	return device_host_port_rules(skb, ipv4) || device_host_hashes_ports(skb, ipv4);
-}
-
-/* Returns whether ports decide about nothing but which of several next hops a packet gets. */
-INLINE bool device_host_spreads_by_ports(struct __sk_buff *skb, bool ipv4)
-{
-	return !device_host_port_rules(skb, ipv4) && device_host_hashes_ports(skb, ipv4);
+	return !device_host_port_rules(skb, ipv4) &&
+	       (!ipv4 ||
+		(__u8)device_read(device_namespace(skb, true), device_layout.ipv4_hash_policy));
 }
 
 /* Returns whether the route of a packet may depend on its source. */
@@ -173,13 +162,13 @@ GLOBAL_FUNCTION bool device_host_routes_by_source(struct __sk_buff *skb, bool ip
 }
 
 /* Returns a number that is another one after any change to the host's routes, rules or addresses.
- * 0: it cannot be read, or ports are among what decides about a route. A bit of its own keeps the
+ * 0: it cannot be read, or rules look at ports. A bit of its own keeps the
  * kernel's numbers, which may be 0, from saying so. */
 GLOBAL_FUNCTION __u64 device_host_routes(struct __sk_buff *skb, bool ipv4)
 {
 	__u64 net, entries;
 
-	if (device_host_routes_by_ports(skb, ipv4))
+	if (device_host_port_rules(skb, ipv4))
 		return 0;
 	net = device_namespace(skb, ipv4);
 	if (ipv4)

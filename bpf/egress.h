@@ -62,8 +62,7 @@ INLINE bool is_hairpin(const struct packet *packet, const struct endpoint *endpo
 }
 
 /* Routing chose a reply's interface by the container's address; its new source may belong to
- * another uplink. Returns that uplink, or 0. A masqueraded connection has the address of the
- * interface that routing chose, so it stays there. */
+ * another uplink. Returns that uplink, or 0. */
 INLINE __u32 reply_reroute(const struct flow_context *flow)
 {
 	struct __sk_buff *skb = flow->skb;
@@ -98,7 +97,11 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	enum verdict verdict;
 	__u32 reroute = 0;
 
-	if (connection->kind == FLOW_MASQUERADE && connection->out_asked != (__u16)found->now &&
+	if (masquerade_leaves_elsewhere(packet, connection, skb->ifindex))
+		reroute = masquerade_reroute(skb, packet, connection->uplink);
+	if (connection->kind == FLOW_MASQUERADE && !reroute &&
+	    (connection->out_asked != (__u16)found->now ||
+	     masquerade_leaves_elsewhere(packet, connection, skb->ifindex)) &&
 	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
 		connection_end(found->key, found->id);
 		return VERDICT_PASS;
@@ -106,7 +109,7 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	translation_outwards(connection, flow->translation);
 	if (connection->kind == FLOW_MAPPING)
 		reroute = reply_reroute(flow);
-	else
+	else if (!reroute)
 		offload_note_way(skb, packet, connection, found->now);
 	if (!found_stands(found))
 		return VERDICT_TRANSLATE;

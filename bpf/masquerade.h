@@ -3,7 +3,8 @@
  * masquerade.h - how long a masqueraded connection may keep its address.
  *
  * Addresses come and go, and routes move; netfilter ends the connections of an address or an
- * interface then. So this is asked once a second, wherever such a connection leaves.
+ * interface then. So this is asked once a second, wherever such a connection leaves, and where it
+ * leaves by another uplink than before.
  */
 #pragma once
 
@@ -48,8 +49,10 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 		return true;
 	if (network_refuses(&connection->owner, uplink))
 		return false;
-	if (masquerade_is_fixed(key, connection))
+	if (masquerade_is_fixed(key, connection)) {
+		connection->uplink = uplink;
 		return true;
+	}
 	if (connection->uplink != uplink && key->protocol != PROTOCOL_TCP) {
 		if (!masquerade_is_preferred(skb, packet, connection, uplink))
 			return false;
@@ -59,4 +62,27 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 	address_copy(address.bytes, connection->external_address);
 	return route_is_to_host(skb, packet, slot->gateway, &address) ||
 	       masquerade_is_preferred(skb, packet, connection, uplink);
+}
+
+/* Returns whether a packet leaves by another uplink than the one whose address its connection has.
+ * TCP goes on with that. */
+INLINE bool masquerade_leaves_elsewhere(const struct packet *packet,
+					const struct connection *connection, __u32 ifindex)
+{
+	return connection->kind == FLOW_MASQUERADE && connection->uplink != ifindex &&
+	       packet->tuple.protocol != PROTOCOL_TCP;
+}
+
+/* Returns the connection's uplink if a next hop of the packet's route is there. The stack has taken
+ * another one: over IPv6 its hash differs for a fragment. Else 0. */
+GLOBAL_FUNCTION __u32 masquerade_reroute(struct __sk_buff *skb, const struct packet *packet,
+					 __u32 uplink)
+{
+	struct bpf_fib_lookup *query = &scratch_get()->query;
+	struct next_hop wanted = {.ifindex = uplink};
+
+	if (!packet)
+		return 0;
+	route_query(query, packet, skb->ingress_ifindex);
+	return route_leads_to(query, route_ask(skb, query, &wanted), &wanted) ? uplink : 0;
 }

@@ -174,9 +174,9 @@ INLINE void offload_query(const struct connection_key *key, const struct connect
 			      inwards ? key->inside : key->outside);
 }
 
-/* Asks routing about packets of this direction that arrive at ifindex. Those that leave keep to the
- * next hop that the connection has. If the neighbour is unresolved, the last known MTU stays.
- * False: there is no route now. */
+/* Asks routing about packets of this direction that arrive at ifindex. Those that leave the host
+ * keep to the next hop that the connection has. If the neighbour is unresolved, the last known MTU
+ * stays. False: there is no route now. */
 GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct connection_key *key,
 					 struct connection *connection, enum way way, __u32 ifindex)
 {
@@ -191,8 +191,9 @@ GLOBAL_FUNCTION bool offload_ask_routing(struct __sk_buff *skb, const struct con
 	id = connection->id;
 	next_hop = &connection->next_hop[way];
 	offload_query(key, connection, way, ifindex, query);
-	result = way == OUTWARDS ? route_ask(skb, query, next_hop)
-				 : bpf_fib_lookup(skb, query, sizeof(*query), 0);
+	result = way == OUTWARDS && connection->path[way] != PATH_CONTAINER
+			 ? route_ask(skb, query, next_hop)
+			 : bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!route_is_found(result) || connection->id != id)
 		return false;
 	next_hop->ifindex = query->ifindex;

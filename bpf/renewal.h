@@ -2,8 +2,8 @@
 /*
  * renewal.h - what was found out about a path when it was renewed, for all other connections that
  * would ask the same in this second: all to one container, and those from it to one address (a
- * resolver, a proxy). Where the host's routing looks at ports or, inwards, at the source, each asks
- * for itself.
+ * resolver, a proxy) by one of its next hops. Where rules of the host's routing look at ports or,
+ * inwards, at the source, each asks for itself.
  *
  * A memo (memo.h) goes further: while neither the host's routes nor the next hop's MAC have
  * changed, an answer is right for all connections that go by that next hop.
@@ -19,9 +19,10 @@ struct renewal_question {
 	__u32 ifindex; /* where the packets enter the IP stack */
 	__u32 device;  /* where they are handled */
 	__u32 second;  /* CLOCK_MONOTONIC */
+	__u32 out_ifindex;
+	__u8 out_mac[6]; /* the next hop that the connection has there */
 	__u8 way;
 	enum protocol protocol;
-	__u8 reserved[2];
 } __attribute__((aligned(8)));
 
 struct renewal {
@@ -43,6 +44,8 @@ INLINE void renewal_ask(const struct connection_key *key, const struct connectio
 		address_copy(question->source, offload_source(key, connection, way));
 	address_copy(question->destination, way == INWARDS ? key->inside : key->outside);
 	question->owner = connection->owner;
+	question->out_ifindex = connection->next_hop[way].ifindex;
+	__builtin_memcpy(question->out_mac, connection->next_hop[way].destination, ETH_ALEN);
 	question->second = clock_second();
 	question->way = way;
 	question->protocol = key->protocol;

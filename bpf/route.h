@@ -66,9 +66,10 @@ INLINE bool route_leads_to(const struct bpf_fib_lookup *answer, long result,
 }
 
 /* Asks routing as bpf_fib_lookup() does. Where a route has several next hops, and a hash of ports
- * chooses one, the stack takes the packet's hash for it (seal.h), which a query does not have. So
- * the answer is the next hop that is wanted, because the stack has chosen it, if a query with some
- * source port leads there. Nothing is wanted where wanted->ifindex is 0. */
+ * or of the flow label chooses one, the stack takes the packet's hash for it (seal.h), or its flow
+ * label and whether it is a fragment, which a query does not have. So the answer is the next hop
+ * that is wanted, because the stack has chosen it, if a query with some source port and label leads
+ * there. Nothing is wanted where wanted->ifindex is 0. */
 GLOBAL_FUNCTION int route_ask(struct __sk_buff *skb, struct bpf_fib_lookup *query,
 			      const struct next_hop *wanted)
 {
@@ -80,11 +81,13 @@ GLOBAL_FUNCTION int route_ask(struct __sk_buff *skb, struct bpf_fib_lookup *quer
 	__builtin_memcpy(asked, query, sizeof(*asked));
 	first = bpf_fib_lookup(skb, query, sizeof(*query), 0);
 	if (!wanted->ifindex || route_leads_to(query, first, wanted) ||
-	    !device_host_spreads_by_ports(skb, asked->family == AF_INET))
+	    !device_host_spreads_flows(skb, asked->family == AF_INET))
 		return first;
 	for (int i = 1; i < NEXT_HOPS_TRIED; i++) {
 		__builtin_memcpy(tried, asked, sizeof(*tried));
 		tried->sport += i;
+		if (tried->family == AF_INET6)
+			tried->flowinfo = bpf_htonl(i);
 		result = bpf_fib_lookup(skb, tried, sizeof(*tried), 0);
 		if (route_leads_to(tried, result, wanted)) {
 			__builtin_memcpy(query, tried, sizeof(*query));

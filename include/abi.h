@@ -691,9 +691,12 @@ struct attachment {
 /* Whether the programs ask conntrack which packets another NAT of the host translates. */
 enum conntrack_use {
 	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
-	CONNTRACK_ASKED = 1,  /* which keeps its module in the kernel */
+	/* Once a hook of netfilter translates. The programs keep its module in the kernel. */
+	CONNTRACK_ASKED = 1,
 	CONNTRACK_UNREADABLE =
 		2, /* it was; this kernel, before 6.0 or without BTF, does not tell */
+	/* From the beginning: Open vSwitch or tc's action ct, which have no hook, were loaded */
+	CONNTRACK_ASKED_ALWAYS = 3,
 };
 
 /* meta: ARRAY of one. */

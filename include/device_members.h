@@ -74,9 +74,10 @@
 	X(address_node, inet6_ifaddr, if_list) \
 	X(address_bytes, inet6_ifaddr, addr)
 
-/* What says that a route may depend on a packet's ports or protocol: a rule with one, or a policy
- * by which next hops are chosen; and what changes with any route, rule or address: the kernel's own
- * caches of routes go by it, but for IPv6 routes that were removed, which are counted. */
+/* What says that a route may depend on a packet's ports or protocol: a rule with one, or IPv4's
+ * policy by which next hops are chosen; and what changes with any route, rule or address: the
+ * kernel's own caches of routes go by it, but for IPv6 routes that were removed, which are counted.
+ */
 #define DEVICE_MEMBERS_ROUTES(X) \
 	X(net_ipv4, net, ipv4) \
 	X(net_ipv6, net, ipv6) \
@@ -86,9 +87,7 @@
 	X(ipv4_changes, netns_ipv4, rt_genid) \
 	X(ipv6_changes, netns_ipv6, fib6_sernum) \
 	X(ipv6_statistics, netns_ipv6, rt6_stats) \
-	X(ipv6_routes, rt6_statistics, fib_rt_entries) \
-	X(ipv6_sysctl, netns_ipv6, sysctl) \
-	X(ipv6_hash_policy, netns_sysctl_ipv6, multipath_hash_policy)
+	X(ipv6_routes, rt6_statistics, fib_rt_entries)
 
 /* The same of its source: any rule that an administrator has made, or an IPv6 route with a source
  */

@@ -362,6 +362,39 @@ test_beside_nat_not_loaded() {
 	[ ! -e /proc/sys/net/netfilter/nf_conntrack_max ] || fail "nf_conntrack is loaded now"
 }
 
+# modules_shown NAME...: what sysfs says to be in the kernel
+modules_shown() {
+	local name
+	mount -t tmpfs tmpfs /sys/module
+	for name; do mkdir "/sys/module/$name"; done
+}
+
+# conntrack_asked: prints when the programs ask it (enum conntrack_use).
+conntrack_asked() {
+	bpftool -j map dump pinned "$pins/meta" | jq -r '.[0].formatted.value.conntrack'
+}
+
+# Open vSwitch, or tc's action ct, comes after the programs: doctor says so, and the next ADD, or
+# `repair`, loads programs that ask conntrack also where no rule translates
+test_beside_nat_without_hook() {
+	local said='Open vSwitch or tc'
+	[ -e /proc/sys/net/netfilter/nf_conntrack_max ] || skip "nf_conntrack is not in the kernel"
+	modules_shown nf_conntrack
+	container_start web bridge -p 8080:80/tcp
+	conversation_with web before client tcp "$host4" 8080
+	case $(conntrack_asked) in
+		1) ;;
+		3) skip "Open vSwitch or tc's ct is a part of this kernel" ;;
+		*) skip "conntrack is $(conntrack_asked)" ;;
+	esac
+	mkdir /sys/module/openvswitch
+	expect_contains "$("$build/bpf-portmap" doctor --quick 2>&1)" "$said"
+	container_add other bridge -p 8081:80/tcp
+	expect_equal 3 "$(conntrack_asked)" 'when conntrack is asked'
+	expect_says before web
+	[[ $("$build/bpf-portmap" doctor --quick 2>&1) != *"$said"* ]] || fail "doctor still says so"
+}
+
 # table_fill ROOM: fills conntrack's table with assured entries, which it drops for no newer one
 table_fill() {
 	local room=$1 port=0

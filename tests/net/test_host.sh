@@ -153,8 +153,8 @@ realtime() {
 	mount --bind /run/kernel /sys/kernel
 }
 
-# a kernel of PREEMPT_RT may let packets interrupt each other, of which ADD, STATUS and doctor warn;
-# other kernels do not
+# a kernel of PREEMPT_RT may let packets interrupt each other, of which STATUS, doctor, and the ADD
+# that loads the programs warn; other kernels do not
 test_host_realtime() {
 	local said='this kernel is PREEMPT_RT'
 	[ "$(kernel_or 6.12)" = 6.12 ] || skip 'before 6.12 they do not interrupt each other'
@@ -166,6 +166,7 @@ test_host_realtime() {
 	realtime 1
 	status 2>/run/err || fail STATUS
 	expect_in /run/err "$said"
+	rm -r "$pins"
 	container_add web bridge -p 8080:80 2>/run/err
 	expect_in /run/err "$said"
 	expect_contains "$("$build/bpf-portmap" doctor --quick 2>&1)" "$said"

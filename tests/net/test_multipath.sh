@@ -15,7 +15,8 @@ far_at() {
 	LINES
 }
 
-# multipath_world: the container one of the list `fast`
+# multipath_world POLICY: the container one of the list `fast`. POLICY is IPv6's: by default (0) the
+# flow label, not ports, chooses, and a fragment may leave elsewhere than a whole datagram
 multipath_world() {
 	fast_lists
 	far_at client "$host4" "$host6"
@@ -23,7 +24,7 @@ multipath_world() {
 	ip route add "$far4" nexthop via "$client4" dev eth0 nexthop via "$server4" dev eth1
 	ip route add "$far6" nexthop via "$client6" dev eth0 nexthop via "$server6" dev eth1
 	echo 1 >/proc/sys/net/ipv4/fib_multipath_hash_policy
-	echo 1 >/proc/sys/net/ipv6/fib_multipath_hash_policy
+	echo "$1" >/proc/sys/net/ipv6/fib_multipath_hash_policy
 	container_add one fast
 }
 
@@ -37,9 +38,12 @@ uplink_of() {
 
 # a datagram's fragments leave by one uplink, where a hash of ports chooses it, and so do large and
 # small datagrams of one socket: both come back whole, also when their path is renewed
-test_multipath_fragments() {
+test_multipath_fragments() { fragments_come_back 1; }
+# the same with the kernel's default of IPv6
+test_multipath_fragments_label() { fragments_come_back 0; }
+fragments_come_back() {
 	local name port to
-	multipath_world
+	multipath_world "$1"
 	for name in client server; do in_namespace "$name" "$datagrams" echo 9000 --background; done
 	for port in {5001..5010}; do
 		for to in "$far4" "$far6"; do
@@ -51,6 +55,7 @@ test_multipath_fragments() {
 	for port in {5001..5010}; do
 		for to in "$far4" "$far6"; do
 			expect_whole one "$to" 9000 3000 --source-port "$port"
+			expect_whole one "$to" 9000 30 --source-port "$port"
 		done
 	done
 }
@@ -59,7 +64,7 @@ test_multipath_fragments() {
 # address are sent to the router that is there
 test_multipath_replies() {
 	local port
-	multipath_world
+	multipath_world 0
 	container_start web fast -p 8080:80/udp
 	for port in {6001..6016}; do
 		ask client udp "$host4" 8080 --from "$far4" --source-port "$port" --timeout 100 || true
@@ -73,9 +78,12 @@ test_multipath_replies() {
 
 # masqueraded flows skip the stack by whichever uplink it has chosen for them, and stay there when
 # their path is renewed
-test_multipath_fast_path() {
+test_multipath_fast_path() { flows_keep_their_uplink 1; }
+# the same with the kernel's default of IPv6
+test_multipath_fast_path_label() { flows_keep_their_uplink 0; }
+flows_keep_their_uplink() {
 	local number talk to talks=() first=()
-	multipath_world
+	multipath_world "$1"
 	for to in client server; do serve_in "$to" 9000; done
 	for number in 0 1 2 3 4 5; do
 		for to in "$far4" "$far6"; do

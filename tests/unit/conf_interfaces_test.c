@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lib/cleanup.h"
+#include "lib/text.h"
 #include "conf/option_table.h"
 
 struct row {

@@ -12,6 +12,7 @@
 
 #include "lib/json.h"
 #include "lib/ports.h"
+#include "lib/text.h"
 
 #define PREFIX_OF_CNI "cni.dev/"
 #define MAX_UNKNOWN 16 /* each is a line in the system's log, at each ADD */

@@ -92,8 +92,6 @@ void option_check_keys(const struct option *options, const json_t *config, json_
 #define CONF_NAME_LENGTH 64 /* for a few bracket expressions; fnmatch takes its time with more */
 #define CONF_NAMES_SIZE (CONF_NAMES_MOST * (CONF_NAME_LENGTH + 1) + 1)
 
-#define for_each_name(name, names) for (const char *name = (names); *name; name += strlen(name) + 1)
-
 bool conf_is_glob(const char *name);
 
 /* Returns whether a name or glob of the list is that of the interface. */

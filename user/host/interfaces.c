@@ -15,6 +15,7 @@
 #include "datapath/records/attachments.h"
 #include "lib/memory.h"
 #include "lib/error.h"
+#include "lib/text.h"
 #include "net/host_settings.h"
 #include "plan/hooks.h"
 #include "plan/uplinks.h"

@@ -163,11 +163,8 @@ static void warn_of_absent_addresses(const struct host *host, const struct conta
 void prerequisites_warn(const struct host *host, const struct container *container)
 {
 	cleanup_error struct cni_error forwarding = {0};
-	const char *gap = datapath_realtime_gap();
 
 	warn_of_absent_addresses(host, container);
-	if (gap)
-		warning("%s", gap);
 	if (verify_forwarding_for(host, container, &forwarding))
 		warning("%s", cni_error_message(&forwarding));
 }

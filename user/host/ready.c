@@ -180,6 +180,7 @@ static int load_alone(struct host *host, uint32_t assured, enum where_nothing_is
 {
 	cleanup_error struct cni_error stays = {0};
 	struct datapath *datapath = &host->datapath;
+	const char *gap;
 
 	if (reopen_datapath(datapath, DATAPATH_ALONE, err))
 		return -1;
@@ -188,6 +189,9 @@ static int load_alone(struct host *host, uint32_t assured, enum where_nothing_is
 		return 0;
 	if (load_over_found_maps(host, assured, err))
 		return -1;
+	gap = datapath_realtime_gap();
+	if (gap)
+		warning("%s", gap);
 	/* What this container needs is attached by the rest of its ADD, which fails where it
 	 * cannot be. A program at another container's veth is no reason to refuse this one. */
 	if (replace_rest(datapath, &stays))

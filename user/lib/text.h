@@ -20,6 +20,9 @@ const char *engine_id_digits(const char *container_id);
 char *cni_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *cni_format_list(const char *format, va_list arguments);
 
+/* Each of the names that end with a zero byte, and the whole with another one. */
+#define for_each_name(name, names) for (const char *name = (names); *name; name += strlen(name) + 1)
+
 /* Returns whether the text ends with this one, or is this one. */
 bool text_ends_with(const char *text, const char *end);
 

@@ -21,8 +21,18 @@
 
 #define OLDEST_KERNEL "5.15"
 
+/* Returns whether another NAT has come to the kernel that the programs do not ask about. DEL has
+ * nothing to do with it. */
+static bool programs_are_blind(enum conntrack_use conntrack, enum datapath_use use)
+{
+	if (use == DATAPATH_WORK_BY_META)
+		return false;
+	return (conntrack == CONNTRACK_ABSENT && device_layout_has_conntrack()) ||
+	       (conntrack == CONNTRACK_ASKED && device_layout_has_nat_without_hook());
+}
+
 static enum datapath_state judge_state(struct datapath *datapath, const struct pins *pins,
-				       const struct pins_found *found)
+				       const struct pins_found *found, enum datapath_use use)
 {
 	if (!found->count && !found->foreign)
 		return DATAPATH_ABSENT;
@@ -36,8 +46,7 @@ static enum datapath_state judge_state(struct datapath *datapath, const struct p
 	if (found->count < OBJECT_COUNT || !pins->has_head || !pins->head.complete ||
 	    !found->is_of_last_load)
 		return DATAPATH_DAMAGED;
-	datapath->is_blind =
-		pins->head.conntrack == CONNTRACK_ABSENT && device_layout_has_conntrack();
+	datapath->is_blind = programs_are_blind(pins->head.conntrack, use);
 	return datapath->is_blind || version_is_older(pins->head.program_version, PROGRAM_VERSION)
 		       ? DATAPATH_OUTDATED
 		       : DATAPATH_READY;
@@ -54,7 +63,7 @@ static int open_found(struct datapath *datapath, struct pins *pins, enum datapat
 		return -1;
 	datapath->links = found.links;
 	datapath->foreign = found.foreign;
-	datapath->state = judge_state(datapath, pins, &found);
+	datapath->state = judge_state(datapath, pins, &found, use);
 	return !found.by_ids && datapath_is_usable(datapath) &&
 	       !map_is_same(pins->meta, datapath->objects.maps[MAP_META]);
 }

@@ -27,7 +27,7 @@ struct datapath {
 	uint32_t links;                   /* as struct pins_found has it */
 	uint32_t layout;                  /* of the maps that are pinned; 0: not known */
 	char maker[PROGRAM_VERSION_SIZE]; /* the version of bpf-portmap that made them, or "" */
-	bool is_blind;                    /* the programs are older than conntrack in the kernel */
+	bool is_blind;                    /* the programs are older than another NAT's module */
 	bool sees_devices;                /* they see qdiscs and filters by themselves */
 	const char *foreign;              /* the map that has another shape, or NULL */
 };

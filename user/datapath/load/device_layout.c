@@ -216,12 +216,16 @@ static uint32_t ticks_of_second(void)
 	return tick.tv_sec || !tick.tv_nsec ? 0 : (uint32_t)(1000000000 / tick.tv_nsec);
 }
 
-/* Returns whether tc's action `ct` or Open vSwitch, which have conntrack translate without its
- * hooks, are there: in the kernel, which has their types then, or as modules. */
-static bool may_translate_without_hook(const struct btf *btf)
+bool device_layout_has_nat_without_hook(void)
 {
 	return access("/sys/module/act_ct", F_OK) == 0 ||
-	       access("/sys/module/openvswitch", F_OK) == 0 ||
+	       access("/sys/module/openvswitch", F_OK) == 0;
+}
+
+/* Where they are a part of the kernel, it has their types. */
+static bool may_translate_without_hook(const struct btf *btf)
+{
+	return device_layout_has_nat_without_hook() ||
 	       btf__find_by_name_kind(btf, "tcf_ct_params", BTF_KIND_STRUCT) > 0 ||
 	       btf__find_by_name_kind(btf, "ovs_conntrack_info", BTF_KIND_STRUCT) > 0;
 }

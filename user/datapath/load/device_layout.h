@@ -19,3 +19,7 @@ void device_layout_find(struct device_layout *layout);
 /* Returns whether programs that are loaded now could ask conntrack: its module may come later than
  * they have. */
 bool device_layout_has_conntrack(void);
+
+/* Returns whether tc's action `ct` or Open vSwitch, which have conntrack translate without a hook
+ * of netfilter, are loaded as modules. */
+bool device_layout_has_nat_without_hook(void);

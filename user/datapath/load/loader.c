@@ -205,7 +205,7 @@ static int keep_objects(const struct portmap_bpf *skeleton, struct objects *obje
 static enum conntrack_use conntrack_use(const struct device_layout *layout)
 {
 	if (layout->tracked)
-		return CONNTRACK_ASKED;
+		return layout->nat_without_hook ? CONNTRACK_ASKED_ALWAYS : CONNTRACK_ASKED;
 	return device_layout_has_conntrack() ? CONNTRACK_UNREADABLE : CONNTRACK_ABSENT;
 }
 

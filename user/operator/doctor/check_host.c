@@ -65,8 +65,9 @@ void check_version(struct doctor *doctor)
 		doctor_found(doctor, VERDICT_FAIL, NULL, "%s", cni_error_message(&err));
 	} else if (datapath->is_blind) {
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap repair"),
-			     "conntrack came after the programs: connections that another NAT of"
-			     " this host translates may end at a container");
+			     "conntrack, Open vSwitch or tc's action ct came after the programs:"
+			     " connections that another NAT of this host translates may end at a"
+			     " container");
 	} else if (datapath->state == DATAPATH_OUTDATED) {
 		doctor_found(doctor, VERDICT_WARN, cni_format("bpf-portmap upgrade"),
 			     "the programs that run are of bpf-portmap %.*s, this is %s",

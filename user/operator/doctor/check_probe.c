@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "conf/addresses.h"
-#include "conf/option_types.h"
 #include "datapath/load/maps.h"
 #include "datapath/records/nat_ports.h"
 #include "lib/cleanup.h"

@@ -235,7 +235,7 @@ static int prepare(struct repair *repair, struct cni_error *err)
 	if (datapath->is_blind && !repair->options->dry_run) {
 		if (host_make_ready(&repair->host, 0, err))
 			return -1;
-		say_interface("programs", "loaded anew, to ask conntrack, which came since",
+		say_interface("programs", "loaded anew, to ask conntrack about NAT that came since",
 			      repair);
 	}
 	/* What is not found again by the programs that run is loaded by the next ADD. */
