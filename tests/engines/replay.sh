@@ -68,7 +68,7 @@ replay_killed() {
 	local i key protocol address port owner status
 	for ((i = 0; i < replay_kills; i++)); do
 		status=0
-		PREFIX="$build/tests/traced kill $((RANDOM % 40 + 1))" replay_plugin "$(replay_call_netns)" \
+		PREFIX="$build/tests/traced kill $((RANDOM % 15 + 1))" replay_plugin "$(replay_call_netns)" \
 			>/run/answer 2>&1 || status=$?
 		[ "$status" != 137 ] || replay_killed_count=$((replay_killed_count + 1))
 		"$build/bpf-portmap" list --json >/run/list || fail list

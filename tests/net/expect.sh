@@ -63,12 +63,18 @@ host_read() {
 # expect_answer NAMESPACE PROTOCOL ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: NAME answers from
 # the address and port of the request, and has seen CLIENT-ADDRESS ("-": any).
 expect_answer() {
-	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer asked field part
+	local who=$1 protocol=$2 address=$3 port=$4 name=$5 client=${6:--} answer
 	shift $(($# < 6 ? $# : 6))
-	case $address in *:*) asked=[$address]:$port ;; *) asked=$address:$port ;; esac
 	ask_command "$who" "$protocol" "$address" "$port" "$@"
 	answer=$("${asking[@]}" 2>&1) ||
-		fail "$who asks $protocol $asked: expected $name, got: $answer"
+		fail "$who asks $protocol $(endpoint "$address" "$port"): expected $name, got: $answer"
+	answer_is_expected
+}
+
+# Of who, protocol, address, port, name, client and answer, the variables of its callers
+answer_is_expected() {
+	local asked=$address:$port field part
+	[[ $address != *:* ]] || asked=[$address]:$port
 	field_read name "$answer"
 	[ "$field" = "$name" ] || fail "$who asks $protocol $asked: expected $name, got: $answer"
 	field_read from "$answer"
@@ -80,19 +86,37 @@ expect_answer() {
 		fail "$who asks $protocol $asked: should be seen as $client: $answer"
 }
 
-# The same over TCP and UDP
+# expect_answers NAMESPACE ADDRESS PORT NAME [CLIENT-ADDRESS] [OPTION...]: the same over TCP and UDP, by one
+# process
 expect_answers() {
-	local who=$1
-	shift
-	expect_answer "$who" tcp "$@"
-	expect_answer "$who" udp "$@"
+	local who=$1 address=$2 port=$3 name=$4 client=${5:--} protocol answer answers
+	shift $(($# < 5 ? $# : 5))
+	ask_command "$who" both "$address" "$port" "$@"
+	mapfile -t answers <<<"$("${asking[@]}" 2>&1 || true)"
+	for protocol in tcp udp; do
+		answer=${answers[0]-}
+		answer_is_expected
+		answers=("${answers[@]:1}")
+	done
+}
+
+# both COMMAND WORD...: runs it for IPv4, then for IPv6: @NAME is $NAME4, then $NAME6.
+both() {
+	local family_of_both word line
+	for family_of_both in 4 6; do
+		line=()
+		for word; do
+			[[ $word != @* ]] || { word=${word#@}$family_of_both && word=${!word}; }
+			line+=("$word")
+		done
+		"${line[@]}"
+	done
 }
 
 # expect_serves NAME [PORT]: the client reaches its host port, over IPv4 and IPv6, and is seen with its
 # own address; expect_gets_out NAME: it reaches port 9000 of the server, which sees the host's addresses
 expect_serves() {
-	expect_answers client "$host4" "${2:-8080}" "$1" "$client4"
-	expect_answers client "$host6" "${2:-8080}" "$1" "$client6"
+	both expect_answers client @host "${2:-8080}" "$1" @client
 }
 expect_gets_out() {
 	expect_answers "$1" "$server4" 9000 server "$host4_second"

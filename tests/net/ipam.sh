@@ -64,6 +64,11 @@ expect_err() {
 	esac
 }
 
+# Each process of the sanitizers costs as much as ten, which only says what one of them says.
+ipam_unsanitized() {
+	[ ! -x "$build/cni-ipam" ] || ipam=$build/cni-ipam
+}
+
 # ipam_crowd [COUNT]: as many requests at once (200) get as many addresses. Each answer has a file of its own, as curl
 # writes those that come together on one line.
 ipam_crowd() {

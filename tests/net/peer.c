@@ -36,10 +36,11 @@ const char tool_usage[] =
 	"peer serve tcp|udp|both|sctp ADDRESS PORT [--name NAME] [--background]\n"
 	"     answers each line or datagram with: name=... client=... local=...\n"
 	"     ADDRESS may be any\n"
-	"peer ask tcp|udp|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
+	"peer ask tcp|udp|both|sctp ADDRESS PORT [--from ADDRESS] [--source-port N] [--count N]\n"
 	"     [--interval MS] [--timeout MS] [--on-demand] [--keep-going] [--reset] [--ttl N]\n"
 	"     [--ip-options] [--tos N] [--priority N]\n"
 	"     sends a request and prints the answer and from=..., or timeout, refused, closed\n"
+	"     both: by TCP, and if that is answered by UDP, a line each\n"
 	"     --on-demand: one request for each line of standard input, over one socket, until\n"
 	"     \"bye\"\n"
 	"     --connected: the UDP socket is connected and receives from the server only\n"
@@ -363,6 +364,7 @@ int main(int argc, char **argv)
 		{NULL},
 	};
 	bool both, tcp;
+	int result;
 
 	parse_options(argc, argv, names);
 	options.timeout = patience(options.timeout);
@@ -378,7 +380,10 @@ int main(int argc, char **argv)
 	if (strcmp(argv[0], "serve") == 0)
 		command_serve(tcp, both || !tcp, argv[2], parse_number(argv[3], 1, 65535),
 			      &options);
-	if (strcmp(argv[0], "ask") == 0 && !both)
-		return command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
-	die_usage();
+	if (strcmp(argv[0], "ask") != 0)
+		die_usage();
+	result = command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
+	if (both && !result)
+		result = command_ask(false, argv[2], parse_number(argv[3], 1, 65535), &options);
+	return result;
 }

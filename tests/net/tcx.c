@@ -6,6 +6,7 @@
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/pkt_cls.h>
 #include <linux/types.h>
@@ -47,6 +48,8 @@ const char tool_usage[] =
 	"of\n"
 	"                                         their checksums\n"
 	"tcx attach DEVICE ingress|egress PROGRAM-PIN\n"
+	"tcx sockets CGROUP                       prints each hook at sockets with each program "
+	"there\n"
 	"tcx entries DIRECTORY MAP...             prints, in one line, how many entries each map "
 	"has\n"
 	"                                         that is pinned there; of `slots`, how many are "
@@ -186,6 +189,45 @@ static int show_all(void)
 		visit((int)devices[i].if_index, TCX_EGRESS, where, NULL);
 	}
 	if_freenameindex(devices);
+	return 0;
+}
+
+/* As bpftool names hooks, which reads the types of the whole kernel before it can say so. In order.
+ */
+static const struct {
+	const char *name;
+	enum bpf_attach_type hook;
+} socket_hooks[] = {
+	{"bind4", BPF_CGROUP_INET4_BIND},
+	{"bind6", BPF_CGROUP_INET6_BIND},
+	{"connect4", BPF_CGROUP_INET4_CONNECT},
+	{"connect6", BPF_CGROUP_INET6_CONNECT},
+	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
+	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
+	{"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
+	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
+	{"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
+	{"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
+};
+
+static int show_sockets(const char *path)
+{
+	int cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (cgroup < 0)
+		die(path);
+	for (size_t i = 0; i < sizeof(socket_hooks) / sizeof(*socket_hooks); i++) {
+		uint32_t ids[MAX_PROGRAMS], count = MAX_PROGRAMS;
+		char name[BPF_OBJ_NAME_LEN];
+
+		if (bpf_prog_query(cgroup, socket_hooks[i].hook, 0, NULL, ids, &count))
+			die(socket_hooks[i].name);
+		for (uint32_t j = 0; j < count; j++) {
+			close(program_open(ids[j], name));
+			printf("%s %s\n", socket_hooks[i].name, name);
+		}
+	}
+	close(cgroup);
 	return 0;
 }
 
@@ -383,6 +425,8 @@ int main(int argc, char **argv)
 		return show_state(argv[2], argv + 3);
 	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
 		return print_counters(argv[2], argv + 3);
+	if (argc == 3 && strcmp(argv[1], "sockets") == 0)
+		return show_sockets(argv[2]);
 	if (argc < 4)
 		die_usage();
 	if (strcmp(argv[1], "pin") == 0) {

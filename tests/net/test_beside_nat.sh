@@ -42,8 +42,7 @@ node_port_make() {
 }
 
 expect_node_port() {
-	expect_answers client "$host4" 31081 web "$bridge4"
-	expect_answers client "$host6" 31081 web "$bridge6"
+	both expect_answers client @host 31081 web @bridge
 	expect_answers server "$host4_second" 20089 victim
 	conntrack -F 2>/dev/null
 }
@@ -107,8 +106,7 @@ test_beside_nat_tunnel() {
 	tunnel_make
 	stranger_make tun0
 	serve_in office 9000
-	expect_answers stranger "$office4" 9000 office "$tunnel4"
-	expect_answers stranger "$office6" 9000 office "$tunnel6"
+	both expect_answers stranger @office 9000 office @tunnel
 	expect_answers office "$tunnel4" 20089 victim
 }
 
@@ -142,8 +140,7 @@ expect_same_ports() {
 	expect_refused client tcp "$(address6 web)" 5060 --source-port 5060
 	serve_in client 5060
 	for protocol in tcp udp; do
-		expect_answer web "$protocol" "$client4" 5060 client "$host4" --source-port 5060
-		expect_answer web "$protocol" "$client6" 5060 client "$host6" --source-port 5060
+		both expect_answer web "$protocol" @client 5060 client @host --source-port 5060
 	done
 	processes_end client
 	conntrack -F 2>/dev/null
@@ -162,8 +159,7 @@ test_beside_nat_same_ports() {
 expect_sibling() {
 	local protocol
 	for protocol in tcp udp; do
-		expect_answer asker "$protocol" "$host4" 8080 web
-		expect_answer asker "$protocol" "$host6" 8080 web
+		both expect_answer asker "$protocol" @host 8080 web
 		expect_answer asker "$protocol" "$bridge4" 8080 web
 	done
 	conntrack -F 2>/dev/null
@@ -255,15 +251,13 @@ test_beside_nat_before_mapping() {
 	conversation_open stays6 client tcp "$host6" 8080
 	expect_contains "$(say stays)" name=old
 	expect_contains "$(say stays6)" name=old
-	expect_answers client "$host4" 8080 old "$client4" --source-port 5555
-	expect_answers client "$host6" 8080 old "$client6" --source-port 5555
+	both expect_answers client @host 8080 old @client --source-port 5555
 	nat_rule postrouting 'oifname lo masquerade' # without any rule, the kernel would translate no more
 	nft flush chain inet foreign prerouting
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(say stays)" name=old
 	expect_contains "$(say stays6)" name=old
-	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
-	expect_answers client "$host6" 8080 web "$client6" --source-port 5555
+	both expect_answers client @host 8080 web @client --source-port 5555
 	conversation_close stays
 	conversation_close stays6
 }
@@ -273,11 +267,9 @@ test_beside_nat_before_mapping() {
 # port before the container came, it is answered
 test_beside_nat_forgotten() {
 	local name
-	expect_no_answers client "$host4" 8080 --source-port 5555
-	expect_no_answers client "$host6" 8080 --source-port 5555
+	both expect_no_answers client @host 8080 --source-port 5555
 	container_start web bridge -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 web "$client4" --source-port 5555
-	expect_answers client "$host6" 8080 web "$client6" --source-port 5555
+	both expect_answers client @host 8080 web @client --source-port 5555
 	conversation_open stays client tcp "$host4" 8080
 	conversation_open stays6 client tcp "$host6" 8080
 	for name in stays stays6 stays stays6; do
@@ -305,8 +297,7 @@ test_beside_nat_sctp() {
 }
 
 expect_sctp() {
-	expect_answer client sctp "$host4" 31081 web "$bridge4"
-	expect_answer client sctp "$host6" 31081 web "$bridge6"
+	both expect_answer client sctp @host 31081 web @bridge
 	expect_answer server sctp "$host4_second" 20089 victim
 	conntrack -F 2>/dev/null
 }
@@ -326,8 +317,7 @@ test_beside_nat_redirect() {
 	done
 	nat_rule prerouting "iifname cni0 ip daddr $host4 meta l4proto { tcp, udp } th dport 9091 dnat ip to $host4:8080"
 	nat_rule prerouting "iifname cni0 ip6 daddr $host6 meta l4proto { tcp, udp } th dport 9091 dnat ip6 to [$host6]:8080"
-	expect_answers stranger "$host4" 9091 host
-	expect_answers stranger "$host6" 9091 host
+	both expect_answers stranger @host 9091 host
 }
 
 expect_errors() {
@@ -427,8 +417,7 @@ test_beside_nat_table_full() {
 	conversation_with web node client tcp "$host4" 31081
 	conversation_with web node6 client tcp "$host6" 31081
 	table_fill "$room"
-	expect_no_answers client "$host4" 8080
-	expect_no_answers client "$host6" 8080
+	both expect_no_answers client @host 8080
 	all_go_on
 	all_go_on
 	expect_no_answers client "$host4" 31081

@@ -28,19 +28,20 @@ inverted() { printf %04x $((0xffff ^ 0x$1)); }
 
 # place PACKET START FIELD [TYPE]: evil sends it to the gateway; both count from the IP header.
 place() {
-	in_namespace evil "$build/tests/frame" eth0 \
-		"$(mac_of cni0 | tr -d :)$(mac_in evil eth0 | tr -d :)${4:-0800}$1" $((14 + $2)) $((14 + $3))
+	[ -n "${macs:-}" ] || macs=$(mac_of cni0)$(mac_in evil eth0)
+	in_namespace evil "$build/tests/frame" eth0 "${macs//:/}${4:-0800}$1" $((14 + $2)) $((14 + $3))
 }
 
-# A datagram of evil's flow, whose source becomes 203.0.100.1 behind masquerade: the checksum that is
-# written there has this value by the payload's first word, and the header's own is right only then.
-place_source() {
+# forged_source: sets $forged to the beginning of a datagram of evil's flow, whose source becomes 203.0.100.1
+# behind masquerade: the checksum that is written there has this value by the payload's first word, and
+# the header's own is right only then.
+forged_source() {
 	local host peer word packet header
 	host=$(address_hex "$host4_second") peer=$(address_hex "$server4")
 	word=$(inverted "$(sum_hex cb00 "$host" "$peer" 13881b58000e 74657374)")
 	packet=$(ipv4_hex "$(address4 evil)" "$server4" 17 "$(udp_hex 5000 7000 "${word}74657374")")
 	header=$(sum_hex "$(inverted "${packet:20:4}")" cb00 "$(inverted "${host:0:4}")")
-	place "${packet:0:20}$(inverted "$header")${packet:24}" 12 12
+	forged=${packet:0:20}$(inverted "$header")${packet:24}
 }
 
 # also with portmap
@@ -48,14 +49,15 @@ place_source() {
 # no datagram leaves with a source of the container's choice, though its flow skips the IP stack; nor
 # over IPv6, whose header has no checksum of its own, which portmap does not hold
 test_checksum_place_source() {
-	local try
+	local try forged
 	places_make bridge
+	forged_source
 	capture_start out server eth0 "udp and src net 203.0.0.0/16"
 	for try in {1..15}; do
 		asked_by_evil || fail "no answer"
-		place_source
-		place_source
-		sleep 0.1
+		place "$forged" 12 12
+		place "$forged" 12 12
+		pause_for 100
 	done
 	expect_captured_nothing out
 	asked_by_evil || fail "no answer"
@@ -119,8 +121,7 @@ test_checksum_place_right() {
 tunnel() {
 	ip -n "$1" link add tunnel type vxlan id 7 remote "$2" local "$3" dstport 4789 dev eth0 2>/run/err ||
 		skip "no VXLAN: $(cat /run/err)"
-	ip -n "$1" address add "$4" dev tunnel
-	ip -n "$1" link set tunnel up
+	end_make "$1" tunnel "$4"
 }
 
 # also with portmap

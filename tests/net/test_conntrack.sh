@@ -390,8 +390,7 @@ follow_group() {
 test_conntrack_macvlan_uplink() {
 	fast_lists
 	ip link add link eth0 name shim type macvlan mode bridge
-	ip address add 192.0.5.1/24 dev shim
-	ip link set shim up
+	end_make host shim 192.0.5.1/24
 	ip -n client address add 192.0.5.10/24 dev eth0
 	serve_in client 9000
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp

@@ -13,12 +13,8 @@ kernel_needs() {
 
 # ends_up HOST-INTERFACE NAMESPACE INTERFACE: addresses for the two ends
 ends_up() {
-	ip address add "$uplink4/24" dev "$1"
-	ip address add "$uplink6/64" dev "$1" nodad
-	ip link set "$1" up
-	ip -n "$2" address add "$office4/24" dev "$3"
-	ip -n "$2" address add "$office6/64" dev "$3" nodad
-	ip -n "$2" link set "$3" up
+	end_make host "$1" "$uplink4/24" "$uplink6/64"
+	end_make "$2" "$3" "$office4/24" "$office6/64"
 }
 
 # office_serves: the other end serves port 9000, and a capture looks for container addresses there.
@@ -30,10 +26,8 @@ office_serves() {
 # expect_uplink_works NAMESPACE CONTAINER: mapped ports and masquerade over the uplink
 expect_uplink_works() {
 	local who=$1 container=$2
-	expect_answers "$who" "$uplink4" 8080 "$container" "$office4"
-	expect_answers "$who" "$uplink6" 8080 "$container" "$office6"
-	expect_answers "$container" "$office4" 9000 "$who" "$uplink4"
-	expect_answers "$container" "$office6" 9000 "$who" "$uplink6"
+	both expect_answers "$who" @uplink 8080 "$container" @office
+	both expect_answers "$container" @office 9000 "$who" @uplink
 }
 
 # A datagram and its answer are rewritten once each, whatever devices they pass through.
@@ -183,18 +177,14 @@ test_devices_extra_address() {
 }
 
 extra_address_serves() {
-	ip address add "$uplink4/32" dev "$1"
-	ip address add "$uplink6/128" dev "$1" nodad
-	ip link set "$1" up
+	end_make host "$1" "$uplink4/32" "$uplink6/128"
 	container_start one bridge -p 8080:80/tcp -p 8080:80/udp
 	container_start exact ptp -p "$uplink4:8081:80/udp" -p "[$uplink6]:8081:80/udp"
 	container_start near bridge
 	local who
 	for who in client near; do
-		expect_answers "$who" "$uplink4" 8080 one
-		expect_answers "$who" "$uplink6" 8080 one
-		expect_answer "$who" udp "$uplink4" 8081 exact
-		expect_answer "$who" udp "$uplink6" 8081 exact
+		both expect_answers "$who" @uplink 8080 one
+		both expect_answer "$who" udp @uplink 8081 exact
 		expect_no_answer "$who" udp "$host4" 8081
 	done
 	expect_gets_out one

@@ -91,8 +91,7 @@ test_doctor_faults_host() {
 	namespace_add stranger
 	ip link add stranger0 type veth peer name eth0 netns stranger
 	ip link set stranger0 master cni0 up
-	ip -n stranger address add "$web4/16" dev eth0
-	ip -n stranger link set eth0 up
+	end_make stranger eth0 "$web4/16"
 	ip neighbour replace "$web4" lladdr "$(mac_in stranger eth0)" dev cni0 nud reachable
 	wait_until 5 stranger_is_known
 	dead "somebody behind stranger0, a port of cni0, has the address $web4 of shop/web-0, too"

@@ -14,8 +14,7 @@ guarded_host() {
 # way
 opens() {
 	local words
-	expect_no_answer client tcp "$host4" 8080
-	expect_no_answer client tcp "$host6" 8080
+	both expect_no_answer client tcp @host 8080
 	expect_no_answer web tcp "$client4" 9000
 	probe 2
 	cp /run/doctor /run/first
@@ -39,8 +38,7 @@ expect_open() {
 		expect_answer client tcp "$address" 8080 web
 		expect_answer client udp "$address" 5353 web
 	done
-	expect_answer web tcp "$client4" 9000 out
-	expect_answer web tcp "$client6" 9000 out
+	both expect_answer web tcp @client 9000 out
 }
 
 # firewalld itself, as a host runs it: its daemon, the bus it is talked to by, and firewall-cmd;

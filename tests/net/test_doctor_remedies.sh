@@ -34,8 +34,7 @@ leaves() {
 
 # strangers_are_refused: another port of the same container, and another container
 strangers_are_refused() {
-	expect_no_answer client tcp "$host4" 8091
-	expect_no_answer client tcp "$host6" 8091
+	both expect_no_answer client tcp @host 8091
 	expect_no_answer client tcp "$host4" 8080
 	expect_no_answer two tcp "$client4" 9000
 }
@@ -59,8 +58,7 @@ test_doctor_remedies_policy() {
 	for rules in "${drop_policies[@]}"; do
 		nft "$rules"
 		mends
-		expect_answer client tcp "$host4" 8090 two
-		expect_answer client tcp "$host6" 8090 two
+		both expect_answer client tcp @host 8090 two
 		expect_answer server tcp "$host4_second" 8090 two
 		strangers_are_refused
 		nft flush ruleset

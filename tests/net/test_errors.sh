@@ -126,8 +126,7 @@ test_errors_refused_to_neighbour_strict() {
 }
 
 neighbour_is_refused() {
-	expect_refused near udp "$host4" 8080 --connected
-	expect_refused near udp "$host6" 8080 --connected
+	both expect_refused near udp @host 8080 --connected
 }
 
 # path_errors_watch, expect_path_errors: errors of both families have passed, and none with an address of a
@@ -151,8 +150,7 @@ test_errors_path_mtu_mapping() {
 	container_add web bridge -p 8080:80/tcp
 	files_serve web 80
 	path_errors_watch
-	expect_transfers far "$host4" 8080
-	expect_transfers far "$host6" 8080
+	both expect_transfers far @host 8080
 	expect_path_errors
 }
 
@@ -166,8 +164,7 @@ test_errors_path_mtu_masquerade() {
 	path_errors_watch
 	local name
 	for name in one two; do
-		expect_transfers "$name" "$far4" 80
-		expect_transfers "$name" "$far6" 80
+		both expect_transfers "$name" @far 80
 	done
 	expect_path_errors
 }
@@ -182,10 +179,8 @@ test_errors_path_mtu_strict() {
 	files_serve far 80
 	container_add web bridge -p 8080:80/tcp
 	files_serve web 80
-	expect_transfers web "$far4" 80
-	expect_transfers web "$far6" 80
-	expect_transfers far "$host4" 8080
-	expect_transfers far "$host6" 8080
+	both expect_transfers web @far 80
+	both expect_transfers far @host 8080
 }
 
 # mtu_shrink NAME: at both ends of a container's link; its bridge follows.

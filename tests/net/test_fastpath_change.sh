@@ -192,9 +192,7 @@ far_by() {
 # The server also becomes a second router, with another MAC on the same wire.
 router_make() {
 	ip -n server link add link eth0 name eth0b type macvlan mode bridge
-	ip -n server address add "$router4/24" dev eth0b
-	ip -n server address add "$router6/64" dev eth0b nodad
-	ip -n server link set eth0b up
+	end_make server eth0b "$router4/24" "$router6/64"
 	ip neighbour replace "$router4" lladdr "$(mac_in server eth0b)" dev eth1 nud permanent
 	ip neighbour replace "$router6" lladdr "$(mac_in server eth0b)" dev eth1 nud permanent
 }
@@ -690,10 +688,8 @@ test_fastpath_forged_tc_index() {
 	container_start web bridge -p 8080:80/udp
 	watch_wire
 	ip link add unknown type veth peer name unknown netns web
-	ip address add 10.200.0.1/24 dev unknown
-	ip link set unknown up
-	ip -n web address add 10.200.0.2/24 dev unknown
-	ip -n web link set unknown up
+	end_make host unknown 10.200.0.1/24
+	end_make web unknown 10.200.0.2/24
 	ip -n web route add "$server4" via 10.200.0.1 src "$(address4 web)"
 	"$build/tests/tcx" pin /sys/fs/bpf/program /sys/fs/bpf/count
 	in_namespace web tc qdisc add dev unknown clsact

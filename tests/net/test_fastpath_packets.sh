@@ -75,10 +75,8 @@ datagram_keeps_path() {
 # leaves it, because conntrack, which reassembles datagrams, would wait for the others in vain
 test_fastpath_fragments_one_path() {
 	echoes_start
-	datagram_keeps_path client "$host4" 8080 eth0
-	datagram_keeps_path client "$host6" 8080 eth0
-	datagram_keeps_path echo "$server4" 9000 cni0
-	datagram_keeps_path echo "$server6" 9000 cni0
+	both datagram_keeps_path client @host 8080 eth0
+	both datagram_keeps_path echo @server 9000 cni0
 	expect_no_invalid
 }
 
@@ -153,10 +151,8 @@ test_fastpath_error_from_router() {
 	bulk_world far
 	guard "$errors_allowed"
 	capture_start errors web eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
-	path_shrinks_for far "$host4" 8080
-	path_shrinks_for far "$host6" 8080
-	path_shrinks_for web "$far4" 9000
-	path_shrinks_for web "$far6" 9000
+	both path_shrinks_for far @host 8080
+	both path_shrinks_for web @far 9000
 	seen=$(capture_stop errors)
 	expect_contains "$seen" "need to frag" "packet too big"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"
@@ -188,10 +184,8 @@ test_fastpath_larger_than_route() {
 	bulk_world client
 	errors_unlimited host
 	capture_start errors web eth0 "icmp[0:2] = 0x0304 or (ip6[6] = 58 and ip6[40] = 2)"
-	route_shrinks_for client "$host4" 8080
-	route_shrinks_for client "$host6" 8080
-	route_shrinks_for web "$client4" 9000
-	route_shrinks_for web "$client6" 9000
+	both route_shrinks_for client @host 8080
+	both route_shrinks_for web @client 9000
 	seen=$(capture_stop errors)
 	expect_contains "$seen" "need to frag (mtu 1400)" "packet too big, mtu 1400"
 	expect_equal 0 "$(forwarded connected)" "TCP packets but SYN through the IP stack"

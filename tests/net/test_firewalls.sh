@@ -239,8 +239,7 @@ test_firewalls_host_port() {
 		}
 	}
 	RULES
-	expect_answers client "$host4" 8080 web
-	expect_answers client "$host6" 8080 web
+	both expect_answers client @host 8080 web
 	nft add rule inet closed forward oifname cni0 tcp dport 80 drop
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer client udp "$host4" 8080 web

@@ -221,8 +221,7 @@ test_foreign_nat_same_container() {
 	expect_equal '' "$(grep 8080 <<<"$said" || true)" 'what ADD says of the port'
 	serve_by_address
 	for from in client host; do
-		expect_answer "$from" tcp "$host4" 8080 ours
-		expect_answer "$from" tcp "$host6" 8080 ours
+		both expect_answer "$from" tcp @host 8080 ours
 	done
 	by_hand 0 repair
 	expect_equal '' "$(cat /run/out)" 'output of repair'
@@ -239,8 +238,7 @@ test_foreign_nat_same_container() {
 
 # expect_theirs: what comes to port 8080 goes where the host's rule leads it
 expect_theirs() {
-	expect_answer client tcp "$host4" 8080 theirs
-	expect_answer client tcp "$host6" 8080 theirs
+	both expect_answer client tcp @host 8080 theirs
 }
 
 # root in a container may add any address there: that of another engine's container gets it nothing of

@@ -41,12 +41,10 @@ fragments_everywhere() {
 	capture_start client_wire client eth0 "$leak"
 	capture_start server_wire server eth0 "$leak"
 	for port in 8080 8081; do
-		in_every_order client "$host4" "$port" eth0
-		in_every_order client "$host6" "$port" eth0
+		both in_every_order client @host "$port" eth0
 	done
 	for port in 9000 9001; do
-		in_every_order one "$server4" "$port" "$gateway"
-		in_every_order one "$server6" "$port" "$gateway"
+		both in_every_order one @server "$port" "$gateway"
 	done
 	expect_captured_nothing client_wire
 	expect_captured_nothing server_wire
@@ -162,8 +160,7 @@ test_fragments_host() {
 	echo_in host 9000
 	echo_in server 9000
 	echo_in server 9001 $(pieces_by_hand backward eth1)
-	in_every_order client "$host4" 9000 eth0
-	in_every_order client "$host6" 9000 eth0
+	both in_every_order client @host 9000 eth0
 	local address port
 	for address in "$server4" "$server6"; do
 		for port in 9000 9001; do
@@ -195,13 +192,11 @@ test_fragments_flood() {
 	backward=$(pieces_by_hand backward eth0)
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $orphans
 	in_namespace client "$datagrams" ask "$host6" 8080 "$large" $orphans
-	expect_whole client "$host4" 8080 "$large" --count 3
-	expect_whole client "$host6" 8080 "$large" --count 3
+	both expect_whole client @host 8080 "$large" --count 3
 	expect_whole client "$host4" 9000 "$large" --count 3 $backward
 	in_namespace client "$datagrams" ask "$host4" 8080 "$large" $(pieces_by_hand overlapping eth0) || true
 	sleep 7
-	expect_whole client "$host4" 8080 "$large" --count 3 $backward
-	expect_whole client "$host6" 8080 "$large" --count 3 $backward
+	both expect_whole client @host 8080 "$large" --count 3 $backward
 }
 
 # piece_send NAMESPACE NEXT-HOP FRAGMENT BYTES: a fragment of a datagram from the client to port

@@ -52,8 +52,7 @@ test_host_services() {
 	expect_says old host
 	serve_in client 9000
 	expect_serves host 9999
-	expect_answers host "$client4" 9000 client "$host4"
-	expect_answers host "$client6" 9000 client "$host6"
+	both expect_answers host @client 9000 client @host
 	in_namespace client busybox ping -c 1 -W 1 "$host4" >/dev/null
 	in_namespace client busybox ping -6 -c 1 -W 1 "$host6" >/dev/null
 	busybox ping -c 1 -W 1 "$client4" >/dev/null

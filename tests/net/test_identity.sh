@@ -90,8 +90,7 @@ test_identity_two_networks() {
 	no_rp_filter="net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0"
 	sysctl -qw $no_rp_filter net.ipv4.conf.cni0.rp_filter=0 net.ipv4.conf.cni1.rp_filter=0
 	in_namespace both sysctl -qw $no_rp_filter net.ipv4.conf.eth0.rp_filter=0
-	expect_answers client "$host4" 8080 both
-	expect_answers client "$host6" 8080 both
+	both expect_answers client @host 8080 both
 	expect_answers client "$(address4 both)" 80 both
 }
 
@@ -122,8 +121,7 @@ test_identity_strict() {
 	expect_no_answer client tcp "$(address4 web)" 80
 	expect_no_answer client udp "$(address6 web)" 80
 	[ "$(counted drop_strict)" -ge $((before + 2)) ] || fail "drop_strict $(counted drop_strict)"
-	expect_answers client "$host4" 8080 web
-	expect_answers client "$host6" 8080 web
+	both expect_answers client @host 8080 web
 	expect_answers host "$(address4 web)" 80 web
 	expect_answers near "$(address4 web)" 80 web
 	serve_in client 7000 outside

@@ -154,6 +154,7 @@ test_ipam_shared() {
 # 200 requests at once get 200 addresses; meanwhile 400 clients are silent, one sends half a request
 test_ipam_crowd() {
 	local holder
+	ipam_unsanitized
 	ipam_start
 	pool_request 10.91.0.0/16 >/dev/null
 	perl -MSocket -e 'for (1 .. 401) { my $s; socket($s, AF_UNIX, SOCK_STREAM, 0) && connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
@@ -184,6 +185,7 @@ test_ipam_long_queue() {
 	plugin_wrap host-local <<-'SH'
 		[ "$CNI_COMMAND" != ADD ] || sleep 0.75
 	SH
+	ipam_unsanitized
 	ipam_start --timeout 5
 	pool_request 10.91.0.0/16 >/dev/null
 	ipam_crowd 80

@@ -141,8 +141,7 @@ test_listeners_loopback() {
 test_listeners_excluded_addresses() {
 	listeners_world
 	ip link add nodelocaldns type veth peer name nothing
-	ip address add 169.254.20.10/32 dev nodelocaldns
-	ip link set nodelocaldns up
+	end_make host nodelocaldns 169.254.20.10/32
 	listener cache udp 169.254.20.10 53
 	expect_free -p 53:53/udp
 	conflist excluding bridge \

@@ -81,8 +81,7 @@ test_lists_names_are_hints() {
 		'.prevResult.interfaces += [{"name": "ifb0"}, {"name": "eth0.7"}]' \
 		'.prevResult |= del(.interfaces) | .prevResult.ips |= map(del(.interface))'; do
 		plugin_call ADD web "$filter" >/run/out || fail "$filter: $(cat /run/out)"
-		expect_answer client tcp "$host4" 8080 web "$client4"
-		expect_answer client tcp "$host6" 8080 web "$client6"
+		both expect_answer client tcp @host 8080 web @client
 		plugin_call CHECK web "$filter" || fail "CHECK: $filter"
 		plugin_call DEL web || fail "DEL: $filter"
 		expect_same_state "$before"

@@ -11,8 +11,7 @@ leaves_masqueraded() {
 	for list; do
 		container_add "one-$list" "$list"
 		expect_gets_out "one-$list"
-		expect_answers "one-$list" "$client4" 9000 client "$host4"
-		expect_answers "one-$list" "$client6" 9000 client "$host6"
+		both expect_answers "one-$list" @client 9000 client @host
 	done
 }
 
@@ -280,8 +279,7 @@ test_masquerade_one_family() {
 	expect_answers three "$client6" 9000 client "$(address6 three)"
 	conflist both bridge '.plugins[0].ipMasq = true'
 	container_start four both -p 8080:80/tcp
-	expect_answers four "$client4" 9000 client "$host4"
-	expect_answers four "$client6" 9000 client "$host6"
+	both expect_answers four @client 9000 client @host
 	expect_answer client tcp "$host4" 8080 four "$client4"
 }
 
@@ -394,8 +392,7 @@ test_masquerade_forged_direct_client() {
 			forge_direct "$protocol" "$client6" "$(address6 "$name")"
 			expect_answer "$name" "$protocol" "$server4" 9000 server "$host4_second" \
 				--source-port 5000
-			expect_answer "$name" "$protocol" "$client4" 9000 client "$host4" --source-port 5000
-			expect_answer "$name" "$protocol" "$client6" 9000 client "$host6" --source-port 5000
+			both expect_answer "$name" "$protocol" @client 9000 client @host --source-port 5000
 		done
 	done
 }

@@ -18,27 +18,26 @@ driver_error() {
 }
 
 # network [FILTER]: what Podman hands to create, through a jq filter
-network() {
-	jq -n '{name: "web", id: ("0123456789abcdef" * 4), driver: "bpf-portmap", created: "2026-01-01",
-		subnets: [{subnet: "10.89.0.0/24", gateway: "10.89.0.1"},
-			{subnet: "fd00:89::/64", gateway: "fd00:89::1"}], ipv6_enabled: true,
-		internal: false, dns_enabled: false, labels: {a: "b"}, options: {}, ipam_options: {}} |
-		'"${1:-.}"
-}
+network_text='"name": "web", "id": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	"driver": "bpf-portmap", "created": "2026-01-01",
+	"subnets": [{"subnet": "10.89.0.0/24", "gateway": "10.89.0.1"},
+		{"subnet": "fd00:89::/64", "gateway": "fd00:89::1"}], "ipv6_enabled": true,
+	"internal": false, "dns_enabled": false, "labels": {"a": "b"}, "options": {}, "ipam_options": {}'
+network() { jq "${1:-.}" <<<"{$network_text}"; }
 
 # request NAME NUMBER PORTS [FILTER]: what netavark hands to setup and teardown. The container has
 # the addresses with that number, PORTS are in JSON.
 request() {
-	jq --arg name "$1" --arg number "$2" --argjson ports "$3" '{container_id: ("id-" + $name),
-		container_name: $name, port_mappings: $ports, network: ., network_options: {
-		interface_name: "eth0", static_ips: ["10.89.0." + $number, "fd00:89::" + $number],
-		static_mac: null, aliases: null}} | '"${4:-.}" <<<"$(network '.network_interface = "podman7"')"
+	local text="{\"container_id\": \"id-$1\", \"container_name\": \"$1\", \"port_mappings\": $3,
+		\"network\": {$network_text, \"network_interface\": \"podman7\"}, \"network_options\": {
+		\"interface_name\": \"eth0\", \"static_ips\": [\"10.89.0.$2\", \"fd00:89::$2\"],
+		\"static_mac\": null, \"aliases\": null}}"
+	if [ -n "${4:-}" ]; then jq --arg number "$2" "$4" <<<"$text"; else echo "$text"; fi
 }
 
 port() { # HOST-PORT CONTAINER-PORT [PROTOCOL [HOST-IP [RANGE]]]
-	jq -nc '{host_port: $ARGS.positional[0] | tonumber, container_port: $ARGS.positional[1] | tonumber,
-		protocol: $ARGS.positional[2], host_ip: $ARGS.positional[3],
-		range: $ARGS.positional[4] | tonumber}' --args "$1" "$2" "${3:-tcp}" "${4:-}" "${5:-1}"
+	printf '{"host_port": %s, "container_port": %s, "protocol": "%s", "host_ip": "%s", "range": %s}' \
+		"$1" "$2" "${3:-tcp}" "${4:-}" "${5:-1}"
 }
 
 # setup NAME NUMBER PORTS [FILTER]: its status is in /run/status

@@ -141,8 +141,7 @@ connections_go_on() {
 	go_on_to_the_end $conversations
 	expect_ours
 	expect_answers web "$host4" 8080 web
-	expect_answers other "$host4" 8080 web
-	expect_answers other "$host6" 8080 web
+	both expect_answers other @host 8080 web
 }
 
 # limit 120 s

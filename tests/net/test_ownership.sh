@@ -623,8 +623,7 @@ test_ownership_address_given_twice() {
 		fail "$(cat /run/out)"
 	expect_in /run/warnings 'belongs to container web'
 	plugin_call DEL twin ".prevResult.ips = $ips | $(mapping 9090)" || fail DEL
-	expect_answer client tcp "$host4" 8080 web
-	expect_answer client tcp "$host6" 8080 web
+	both expect_answer client tcp @host 8080 web
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
 	expect_count 0 endpoints
@@ -643,8 +642,7 @@ test_ownership_interface_in_two_networks() {
 	plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"elsewhere","type":"bpf-portmap"}' || fail DEL
 	IFNAME=eth1 plugin_run DEL web <<<'{"cniVersion":"1.0.0","name":"bridge","type":"bpf-portmap"}' ||
 		fail DEL
-	expect_answer client tcp "$host4" 8080 web
-	expect_answer client tcp "$host6" 8080 web
+	both expect_answer client tcp @host 8080 web
 	plugin_call CHECK web >/run/out || fail "$(cat /run/out)"
 	plugin_call DEL web || fail DEL
 	expect_count '0 0' 'endpoints attachments'

@@ -39,8 +39,7 @@ test_policy_unmasqueraded() {
 	expect_answers one "$client6" 9000 client "$(address6 one)"
 	in_namespace one busybox ping -c 1 -W 1 "$client4" >/dev/null || fail "no reply"
 	expect_gets_out one
-	expect_answers two "$client4" 9000 client "$host4"
-	expect_answers two "$client6" 9000 client "$host6"
+	both expect_answers two @client 9000 client @host
 	expect_answers two "$server4" 9000 server "$host4_second"
 }
 
@@ -77,8 +76,7 @@ test_policy_without_snat() {
 masquerades_all() {
 	local list=$1 gateway4=$2 gateway6=$3
 	container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
-	expect_answers client "$host4" 8080 web "$gateway4"
-	expect_answers client "$host6" 8080 web "$gateway6"
+	both expect_answers client @host 8080 web @gateway
 	expect_answers server "$host4_second" 8080 web "$gateway4"
 	expect_answers usual "$host4" 8080 web "$gateway4"
 	expect_answers web "$host4" 8080 web "$gateway4"

@@ -279,8 +279,7 @@ test_protocol_spelling() {
 	plugin_call ADD web '.runtimeConfig.portMappings =
 		[{"HostPort": 8080, "CONTAINERPORT": 80, "Protocol": "TCP", "HostIP": ""}] |
 		.runtimeConfig.portMappings += .runtimeConfig.portMappings' >/run/out || fail "$(cat /run/out)"
-	expect_answer client tcp "$host4" 8080 web
-	expect_answer client tcp "$host6" 8080 web
+	both expect_answer client tcp @host 8080 web
 	plugin_call DEL web || fail DEL
 	plugin_call ADD web ".runtimeConfig.portMappings[0].hostIP = \"::ffff:$host4\"" >/run/out ||
 		fail "$(cat /run/out)"

@@ -34,8 +34,7 @@ sctp_through_mapping() {
 		for address in "$host4" "$host6"; do
 			expect_sctp_sizes client "$address" 9999 web
 		done
-		expect_answer client sctp "$host4" 9999 web "$client4"
-		expect_answer client sctp "$host6" 9999 web "$client6"
+		both expect_answer client sctp @host 9999 web @client
 		container_remove web "$list"
 	done
 }
@@ -61,8 +60,7 @@ test_sctp_masquerade() {
 	capture_start leak server eth0 net 10.88.0.0/16 or net 10.89.0.0/16 or ip6 net fd00::/16
 	local name port
 	for name in one two; do
-		expect_sctp_sizes "$name" "$server4" 3868 server
-		expect_sctp_sizes "$name" "$server6" 3868 server
+		both expect_sctp_sizes "$name" @server 3868 server
 		for port in 5000 25000; do
 			expect_answer "$name" sctp "$server4" 3868 server "$host4_second" \
 				--source-port "$port"
@@ -83,13 +81,11 @@ test_sctp_neighbours() {
 	long_frames web near routed
 	local name
 	for name in near routed web; do
-		expect_sctp_sizes "$name" "$host4" 9999 web
-		expect_sctp_sizes "$name" "$host6" 9999 web
+		both expect_sctp_sizes "$name" @host 9999 web
 	done
 	expect_answer near sctp "$host4" 9999 web "$(address4 near)"
 	expect_answer near sctp "$host6" 9999 web "$(address6 near)"
-	expect_answer web sctp "$host4" 9999 web "$bridge4"
-	expect_answer web sctp "$host6" 9999 web "$bridge6"
+	both expect_answer web sctp @host 9999 web @bridge
 }
 
 # a process of the host reaches a mapped SCTP port at each address of the host and at loopback, and
@@ -109,8 +105,7 @@ test_sctp_from_host() {
 	done
 	[ "$plugin" = bpf-portmap ] || return 0
 	long_frames web
-	expect_sctp_sizes host "$host4" 9999 web
-	expect_sctp_sizes host "$host6" 9999 web
+	both expect_sctp_sizes host @host 9999 web
 	expect_answer host sctp "$host4" 9999 web "$host4"
 	expect_answer host sctp 127.0.0.1 9999 web "$bridge4"
 	expect_answer host sctp ::1 9999 web "$bridge6"
@@ -141,8 +136,7 @@ test_sctp_refused() {
 		ip6[72:4] = 0x20010db8 and ip6[90:2] = 9999)"
 	capture_start leak client eth0 "net 10.88.0.0/16 or ip6 net fd00::/16 or
 		(icmp and icmp[24:2] = 0x0a58) or (ip6[6] = 58 and ip6[72:2] = 0xfd00)"
-	expect_no_answer client sctp "$host4" 9999
-	expect_no_answer client sctp "$host6" 9999
+	both expect_no_answer client sctp @host 9999
 	expect_captured_nothing leak
 	local seen
 	seen=$(capture_stop told)

@@ -131,9 +131,7 @@ services_world() {
 expect_everywhere() {
 	local who protocol
 	for who in client old young host; do
-		for protocol in tcp udp; do
-			expect_answer "$who" "$protocol" "$2" "$3" "$1"
-		done
+		expect_answers "$who" "$2" "$3" "$1"
 	done
 }
 
@@ -316,9 +314,7 @@ test_services_refused() {
 test_services_named_address() {
 	local who protocol address
 	ip link add nodelocaldns type veth peer name nothing
-	ip address add 203.0.113.20/32 dev nodelocaldns
-	ip address add 2001:db8:20::1/128 dev nodelocaldns nodad
-	ip link set nodelocaldns up
+	end_make host nodelocaldns 203.0.113.20/32 2001:db8:20::1/128
 	ip link set nothing up
 	container_start web bridge -p 203.0.113.20:53:80/tcp -p 203.0.113.20:53:80/udp \
 		-p '[2001:db8:20::1]:53:80/tcp' -p '[2001:db8:20::1]:53:80/udp' -p 54:80/tcp

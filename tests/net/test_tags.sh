@@ -16,10 +16,8 @@ tagged_send() {
 late_make() {
 	namespace_add late
 	ip link add late0 type veth peer name eth0 netns late
-	ip address add 203.0.113.1/24 dev late0
-	ip link set late0 up
-	ip -n late address add 203.0.113.10/24 dev eth0
-	ip -n late link set eth0 up
+	end_make host late0 203.0.113.1/24
+	end_make late eth0 203.0.113.10/24
 }
 
 tags_of_container() {

@@ -96,8 +96,7 @@ test_trust_neighbour_forges_outside() {
 	forge evil cni0 udp "$server4" 9000 "$host4_second" 3000
 	forge evil cni0 udp "$server6" 9000 "$host6_second" 3000
 	expect_captured_nothing answers
-	expect_answer client udp "$host4" 8080 web "$client4"
-	expect_answer client udp "$host6" 8080 web "$client6"
+	both expect_answer client udp @host 8080 web @client
 }
 
 # link_says CONTAINER DESTINATION-MAC ETHERTYPE PACKET: a frame of its own MAC

@@ -128,8 +128,7 @@ test_two_networks_clients() {
 	local name
 	for name in web one two; do
 		for _ in 1 2 3; do
-			expect_answers "$name" "$host4" 8080 web
-			expect_answers "$name" "$host6" 8080 web
+			both expect_answers "$name" @host 8080 web
 			expect_answers "$name" 10.88.0.1 8080 web
 		done
 	done
@@ -151,8 +150,7 @@ test_two_networks_clients_of_first() {
 	container_add two second-default
 	local name
 	for name in web one two; do
-		expect_answers "$name" "$host4" 8080 web
-		expect_answers "$name" "$host6" 8080 web
+		both expect_answers "$name" @host 8080 web
 	done
 	loosely
 	expect_answer web tcp "$host4" 8080 web - --from "$(address4 web eth1)"

@@ -139,7 +139,7 @@ test_uninstall_and_attach() {
 # uninstall is killed at some places: attach says nothing of it and fails nowhere, the next ADD's port
 # answers, and uninstall completes it
 test_uninstall_killed() {
-	local call code=137 place stride=${STEP:-80}
+	local call code=137 place stride=${STEP:-40}
 	uninstall_make
 	for ((call = RANDOM % stride + 1; code == 137; call += stride)); do
 		installed_again
@@ -159,11 +159,11 @@ test_uninstall_killed() {
 }
 
 # limit 240 s
-# uninstall --drop-ports takes them away; killed before calls for maps and programs, or for files, the
+# uninstall --drop-ports takes them away; killed before changes of maps and programs, or of files, the
 # next call completes it; what another host in another network namespace has stays, and so do qdiscs
 # and filters of others
 test_uninstall_drop() {
-	local kind call code stride=${STEP:-60}
+	local kind call code stride=${STEP:-7}
 	uninstall_make
 	node_make
 	cp "$project/tests/lists/kind.conflist" "$conf/10-a.conflist"
@@ -192,7 +192,8 @@ test_uninstall_drop() {
 			expect_equal '' "$(tc qdisc show dev eth0 | grep clsact || true)" "qdisc, at $call ($kind)"
 		done
 		echo "note: killed up to call $call ($kind)"
-		[ "$call" -ge 24 ] || fail "only $call calls"
+		[ "$call" -ge 15 ] || fail "only $call calls"
+		stride=${STEP:-60}
 	done
 	expect_no_answer client tcp "$host4" 8080
 	expect_answer outside2 tcp 192.0.3.1 8080 web2

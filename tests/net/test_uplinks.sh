@@ -7,10 +7,8 @@ serves_over_tunnel() {
 	container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
 	expect_contains "$(attached tun0 ingress)" from_uplink_raw
 	expect_contains "$(attached tun0 egress)" to_uplink_raw
-	expect_answers office "$tunnel4" 8080 web "$office4"
-	expect_answers office "$tunnel6" 8080 web "$office6"
-	expect_answers web "$office4" 9000 office "$tunnel4"
-	expect_answers web "$office6" 9000 office "$tunnel6"
+	both expect_answers office @tunnel 8080 web @office
+	both expect_answers web @office 9000 office @tunnel
 	local address
 	for address in "$office4" "$office6"; do
 		in_namespace web busybox ping -c 1 -W 2 -q "$address" >/dev/null || fail "no echo from $address"
@@ -32,8 +30,7 @@ test_uplink_tunnel() {
 	before=$(state_show)
 	for list in bridge ptp; do
 		container_start web "$list" -p 8080:80/tcp -p 8080:80/udp
-		expect_answers office "$tunnel4" 8080 web "$office4"
-		expect_answers office "$tunnel6" 8080 web "$office6"
+		both expect_answers office @tunnel 8080 web @office
 		container_check web "$list"
 		container_remove web "$list"
 		expect_no_answer office tcp "$tunnel4" 8080
@@ -72,9 +69,7 @@ test_uplink_tunnel_path_mtu() {
 	ip -n office address add 10.99.0.1/24 dev behind
 	ip -n office address add 2001:db8:9::1/64 dev behind nodad
 	ip -n office link set behind up mtu 1300
-	ip -n far address add 10.99.0.10/24 dev eth0
-	ip -n far address add 2001:db8:9::10/64 dev eth0 nodad
-	ip -n far link set eth0 up
+	end_make far eth0 10.99.0.10/24 2001:db8:9::10/64
 	ip -n far route add default via 10.99.0.1
 	ip -n far route add default via 2001:db8:9::1
 	in_namespace office sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
@@ -133,8 +128,7 @@ test_uplink_reroute_and_tunnel() {
 	ip route replace "$far6" via "$server6"
 	policy_route "$tunnel4" "$office4"
 	policy_route "$tunnel6" "$office6"
-	expect_answers office "$tunnel4" 8080 web "$far4" --from "$far4"
-	expect_answers office "$tunnel6" 8080 web "$far6" --from "$far6"
+	both expect_answers office @tunnel 8080 web @far --from @far
 }
 
 # attach_by_hand [INTERFACE...]: prints what it changed
@@ -257,10 +251,8 @@ test_uplink_number_reused() {
 	container_die dead
 	namespace_add far
 	ip link add up0 index "$number" type veth peer name eth0 netns far
-	ip address add 203.0.113.1/24 dev up0
-	ip link set up0 up
-	ip -n far address add 203.0.113.10/24 dev eth0
-	ip -n far link set eth0 up
+	end_make host up0 203.0.113.1/24
+	end_make far eth0 203.0.113.10/24
 	status || fail STATUS
 	container_add other bridge -p 8082:80/tcp
 	expect_answer far tcp 203.0.113.1 8080 web 203.0.113.10
@@ -364,8 +356,7 @@ test_uplink_of_another_list() {
 	expect_no_answer server tcp "$host4" 8080
 	expect_answers web "$server4" 9000 server "$(address4 web)"
 	expect_answers web "$server6" 9000 server "$(address6 web)"
-	expect_answers web "$client4" 9000 client "$host4"
-	expect_answers web "$client6" 9000 client "$host6"
+	both expect_answers web @client 9000 client @host
 	expect_answers second "$server4" 9000 server "$host4_second"
 	container_remove second other
 	attach_by_hand >/run/out
@@ -591,9 +582,7 @@ test_attach_uplink_becomes_port() {
 	ip link add br0 type bridge
 	ip address flush dev eth1
 	ip link set eth1 master br0
-	ip address add "$host4_second/24" dev br0
-	ip address add "$host6_second/64" dev br0 nodad
-	ip link set br0 up
+	end_make host br0 "$host4_second/24" "$host6_second/64"
 	attach_by_hand >/run/out
 	grep -q '^br0 *attached$' /run/out || fail "br0: $(cat /run/out)"
 	grep -q '^eth1 *left' /run/out || fail "eth1: $(cat /run/out)"

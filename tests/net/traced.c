@@ -6,17 +6,19 @@
  * usage: traced kill [-a] N COMMAND [ARGUMENT...]
  *        traced stop N MEANWHILE COMMAND [ARGUMENT...]
  *
- * kill: bpf() counts; with -a sendmsg(), rename() and unlink(), too. Exits with 137 if the command
- * was killed. stop: a scheduler that makes races happen. MEANWHILE, a program without arguments,
- * runs until it exits, or until it waits for the lock that the stopped command holds. Exits with
- * MEANWHILE's status if the command succeeded; with 99 if the command made fewer than N such calls
- * and MEANWHILE never ran.
+ * kill: what bpf() changes counts, because a kill before a call that only reads is the same as one
+ * before the next call; with -a sendmsg(), rename() and unlink(), too. Exits with 137 if the
+ * command was killed. stop: a scheduler that makes races happen. MEANWHILE, a program without
+ * arguments, runs until it exits, or until it waits for the lock that the stopped command holds.
+ * Exits with MEANWHILE's status if the command succeeded; with 99 if the command made fewer than N
+ * such calls and MEANWHILE never ran.
  *
  * With FILES=1 in the environment calls that change files count in place of others. Exits with the
  * command's status otherwise.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,16 +64,24 @@ static pid_t traced_start(char **command, int *status)
 	return child;
 }
 
-/* The number of the system call that the command is about to make, or -1. */
-static long call_of(pid_t child, int status)
+/* A system call, and its first argument, which says what bpf() does */
+struct call {
+	long number;
+	unsigned long first;
+};
+
+/* The call that the command is about to make; its number is -1 if there is none. */
+static struct call call_of(pid_t child, int status)
 {
 	struct __ptrace_syscall_info info = {0};
 
 	if (!WIFSTOPPED(status) || WSTOPSIG(status) != (SIGTRAP | 0x80))
-		return -1;
+		return (struct call){.number = -1};
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info) < 0)
 		die("PTRACE_GET_SYSCALL_INFO");
-	return info.op == PTRACE_SYSCALL_INFO_ENTRY ? (long)info.entry.nr : -1;
+	if (info.op != PTRACE_SYSCALL_INFO_ENTRY)
+		return (struct call){.number = -1};
+	return (struct call){(long)info.entry.nr, info.entry.args[0]};
 }
 
 /* Continues to the next stop and returns the status there. A signal that has stopped the command
@@ -94,40 +104,54 @@ static int exit_code_of(int status)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static bool is_of_files(long call)
+static bool is_of_files(struct call call)
 {
 #ifdef __NR_unlink
-	if (call == __NR_unlink)
+	if (call.number == __NR_unlink)
 		return true;
 #endif
-	return call == __NR_renameat || call == __NR_renameat2 || call == __NR_linkat ||
-	       call == __NR_unlinkat || call == __NR_fchmod || call == __NR_fsync;
+	return call.number == __NR_renameat || call.number == __NR_renameat2 ||
+	       call.number == __NR_linkat || call.number == __NR_unlinkat ||
+	       call.number == __NR_fchmod || call.number == __NR_fsync;
 }
 
 /* arm64 has only the calls that are told a directory. */
-static bool renames_or_unlinks(long call)
+static bool renames_or_unlinks(struct call call)
 {
 #ifdef __NR_rename
-	if (call == __NR_rename || call == __NR_unlink)
+	if (call.number == __NR_rename || call.number == __NR_unlink)
 		return true;
 #else
-	if (call == __NR_unlinkat)
+	if (call.number == __NR_unlinkat)
 		return true;
 #endif
-	return call == __NR_renameat;
+	return call.number == __NR_renameat;
 }
 
-static bool kills_at(long call, bool all)
+/* What is made without a name goes with the process: of maps, programs and links their pins count,
+ * and of programs and links that they are attached. */
+static bool changes(unsigned long command)
 {
-	return call == __NR_bpf || (all && (call == __NR_sendmsg || renames_or_unlinks(call)));
+	return command == BPF_MAP_UPDATE_ELEM || command == BPF_MAP_DELETE_ELEM ||
+	       command == BPF_MAP_LOOKUP_AND_DELETE_ELEM || command == BPF_MAP_UPDATE_BATCH ||
+	       command == BPF_MAP_DELETE_BATCH || command == BPF_MAP_LOOKUP_AND_DELETE_BATCH ||
+	       command == BPF_OBJ_PIN || command == BPF_PROG_ATTACH || command == BPF_PROG_DETACH ||
+	       command == BPF_PROG_TEST_RUN || command == BPF_LINK_CREATE ||
+	       command == BPF_LINK_UPDATE || command == BPF_LINK_DETACH;
+}
+
+static bool kills_at(struct call call, bool all)
+{
+	return (call.number == __NR_bpf && changes(call.first)) ||
+	       (all && (call.number == __NR_sendmsg || renames_or_unlinks(call)));
 }
 
 /* Maps and programs, netlink, the lock */
-static bool stops_at(long call, bool all)
+static bool stops_at(struct call call, bool all)
 {
 	(void)all;
-	return call == __NR_bpf || call == __NR_sendmsg || call == __NR_sendto ||
-	       call == __NR_flock;
+	return call.number == __NR_bpf || call.number == __NR_sendmsg ||
+	       call.number == __NR_sendto || call.number == __NR_flock;
 }
 
 static bool waits_for_lock(pid_t process)
@@ -166,15 +190,15 @@ static pid_t run_meanwhile(char *program, int *status)
 }
 
 /* The command runs up to its call number *left, which counts down. */
-static pid_t run_up_to(char **command, long *left, bool all, bool (*counts)(long call, bool all),
-		       int *status)
+static pid_t run_up_to(char **command, long *left, bool all,
+		       bool (*counts)(struct call call, bool all), int *status)
 {
 	pid_t child = traced_start(command, status);
 
 	if (getenv("FILES"))
 		counts = NULL;
 	while (WIFSTOPPED(*status)) {
-		long call = call_of(child, *status);
+		struct call call = call_of(child, *status);
 
 		if ((counts ? counts(call, all) : is_of_files(call)) && --*left == 0)
 			break;

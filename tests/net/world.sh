@@ -34,6 +34,7 @@ bridge4=10.88.0.1 bridge6=fd00:88::1
 export LC_ALL=C PATH=$build/tools:/usr/sbin:/usr/bin:/sbin:/bin
 unset PREFIX binary # plugin_run reads them; `make PREFIX=` sets the first for all that it starts
 export CNI_PATH=/run/cni-plugins
+export GOMAXPROCS=1 # plugins and gojq start fewer threads
 
 world_make() {
 	local ours=$build/bpf-portmap host_lines='' peer_lines client_lines
@@ -248,10 +249,8 @@ second_host_make() {
 	[ -e /run/netns/host2 ] || namespace_add host2
 	namespace_add outside2 web2
 	ip link add up2 netns host2 type veth peer name eth0 netns outside2
-	ip -n host2 address add 192.0.3.1/24 dev up2
-	ip -n host2 link set up2 up
-	ip -n outside2 address add 192.0.3.10/24 dev eth0
-	ip -n outside2 link set eth0 up
+	end_make host2 up2 192.0.3.1/24
+	end_make outside2 eth0 192.0.3.10/24
 	conflist second bridge '.name = "second" | .plugins[0].ipam.ranges =
 		[[{"subnet":"10.86.0.0/16"}],[{"subnet":"fd00:86::/64"}]]'
 	in_namespace host2 "$cnirun" add /run/conf/second.conflist web2 --id web2 -p 8080:80/tcp \
@@ -322,32 +321,39 @@ path_make() {
 	namespace_add hop far
 	link_make client middle "10.99.0.1/24 2001:db8:8::1/64" hop eth0 "$hop4/24 $hop6/64"
 	link_make hop eth1 "203.0.113.1/24 2001:db8:9::1/64" far eth0 "$far4/24 $far6/64"
-	ip -n client link set middle mtu 1300
-	ip -n hop link set eth0 mtu 1300
 	for name in client hop; do
 		in_namespace "$name" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 	done
-	ip -n client route replace default via "$hop4"
-	ip -n client route replace default via "$hop6"
-	ip -n hop route add default via 10.99.0.1
-	ip -n hop route add default via 2001:db8:8::1
-	ip -n far route add default via 203.0.113.1
-	ip -n far route add default via 2001:db8:9::1
-	ip route add 203.0.113.0/24 via "$client4"
-	ip route add 10.99.0.0/24 via "$client4"
-	ip route add 2001:db8:8::/64 via "$client6"
-	ip route add 2001:db8:9::/64 via "$client6"
+	ip_lines client "link set middle mtu 1300" "route replace default via $hop4" \
+		"route replace default via $hop6"
+	ip_lines hop "link set eth0 mtu 1300" "route add default via 10.99.0.1" \
+		"route add default via 2001:db8:8::1"
+	ip_lines far "route add default via 203.0.113.1" "route add default via 2001:db8:9::1"
+	ip_lines host "route add 203.0.113.0/24 via $client4" "route add 10.99.0.0/24 via $client4" \
+		"route add 2001:db8:8::/64 via $client6" "route add 2001:db8:9::/64 via $client6"
 	errors_unlimited host client hop far
+}
+
+# ip_lines NAMESPACE|host LINE...: what ip(8) reads, by one process
+ip_lines() {
+	local where=(-n "$1") IFS=$'\n'
+	[ "$1" != host ] || where=()
+	ip "${where[@]}" -batch - <<<"${*:2}"
 }
 
 # link_make NAMESPACE INTERFACE ADDRESSES NAMESPACE INTERFACE ADDRESSES
 link_make() {
-	local address
 	ip link add "$2" netns "$1" type veth peer name "$5" netns "$4"
-	for address in $3; do ip -n "$1" address add "$address" dev "$2"; done
-	for address in $6; do ip -n "$4" address add "$address" dev "$5"; done
-	ip -n "$1" link set "$2" up
-	ip -n "$4" link set "$5" up
+	end_make "$1" "$2" $3
+	end_make "$4" "$5" $6
+}
+
+# end_make NAMESPACE|host INTERFACE ADDRESS...: which is up from now on
+end_make() {
+	local name=$1 interface=$2 address lines=()
+	shift 2
+	for address; do lines+=("address add $address dev $interface"); done
+	ip_lines "$name" "${lines[@]}" "link set $interface up"
 }
 
 tunnel4=203.0.113.1 tunnel6=2001:db8:3::1
@@ -358,12 +364,8 @@ office4=203.0.113.10 office6=2001:db8:3::10
 tunnel_make() {
 	namespace_add office
 	"$build/tests/tun" tun0 /run/netns/office tun0 "$@"
-	ip address add "$tunnel4/24" dev tun0
-	ip address add "$tunnel6/64" dev tun0 nodad
-	ip link set tun0 up
-	ip -n office address add "$office4/24" dev tun0
-	ip -n office address add "$office6/64" dev tun0 nodad
-	ip -n office link set tun0 up
+	end_make host tun0 "$tunnel4/24" "$tunnel6/64"
+	end_make office tun0 "$office4/24" "$office6/64"
 }
 
 # The kernel sends few errors a second to one peer; here all of them count.
@@ -445,10 +447,9 @@ programs_show() {
 }
 
 # socket_hooks_show [CGROUP]: the programs at the sockets of the test's processes, or of another
-# cgroup, sorted: the name of the hook, as bpftool has called it from the beginning, then the program's
+# cgroup, sorted: the name of the hook, then the program's
 socket_hooks_show() {
-	! has_cgroup || bpftool cgroup show "${1:-$cgroup}" | awk 'NR > 1 { print $2, $NF }' |
-		sed -E 's/^cgroup_(inet|udp)([46])_([a-z]*)/\3\2/; s/^cgroup_inet_//' | sort
+	! has_cgroup || "$build/tests/tcx" sockets "${1:-$cgroup}" | sort
 }
 
 # attached DEVICE ingress|egress: all programs at a hook, ours and others
@@ -641,14 +642,22 @@ web_added() {
 	plugin_run ADD web </run/config >/run/out || fail "$(cat /run/out)"
 }
 
-# plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp
+# plugin_config NAME [FILTER]: the configuration that a runtime passes, with 8080 mapped to 80/tcp. It is
+# text unless the filter is another one than `mapping` makes, because jq takes as long as five other processes.
 plugin_config() {
-	local fast_path=.
-	[ -z "${FAST_PATH:-}" ] || fast_path=$(fast_path_filter)
-	jq -c --slurpfile result /run/results/"$1" "$fast_path"' | .plugins[] | select(.type == "bpf-portmap") +
-		{"cniVersion": "1.0.0", "name": "bridge", "prevResult": $result[0], "runtimeConfig":
-		 {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
-		| '"${2:-.}" "$project/conf/bridge.conflist"
+	local text entry filter=${2:-.}
+	local mappings='[{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]'
+	if [[ $filter =~ ^"$mapping_begins"(\[\{[^|{}]*\}\])$ ]]; then
+		mappings=${BASH_REMATCH[1]} filter=.
+	fi
+	file_read "$project/conf/bridge.conflist"
+	entry=${text##*'"type": "bpf-portmap",'}
+	entry=${entry%%$'\n    }'*}
+	[ -z "${FAST_PATH:-}" ] || entry+=", \"fastPath\": \"$FAST_PATH\""
+	file_read "/run/results/$1"
+	text="{\"type\": \"bpf-portmap\", $entry, \"cniVersion\": \"1.0.0\", \"name\": \"bridge\",
+		\"prevResult\": $text, \"runtimeConfig\": {\"portMappings\": $mappings}}"
+	if [ "$filter" = . ]; then echo "$text"; else jq -c "$filter" <<<"$text"; fi
 }
 
 # plugin_run COMMAND NAME <CONFIG: IFNAME, NETNS, PREFIX (a command before ours), binary may be set
@@ -670,9 +679,9 @@ plugin_call() {
 # STATUS, which needs no container
 status() { plugin_run STATUS any <<<'{"cniVersion":"1.1.0","name":"bridge","type":"bpf-portmap"}'; }
 
+mapping_begins='.runtimeConfig.portMappings = '
 mapping() {
-	echo ".runtimeConfig.portMappings =
-		[{\"hostPort\": $1, \"containerPort\": ${2:-80}, \"protocol\": \"${3:-tcp}\"}]"
+	echo "${mapping_begins}[{\"hostPort\": $1, \"containerPort\": ${2:-80}, \"protocol\": \"${3:-tcp}\"}]"
 }
 
 # killed_at_random COMMAND...: a plugin call that is killed after a random time of up to
