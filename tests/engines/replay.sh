@@ -65,10 +65,11 @@ replay_plugin() {
 # The same call is killed at some of its calls into the kernel, first. After an ADD the engine calls DEL,
 # and begins again. Meanwhile each port is its owner's, as clients, `list` and `who` see it.
 replay_killed() {
-	local i key protocol address port owner status
+	local i key protocol address port owner status changes=8
+	[ "$call_command" != ADD ] || changes=13
 	for ((i = 0; i < replay_kills; i++)); do
 		status=0
-		PREFIX="$build/tests/traced kill $((RANDOM % 15 + 1))" replay_plugin "$(replay_call_netns)" \
+		PREFIX="$build/tests/traced kill $((RANDOM % changes + 1))" replay_plugin "$(replay_call_netns)" \
 			>/run/answer 2>&1 || status=$?
 		[ "$status" != 137 ] || replay_killed_count=$((replay_killed_count + 1))
 		"$build/bpf-portmap" list --json >/run/list || fail list
