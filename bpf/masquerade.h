@@ -73,16 +73,25 @@ INLINE bool masquerade_leaves_elsewhere(const struct packet *packet,
 	       packet->tuple.protocol != PROTOCOL_TCP;
 }
 
-/* Returns the connection's uplink if a next hop of the packet's route is there. The stack has taken
- * another one: over IPv6 its hash differs for a fragment. Else 0. */
-GLOBAL_FUNCTION __u32 masquerade_reroute(struct __sk_buff *skb, const struct packet *packet,
-					 __u32 uplink)
+/* Returns whether a next hop of the packet's route is at this interface. */
+GLOBAL_FUNCTION bool masquerade_may_leave_by(struct __sk_buff *skb, const struct packet *packet,
+					     __u32 ifindex)
 {
 	struct bpf_fib_lookup *query = &scratch_get()->query;
-	struct next_hop wanted = {.ifindex = uplink};
+	struct next_hop wanted = {.ifindex = ifindex};
 
 	if (!packet)
-		return 0;
+		return false;
 	route_query(query, packet, skb->ingress_ifindex);
-	return route_leads_to(query, route_ask(skb, query, &wanted), &wanted) ? uplink : 0;
+	return route_leads_to(query, route_ask(skb, query, &wanted), &wanted);
+}
+
+/* Returns the connection's uplink if the stack has taken another next hop of the same route for
+ * this packet: over IPv6 its hash differs for a fragment. Else 0: the packet has another route. */
+INLINE __u32 masquerade_reroute(struct __sk_buff *skb, const struct packet *packet, __u32 uplink)
+{
+	return masquerade_may_leave_by(skb, packet, skb->ifindex) &&
+			       masquerade_may_leave_by(skb, packet, uplink)
+		       ? uplink
+		       : 0;
 }

@@ -339,16 +339,20 @@ static bool keeps_address(struct question *question, const struct world_connecti
 	const struct connection *value = &record->value;
 	uint32_t uplink = question->visit->device;
 	uint8_t preferred[16];
-	bool is_preferred, fixed;
+	bool is_preferred, fixed, is_elsewhere;
 
-	if (value->kind != FLOW_MASQUERADE || value->out_asked == (uint16_t)question->world->now)
+	is_elsewhere = value->uplink != uplink && record->key.protocol != PROTOCOL_TCP;
+	if (value->kind != FLOW_MASQUERADE ||
+	    (value->out_asked == (uint16_t)question->world->now && !is_elsewhere))
 		return true;
 	is_preferred = choose_source(question, &(struct owner){0}, false, preferred) &&
 		       !memcmp(preferred, value->external_address, 16);
 	fixed = value->state & STATE_CHARGED_OUT && has_fixed_source(question, record);
+	if (fixed)
+		touch_of(question, record)->after.uplink = uplink;
 	if (fixed || (value->uplink == uplink && is_preferred))
 		return true;
-	if (value->uplink != uplink && record->key.protocol != PROTOCOL_TCP) {
+	if (is_elsewhere) {
 		if (is_preferred)
 			touch_of(question, record)->after.uplink = uplink;
 		return is_preferred;

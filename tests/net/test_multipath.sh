@@ -76,6 +76,30 @@ test_multipath_replies() {
 		"routers that were looked for elsewhere"
 }
 
+# a UDP flow that a firewall's mark sends by another uplink than before, which routing would not choose,
+# leaves there with that one's address: nothing takes it back
+test_multipath_marked_later() {
+	local name
+	conflist slow bridge "$(with_ours '{"fastPath": "off"}')"
+	far_at client "$host4" "$host6"
+	far_at server "$host4_second" "$host6_second"
+	ip_lines host "route add $far4 via $client4" "route add $far6 via $client6" \
+		"route add $far4 via $server4 table 100" "route add $far6 via $server6 table 100"
+	for name in client server; do serve_in "$name" 9000; done
+	container_add one slow
+	talk_open out4 one udp "$far4" 9000
+	talk_open out6 one udp "$far6" 9000
+	expect_equal 'client client' "$(uplink_of out4) $(uplink_of out6)" "uplinks"
+	sysctl -qw net.ipv4.conf.all.rp_filter=2
+	ip rule add fwmark 7 lookup 100
+	ip -6 rule add fwmark 7 lookup 100
+	nft 'table inet marks { chain before { type filter hook prerouting priority mangle;
+		udp dport 9000 meta mark set 7; }; }'
+	for _ in 1 2; do
+		expect_equal 'server server' "$(uplink_of out4) $(uplink_of out6)" "uplinks by the mark"
+	done
+}
+
 # masqueraded flows skip the stack by whichever uplink it has chosen for them, and stay there when
 # their path is renewed
 test_multipath_fast_path() { flows_keep_their_uplink 1; }
