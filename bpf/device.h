@@ -162,8 +162,8 @@ GLOBAL_FUNCTION bool device_host_routes_by_source(struct __sk_buff *skb, bool ip
 }
 
 /* Returns a number that is another one after any change to the host's routes, rules or addresses.
- * 0: it cannot be read, or rules look at ports. A bit of its own keeps the
- * kernel's numbers, which may be 0, from saying so. */
+ * 0: it cannot be read, or rules look at ports. A bit of its own keeps the kernel's numbers, which
+ * may be 0, from saying so. */
 GLOBAL_FUNCTION __u64 device_host_routes(struct __sk_buff *skb, bool ipv4)
 {
 	__u64 net, entries;

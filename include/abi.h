@@ -691,11 +691,13 @@ struct attachment {
 /* Whether the programs ask conntrack which packets another NAT of the host translates. */
 enum conntrack_use {
 	CONNTRACK_ABSENT = 0, /* it was not loaded when the programs were */
-	/* Once a hook of netfilter translates. The programs keep its module in the kernel. */
+	/* They ask once a hook of netfilter translates, and keep conntrack's module in the kernel.
+	 */
 	CONNTRACK_ASKED = 1,
-	CONNTRACK_UNREADABLE =
-		2, /* it was; this kernel, before 6.0 or without BTF, does not tell */
-	/* From the beginning: Open vSwitch or tc's action ct, which have no hook, were loaded */
+	/* It was loaded, but this kernel, before 6.0 or without BTF, does not tell programs. */
+	CONNTRACK_UNREADABLE = 2,
+	/* They ask from the beginning: Open vSwitch or tc's action ct, which translate without a
+	 * hook, were in the kernel when the programs were loaded. */
 	CONNTRACK_ASKED_ALWAYS = 3,
 };
 

@@ -64,7 +64,8 @@ expect_err() {
 	esac
 }
 
-# Each process of the sanitizers costs as much as ten, which only says what one of them says.
+# From here on the test starts the program without the sanitizers, with which each of its hundreds of
+# processes would take ten times as much CPU.
 ipam_unsanitized() {
 	[ ! -x "$build/cni-ipam" ] || ipam=$build/cni-ipam
 }

@@ -263,7 +263,8 @@ servers_end() {
 
 expect_says_refused() { expect_contains "$(say "$1")" refused; }
 
-# ports_close: sets $errors to how many of the four errors about it have passed the IP stack.
+# ports_close: closes the ports of four new UDP flows, and sets $errors to how many of the four errors
+# about that have passed the IP stack.
 ports_close() {
 	local before
 	conversations_open --connected
