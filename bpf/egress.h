@@ -95,13 +95,13 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	struct found *found = &flow->found;
 	struct connection *connection = found->connection;
 	enum verdict verdict;
+	bool elsewhere = masquerade_leaves_elsewhere(found->key, connection, skb->ifindex);
 	__u32 reroute = 0;
 
-	if (masquerade_leaves_elsewhere(packet, connection, skb->ifindex))
+	if (elsewhere)
 		reroute = masquerade_reroute(skb, packet, connection->uplink);
 	if (connection->kind == FLOW_MASQUERADE && !reroute &&
-	    (connection->out_asked != (__u16)found->now ||
-	     masquerade_leaves_elsewhere(packet, connection, skb->ifindex)) &&
+	    (elsewhere || connection->out_asked != (__u16)found->now) &&
 	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
 		connection_end(found->key, found->id);
 		return VERDICT_PASS;

@@ -32,6 +32,15 @@ INLINE bool masquerade_is_preferred(struct __sk_buff *skb, const struct packet *
 	       address_equal(chosen.bytes, connection->external_address);
 }
 
+/* Returns whether a connection that now leaves by this uplink has another one's address, which it
+ * may give up. TCP cannot. */
+INLINE bool masquerade_leaves_elsewhere(const struct connection_key *key,
+					const struct connection *connection, __u32 uplink)
+{
+	return connection->kind == FLOW_MASQUERADE && connection->uplink != uplink &&
+	       key->protocol != PROTOCOL_TCP;
+}
+
 /* Returns whether a connection that now leaves by this uplink keeps its address. It must be the
  * host's still and, by another uplink than before, what routing would choose there; but TCP cannot
  * change its address, and goes on with the one that it has. */
@@ -53,7 +62,7 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 		connection->uplink = uplink;
 		return true;
 	}
-	if (connection->uplink != uplink && key->protocol != PROTOCOL_TCP) {
+	if (masquerade_leaves_elsewhere(key, connection, uplink)) {
 		if (!masquerade_is_preferred(skb, packet, connection, uplink))
 			return false;
 		connection->uplink = uplink;
@@ -62,15 +71,6 @@ GLOBAL_FUNCTION bool masquerade_stands(struct __sk_buff *skb, const struct packe
 	address_copy(address.bytes, connection->external_address);
 	return route_is_to_host(skb, packet, slot->gateway, &address) ||
 	       masquerade_is_preferred(skb, packet, connection, uplink);
-}
-
-/* Returns whether a packet leaves by another uplink than the one whose address its connection has.
- * TCP goes on with that. */
-INLINE bool masquerade_leaves_elsewhere(const struct packet *packet,
-					const struct connection *connection, __u32 ifindex)
-{
-	return connection->kind == FLOW_MASQUERADE && connection->uplink != ifindex &&
-	       packet->tuple.protocol != PROTOCOL_TCP;
 }
 
 /* Returns whether a next hop of the packet's route is at this interface. */
