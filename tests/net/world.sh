@@ -173,7 +173,7 @@ container_add() {
 	local name=$1 list=$2 said
 	shift 2
 	[ -e "/run/netns/$name" ] || namespace_add "$name"
-	said=/run/said.$name
+	said=/run/results/$name.err
 	if ! runtime add "$list" "$name" "$@" >/run/results/"$name" 2>"$said"; then
 		bridge_was_early "$said" && runtime add "$list" "$name" "$@" >/run/results/"$name" 2>"$said" ||
 			fail "ADD of $name: $(cat "$said" /run/results/"$name")"
