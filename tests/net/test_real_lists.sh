@@ -14,7 +14,7 @@ antrea|ours|failed to find plugin "antrea"|-
 aws-cilium|ours|failed to find plugin "aws-cni"|-
 azure|ours|failed to find plugin "azure-vnet"|-
 bandwidth-first|ours|answers|mapped
-both|map the same ports|-|-
+both|has portmap and bpf-portmap, which map the same ports|-|-
 bridge-dhcp|ours|dhcp|-
 bridge-tuned|ours|answers|mapped
 bridge-without-addresses|ours|silent|-
@@ -50,6 +50,7 @@ multus-second-network|ours|answers|mapped
 nerdctl-compose|ours|failed to find plugin "isolation"|-
 nerdctl-default|ours|answers|mapped
 nerdctl-ipvlan|has no plugin portmap|-|-
+nerdctl-odd|ours|too big integer|-
 nomad-default|ours|answers|mapped
 nomad-hairpin|ours|failed to find plugin "consul-cni"|-
 nomad-own|ours|answers|mapped
@@ -76,6 +77,9 @@ lists_begin() {
 	mount -t tmpfs tmpfs /etc/cni/net.d
 	cp -L "$reference_plugins"/* "$bin/"
 	cp "$project"/tests/lists/*.conflist "$conf/"
+	chmod 640 "$conf"/*
+	chown 3:4 "$conf"/*
+	plugins=$(ls -A "$bin")
 	# As Nomad and kube-proxy make them.
 	iptables -N NOMAD-ADMIN
 	for command in iptables ip6tables; do "$command" -t nat -N KUBE-MARK-MASQ; done
@@ -114,6 +118,22 @@ is_installed() {
 	[ "$install" = ours ] || expect_in /run/err "$install"
 }
 
+# expect_one_word_changed: in each of ours, which keep mode and owner; what they were is kept beside
+# them, and a second run changes nothing
+expect_one_word_changed() {
+	local ours
+	ours=$(for_each '[ "$install" != ours ] || echo "$file.conflist"')
+	expect_equal '640 3 4' "$(stat -c '%a %u %g' "$conf"/* | sort -u)" "modes and owners"
+	{ diff -rU0 "$project/tests/lists" "$conf" || true; } | sed -n '/^--- /d; /^+++ /d; /^[-+]/p' >/run/changed
+	expect_equal "$(wc -w <<<"$ours")" "$(grep -c '^+' /run/changed)" "lines that have changed"
+	expect_equal "$(grep '^-' /run/changed)" \
+		"$(sed -n 's/^+\(.*\)"bpf-portmap"/-\1"portmap"/p' /run/changed)" "what was there"
+	(cd "$project/tests/lists" && cat $ours) |
+		cmp - <(cd "$conf" && cat ${ours//.conflist/.conflist.bpf-portmap.bak}) || fail "what was kept"
+	at_node 0 install --list kind.conflist
+	expect_equal 'nothing to change' "$(cat /run/out)"
+}
+
 is_migrated() {
 	local result=left
 	[ "$migrate" != - ] || return 0
@@ -141,11 +161,13 @@ ours_adds() {
 }
 
 # limit 300 s
-# conflists of engines, agents and people: install, ADD, migrate and going back
+# conflists of engines, agents and people: install changes one word, and the rest stays to the byte;
+# ADD, migrate and going back, which leaves nothing
 test_real_lists() {
 	lists_begin
 	for_each portmap_adds
 	for_each is_installed
+	expect_one_word_changed
 	by_hand 1 migrate --from-portmap --json
 	cp /run/out /run/migrated
 	for_each is_migrated
@@ -158,4 +180,5 @@ test_real_lists() {
 	at_node 0 uninstall
 	cp "$project/tests/lists/both.conflist" "$conf/"
 	diff -r "$project/tests/lists" "$conf" >/run/out || fail "not as it was: $(cat /run/out)"
+	expect_equal "$plugins" "$(ls -A "$bin")" "plugins"
 }
