@@ -42,16 +42,15 @@ test_multipath_fragments() { fragments_come_back 1; }
 # the same with the kernel's default of IPv6
 test_multipath_fragments_label() { fragments_come_back 0; }
 fragments_come_back() {
-	local name port to
+	local name
 	multipath_world "$1"
 	for name in client server; do in_namespace "$name" "$datagrams" echo 9000 --background; done
-	for port in {5001..5010}; do
-		for to in "$far4" "$far6"; do
-			expect_whole one "$to" 9000 3000 --source-port "$port"
-			expect_whole one "$to" 9000 30 --source-port "$port"
-		done
-	done
+	all_come_back
 	second_passes
+	all_come_back
+}
+all_come_back() {
+	local port to
 	for port in {5001..5010}; do
 		for to in "$far4" "$far6"; do
 			expect_whole one "$to" 9000 3000 --source-port "$port"

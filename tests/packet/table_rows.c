@@ -839,14 +839,21 @@ static void half_open_flood_of_own(void)
 	row_end_checked();
 }
 
+/* A full ring of half-open flows: this many of the smaller owner, the others of one that has
+ * flooded */
+static void ring_fill(int of_quiet)
+{
+	start_afresh();
+	for (int nth = 0; nth < RING; nth++)
+		put_nth(nth < of_quiet ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+}
+
 /* The next places of the ring all belong to an owner that began many at once. */
 static void half_open_burst(void)
 {
 	const int burst = 12, newcomers = 2 * RING;
 
-	start_afresh();
-	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < burst ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+	ring_fill(burst);
 	row_begin_counting("not even if an owner with fewer began many at once");
 	for (int i = 0; i < newcomers; i++)
 		send_from(i % 2 ? v4_client : v4_client_other, 8080, 1024 + i / 2, SYN);
@@ -855,9 +862,7 @@ static void half_open_burst(void)
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
-	start_afresh();
-	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < 1000 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+	ring_fill(1000);
 	row_begin_counting(
 		"a flow that finds only those of smaller owners takes a place elsewhere");
 	for (int i = 0; i < 1000; i++)
@@ -867,9 +872,7 @@ static void half_open_burst(void)
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
-	start_afresh();
-	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < RING / 2 - 1 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+	ring_fill(RING / 2 - 1);
 	row_begin_counting(
 		"after floods of two owners both can begin flows, where they stand alike");
 	for (int i = 0; i < 1000; i++)
@@ -879,9 +882,7 @@ static void half_open_burst(void)
 			  "half-open flows of the smaller owner");
 	row_end_checked();
 
-	start_afresh();
-	for (int nth = 0; nth < RING; nth++)
-		put_nth(nth < RING / 4 ? QUIET : ONE, nth, (struct entry){.stage = NEW});
+	ring_fill(RING / 4);
 	fixture_renew(ONE);
 	fixture_map_port(IPPROTO_TCP, "0.0.0.0", 8080, v4_container_one, 80, ONE);
 	row_begin_counting("half-open flows of a predecessor in the slot do not count");
