@@ -5,9 +5,7 @@
  * (UDP_GRO).
  */
 #include <netinet/udp.h>
-#include <poll.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
@@ -23,15 +21,8 @@ const char tool_usage[] =
 	"     --on-demand: TCP, in two halves; each one waits for a line of standard input\n"
 	"     prints half after the first one\n";
 
-struct options {
-	int bytes;
-	int size;
-	int pause;
-	bool background;
-	bool plain;
-	bool without_checksum;
-	bool on_demand;
-};
+static int bytes = 1 << 20, datagram_size = 1200, pause_between;
+static bool background, plain, without_checksum, on_demand;
 
 static _Noreturn void broken(const char *what, long where)
 {
@@ -61,15 +52,10 @@ static bool is_known(const uint8_t *buffer, size_t size, long position)
 	return true;
 }
 
-static int open_socket(int type)
+static int receive_much(int fd)
 {
-	int fd = open_dual_socket(type, 0);
-
-	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (type == SOCK_DGRAM) {
-		set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20);
-		set_option(fd, SOL_UDP, UDP_GRO, 1);
-	}
+	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20);
+	set_option(fd, SOL_UDP, UDP_GRO, 1);
 	return fd;
 }
 
@@ -103,11 +89,11 @@ static void receive_known(int fd, long from, long to)
 
 static void serve_connection(int fd)
 {
-	long bytes;
+	long length;
 
-	while (recv(fd, &bytes, sizeof(bytes), MSG_WAITALL) == sizeof(bytes)) {
-		receive_known(fd, 0, bytes);
-		send_known(fd, 0, bytes);
+	while (recv(fd, &length, sizeof(length), MSG_WAITALL) == sizeof(length)) {
+		receive_known(fd, 0, length);
+		send_known(fd, 0, length);
 	}
 }
 
@@ -192,18 +178,17 @@ static void echo_datagrams(int fd)
 		fprintf(stderr, "bulk: %zd bytes are damaged\n", got);
 }
 
-static _Noreturn void command_serve(long port, const struct options *options)
+static int command_serve(char **operands)
 {
-	struct sockaddr_in6 local = any_address((int)port);
-	struct pollfd sockets[2] = {{.fd = open_socket(SOCK_STREAM), .events = POLLIN},
-				    {.fd = open_socket(SOCK_DGRAM), .events = POLLIN}};
+	int port = parse_port(operands[0]);
+	struct pollfd sockets[2] = {
+		{.fd = open_bound_socket(SOCK_STREAM, port), .events = POLLIN},
+		{.fd = receive_much(open_bound_socket(SOCK_DGRAM, port)), .events = POLLIN}};
 
 	signal(SIGCHLD, SIG_IGN);
-	for (int i = 0; i < 2; i++)
-		bind_socket(sockets[i].fd, &local);
 	if (listen(sockets[0].fd, 64))
 		die("listen");
-	if (options->background && daemon(1, 1))
+	if (background && daemon(1, 1))
 		die("daemon");
 	for (;;) {
 		if (poll(sockets, 2, -1) < 0)
@@ -215,52 +200,40 @@ static _Noreturn void command_serve(long port, const struct options *options)
 	}
 }
 
-/* Waits for a line of standard input first. */
-static void there_and_back(int fd, long bytes)
+static void there_and_back(int fd, long length)
 {
-	char line[8];
-
-	if (!fgets(line, sizeof(line), stdin))
+	if (on_demand && !await_line())
 		broken("standard input", 0);
-	if (send(fd, &bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
+	if (send(fd, &length, sizeof(length), MSG_NOSIGNAL) < 0)
 		broken(strerror(errno), -1);
-	send_known(fd, 0, bytes);
-	receive_known(fd, 0, bytes);
+	send_known(fd, 0, length / 2);
+	sleep_milliseconds(pause_between);
+	send_known(fd, length / 2, length);
+	receive_known(fd, 0, length / 2);
+	sleep_milliseconds(pause_between);
+	receive_known(fd, length / 2, length);
 }
 
-static void ask_tcp(const struct sockaddr_in6 *server, const struct options *options)
+static void ask_tcp(const struct sockaddr_in6 *server)
 {
-	struct timeval limit = {.tv_sec = patience(5)};
-	long bytes = options->bytes;
-	int fd = open_socket(SOCK_STREAM);
+	int fd = open_dual_socket(SOCK_STREAM, 0);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)))
-		die("timeout");
+	limit_time(fd, SO_SNDTIMEO, patience(5000));
+	limit_time(fd, SO_RCVTIMEO, patience(5000));
 	if (connect_socket(fd, server))
 		broken(strerror(errno), -1);
-	if (options->on_demand) {
+	if (on_demand) {
 		there_and_back(fd, bytes / 2);
 		puts("half");
-		there_and_back(fd, bytes / 2);
-		return;
 	}
-	if (send(fd, &bytes, sizeof(bytes), MSG_NOSIGNAL) < 0)
-		broken(strerror(errno), -1);
-	send_known(fd, 0, bytes / 2);
-	sleep_milliseconds(options->pause);
-	send_known(fd, bytes / 2, bytes);
-	receive_known(fd, 0, bytes / 2);
-	sleep_milliseconds(options->pause);
-	receive_known(fd, bytes / 2, bytes);
+	there_and_back(fd, on_demand ? bytes / 2 : bytes);
 }
 
 /* Sends one burst, whose last datagram is shorter and of an odd size. Returns its length. */
-static size_t send_burst(int fd, const struct sockaddr_in6 *server, long position,
-			 const struct options *options)
+static size_t send_burst(int fd, const struct sockaddr_in6 *server, long position)
 {
 	static uint8_t buffer[BUFFER_SIZE];
-	size_t size = (size_t)options->size, length = (BURST - 1) * size + size / 2 + 1, here;
+	size_t size = (size_t)datagram_size, length = (BURST - 1) * size + size / 2 + 1, here;
 
 	for (size_t at = 0; at < length; at += here) {
 		uint32_t start = (uint32_t)(position + (long)at);
@@ -268,24 +241,23 @@ static size_t send_burst(int fd, const struct sockaddr_in6 *server, long positio
 		here = length - at < size ? length - at : size;
 		memcpy(buffer + at, &start, sizeof(start));
 		fill(buffer + at + 4, here - 4, start);
-		if (options->plain)
-			send_datagrams(fd, buffer + at, here, options->size, server);
+		if (plain)
+			send_datagrams(fd, buffer + at, here, datagram_size, server);
 	}
-	if (!options->plain)
-		send_datagrams(fd, buffer, length, options->size, server);
+	if (!plain)
+		send_datagrams(fd, buffer, length, datagram_size, server);
 	return length;
 }
 
 static void await_burst(int fd, size_t length, long position)
 {
 	static uint8_t buffer[BUFFER_SIZE];
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	struct sockaddr_in6 from;
 	ssize_t got;
 	int size;
 
 	while (length > 0) {
-		if (poll(&readable, 1, patience(2000)) <= 0)
+		if (!has_received(fd, patience(2000)))
 			broken("datagrams lost", position);
 		got = receive_datagrams(fd, buffer, &from, &size);
 		if (got <= 0)
@@ -296,53 +268,57 @@ static void await_burst(int fd, size_t length, long position)
 	}
 }
 
-static void ask_udp(const struct sockaddr_in6 *server, const struct options *options)
+static void ask_udp(const struct sockaddr_in6 *server)
 {
-	int fd = open_socket(SOCK_DGRAM);
+	int fd = receive_much(open_dual_socket(SOCK_DGRAM, 0));
 	bool paused = false;
 
-	set_option(fd, SOL_SOCKET, SO_NO_CHECK, options->without_checksum);
-	for (long position = 0; position < options->bytes;) {
-		size_t length = send_burst(fd, server, position, options);
+	set_option(fd, SOL_SOCKET, SO_NO_CHECK, without_checksum);
+	for (long position = 0; position < bytes;) {
+		size_t length = send_burst(fd, server, position);
 
 		await_burst(fd, length, position);
 		position += (long)length;
-		if (!paused && position > options->bytes / 2) {
-			sleep_milliseconds(options->pause);
+		if (!paused && position > bytes / 2) {
+			sleep_milliseconds(pause_between);
 			paused = true;
 		}
 	}
 }
 
-int main(int argc, char **argv)
+static int command_ask(char **operands)
 {
-	struct options options = {.bytes = 1 << 20, .size = 1200};
-	const struct tool_option names[] = {
-		{"bytes", .number = &options.bytes, .low = 2, .high = 1 << 30},
-		{"size", .number = &options.size, .low = 32, .high = BUFFER_SIZE / BURST - 8},
-		{"pause", .number = &options.pause, .high = 60000},
-		{"plain", .flag = &options.plain},
-		{"without-checksum", .flag = &options.without_checksum},
-		{"background", .flag = &options.background},
-		{"on-demand", .flag = &options.on_demand},
-		{NULL},
-	};
-	struct sockaddr_in6 server;
+	struct sockaddr_in6 server = parse_address(operands[1], parse_port(operands[2]));
 
-	parse_options(argc, argv, names);
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	argv += optind;
-	if (argc - optind == 2 && strcmp(argv[0], "serve") == 0)
-		command_serve(parse_number(argv[1], 1, 65535), &options);
-	if (argc - optind != 4 || strcmp(argv[0], "ask") != 0)
-		die_usage();
-	server = parse_address(argv[2], parse_number(argv[3], 1, 65535));
-	if (strcmp(argv[1], "tcp") == 0)
-		ask_tcp(&server, &options);
-	else if (strcmp(argv[1], "udp") == 0)
-		ask_udp(&server, &options);
+	if (strcmp(operands[0], "tcp") == 0)
+		ask_tcp(&server);
+	else if (strcmp(operands[0], "udp") == 0)
+		ask_udp(&server);
 	else
 		die_usage();
 	puts("ok");
 	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tool_option options[] = {
+		{"bytes", .number = &bytes, .low = 2, .high = 1 << 30},
+		{"size", .number = &datagram_size, .low = 32, .high = BUFFER_SIZE / BURST - 8},
+		{"pause", .number = &pause_between, .high = 60000},
+		{"plain", .flag = &plain},
+		{"without-checksum", .flag = &without_checksum},
+		{"background", .flag = &background},
+		{"on-demand", .flag = &on_demand},
+		{NULL},
+	};
+	static const struct tool_command commands[] = {
+		{"serve", 1, 1, command_serve},
+		{"ask", 3, 3, command_ask},
+		{NULL},
+	};
+
+	parse_options(argc, argv, options);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	return run_command(argc - optind, argv + optind, commands);
 }

@@ -5,7 +5,6 @@
  */
 #include <signal.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
@@ -31,20 +30,15 @@ static int answered_in[2 * MOST]; /* by descriptor: the last round in which it w
 static int poller;
 static bool holds; /* A connection that fails is closed, and is not the end. */
 
+static int rounds = 1;
+static bool reset, background;
+
 static void watch(int fd, uint32_t events, int operation)
 {
 	struct epoll_event event = {.events = events, .data.fd = fd};
 
 	if (epoll_ctl(poller, operation, fd, &event))
 		die("epoll_ctl");
-}
-
-static int open_socket(void)
-{
-	int fd = open_dual_socket(SOCK_STREAM | SOCK_NONBLOCK, 0);
-
-	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	return fd;
 }
 
 static void accept_all(int listener)
@@ -64,6 +58,13 @@ static void answer(int fd)
 		close(fd);
 }
 
+static void poller_open(void)
+{
+	poller = epoll_create1(EPOLL_CLOEXEC);
+	if (poller < 0)
+		die("epoll_create1");
+}
+
 /* Several processes, because one may not open enough files. Returns the number of this one. */
 static int fork_servers(void)
 {
@@ -71,26 +72,25 @@ static int fork_servers(void)
 
 	while (number > 0 && fork() != 0)
 		number--;
-	poller = epoll_create1(EPOLL_CLOEXEC);
-	if (poller < 0)
-		die("epoll_create1");
+	poller_open();
 	return number;
 }
 
-static int open_shared_listener(const struct sockaddr_in6 *address)
+static int open_shared_listener(int port)
 {
-	int listener = open_socket();
+	struct sockaddr_in6 any = any_address(port);
+	int listener = open_dual_socket(SOCK_STREAM | SOCK_NONBLOCK, 0);
 
+	set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
 	set_option(listener, SOL_SOCKET, SO_REUSEPORT, 1);
-	bind_socket(listener, address);
+	bind_socket(listener, &any);
 	if (listen(listener, 4096))
 		die("listen");
 	return listener;
 }
 
-static _Noreturn void command_serve(int port, bool background)
+static int command_serve(char **operands)
 {
-	struct sockaddr_in6 any = any_address(port);
 	struct epoll_event events[EVENTS];
 	int listeners[SERVERS], listener;
 
@@ -98,7 +98,7 @@ static _Noreturn void command_serve(int port, bool background)
 	/* All of them before anybody may connect: one that is closed resets what it has not
 	 * accepted. */
 	for (int i = 0; i < SERVERS; i++)
-		listeners[i] = open_shared_listener(&any);
+		listeners[i] = open_shared_listener(parse_port(operands[0]));
 	if (background && daemon(1, 0))
 		die("daemon");
 	listener = listeners[fork_servers()];
@@ -117,7 +117,7 @@ static _Noreturn void command_serve(int port, bool background)
 
 static int begin(const struct sockaddr_in6 *server)
 {
-	int fd = open_socket();
+	int fd = open_dual_socket(SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	if (connect_socket(fd, server) && errno != EINPROGRESS)
 		die("connect");
@@ -265,84 +265,69 @@ static int count_answers(int count, int round)
 	return answered;
 }
 
-static void close_all(int count, bool reset)
+static void close_all(int count)
 {
-	struct linger no_linger = {.l_onoff = 1, .l_linger = 0};
-
 	for (int i = 0; i < count; i++) {
 		if (reset)
-			setsockopt(connections[i], SOL_SOCKET, SO_LINGER, &no_linger,
-				   sizeof(no_linger));
+			reset_on_close(connections[i]);
 		close(connections[i]);
 	}
 }
 
-static double seconds_since(long start)
+/* ADDRESS PORT COUNT. Returns COUNT. */
+static int connect_to(char **operands)
 {
-	return (double)(milliseconds_now() - start) / 1000;
-}
+	struct sockaddr_in6 server = parse_address(operands[0], parse_port(operands[1]));
+	int count = parse_number(operands[2], 1, MOST);
 
-struct options {
-	int rounds;
-	bool reset;
-	bool background;
-};
-
-static void command_ask(const char *address, int port, int count, const struct options *options)
-{
-	struct sockaddr_in6 server = parse_address(address, port);
-	long start = milliseconds_now();
-	double connected;
-
+	poller_open();
 	connect_all(&server, count);
-	connected = seconds_since(start);
-	for (int round = 0; round < options->rounds; round++)
-		ask_all(count, round);
-	printf("ok %d in %.1f s, %.1f s to connect\n", count, seconds_since(start), connected);
-	close_all(count, options->reset);
+	return count;
 }
 
-static void command_hold(const char *address, int port, int count)
+static int command_ask(char **operands)
 {
-	struct sockaddr_in6 server = parse_address(address, port);
-	char line[16];
-	int round = 0;
+	double start = seconds_now(), connected;
+	int count = connect_to(operands);
+
+	connected = seconds_now() - start;
+	for (int round = 0; round < rounds; round++)
+		ask_all(count, round);
+	printf("ok %d in %.1f s, %.1f s to connect\n", count, seconds_now() - start, connected);
+	close_all(count);
+	return 0;
+}
+
+static int command_hold(char **operands)
+{
+	int round = 0, count;
 
 	holds = true;
 	signal(SIGPIPE, SIG_IGN);
-	connect_all(&server, count);
+	count = connect_to(operands);
 	do {
 		printf("%d\n", count_answers(count, ++round));
 		fflush(stdout);
-	} while (fgets(line, sizeof(line), stdin));
+	} while (await_line());
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {.rounds = 1};
-	const struct tool_option names[] = {
-		{"rounds", .number = &options.rounds, .low = 1, .high = 1000},
-		{"reset", .flag = &options.reset},
-		{"background", .flag = &options.background},
+	static const struct tool_option options[] = {
+		{"rounds", .number = &rounds, .low = 1, .high = 1000},
+		{"reset", .flag = &reset},
+		{"background", .flag = &background},
+		{NULL},
+	};
+	static const struct tool_command commands[] = {
+		{"serve", 1, 1, command_serve},
+		{"ask", 3, 3, command_ask},
+		{"hold", 3, 3, command_hold},
 		{NULL},
 	};
 
-	parse_options(argc, argv, names);
-	argv += optind;
-	argc -= optind;
+	parse_options(argc, argv, options);
 	raise_file_limit();
-	poller = epoll_create1(EPOLL_CLOEXEC);
-	if (poller < 0)
-		die("epoll_create1");
-	if (argc == 2 && strcmp(argv[0], "serve") == 0)
-		command_serve(parse_number(argv[1], 1, 65535), options.background);
-	if (argc == 4 && strcmp(argv[0], "hold") == 0)
-		command_hold(argv[1], parse_number(argv[2], 1, 65535),
-			     parse_number(argv[3], 1, MOST));
-	else if (argc == 4 && strcmp(argv[0], "ask") == 0)
-		command_ask(argv[1], parse_number(argv[2], 1, 65535),
-			    parse_number(argv[3], 1, MOST), &options);
-	else
-		die_usage();
-	return 0;
+	return run_command(argc - optind, argv + optind, commands);
 }

@@ -4,7 +4,6 @@
  * fragmented by the IP stack, or here, in an order that no stack sends.
  */
 #include <netinet/udp.h>
-#include <poll.h>
 #include <sys/random.h>
 
 #include "raw.h"
@@ -14,16 +13,9 @@
 #define FRAGMENT_HEADER 44
 #define PIECE 1448 /* fits a frame of either family */
 
-struct options {
-	const char *order;
-	const char *interface;
-	const char *destination_mac;
-	int source_port;
-	int count;
-	int timeout;
-	bool background;
-	bool pause;
-};
+static const char *order, *interface, *destination_mac;
+static int source_port, count = 1, timeout = 1000;
+static bool background, pauses;
 
 struct fragment_header {
 	uint8_t next;
@@ -70,10 +62,10 @@ struct wire {
 	uint32_t identification;
 };
 
-static void open_wire(struct wire *wire, const struct options *options)
+static void open_wire(struct wire *wire)
 {
-	wire->ethernet = make_ethernet(options->interface, options->destination_mac);
-	wire->fd = open_packet_socket(options->interface, 0);
+	wire->ethernet = make_ethernet(interface, destination_mac);
+	wire->fd = open_packet_socket(interface, 0);
 	if (getrandom(&wire->identification, sizeof(wire->identification), 0) < 0)
 		die("getrandom");
 }
@@ -125,19 +117,9 @@ static void send_piece(struct wire *wire, const uint8_t *datagram, size_t whole,
 	send_frame(wire->fd, frame, length);
 }
 
-static void await_line(void)
-{
-	char line[16];
-
-	if (!fgets(line, sizeof(line), stdin))
-		die("standard input");
-}
-
-static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole,
-			const struct options *options)
+static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole)
 {
 	size_t pieces = (whole + PIECE - 1) / PIECE;
-	const char *order = options->order;
 
 	wire->identification++;
 	if (strcmp(order, "backward") == 0) {
@@ -151,54 +133,49 @@ static void send_pieces(struct wire *wire, const uint8_t *datagram, size_t whole
 			send_piece(wire, datagram, whole, i * PIECE);
 		if (strcmp(order, "overlapping") == 0)
 			send_piece(wire, datagram, whole, i * PIECE + 16);
-		if (options->pause && i == 0)
-			await_line();
+		if (pauses && i == 0 && !await_line())
+			die("standard input");
 	}
 }
 
-static void send_datagram(int fd, struct wire *wire, const struct options *options,
-			  const uint8_t *payload, size_t size)
+static void send_datagram(int fd, struct wire *wire, const uint8_t *payload, size_t size)
 {
 	static uint8_t datagram[MAX_DATAGRAM + 64];
 	size_t whole;
 
-	if (options->order) {
+	if (order) {
 		whole = build_datagram(datagram, &wire->source, &wire->destination, payload, size);
-		send_pieces(wire, datagram, whole, options);
-		return;
-	}
-	if (sendto(fd, payload, size, 0, (const struct sockaddr *)&wire->destination,
-		   sizeof(wire->destination)) < 0)
+		send_pieces(wire, datagram, whole);
+	} else if (send_to(fd, payload, size, &wire->destination) < 0) {
 		die("sending a datagram");
+	}
 }
 
 static int open_socket(int port)
 {
-	struct sockaddr_in6 any = any_address(port);
-	int fd = open_dual_socket(SOCK_DGRAM, 0);
+	int fd = open_bound_socket(SOCK_DGRAM, port);
 
 	set_option(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 	set_option(fd, SOL_SOCKET, SO_RCVBUF, 4 << 20);
-	bind_socket(fd, &any);
 	return fd;
 }
 
-static _Noreturn void command_echo(int port, const struct options *options)
+static int command_echo(char **operands)
 {
+	int port = parse_port(operands[0]), fd = open_socket(port);
 	struct wire wire = {.source = any_address(port)};
 	static uint8_t bytes[MAX_DATAGRAM];
-	int fd = open_socket(port);
 	ssize_t got;
 
-	if (options->order)
-		open_wire(&wire, options);
-	if (options->background && daemon(1, 0))
+	if (order)
+		open_wire(&wire);
+	if (background && daemon(1, 0))
 		die("daemon");
 	for (;;) {
 		got = receive_with_addresses(fd, bytes, sizeof(bytes), &wire.destination,
 					     &wire.source.sin6_addr);
 		if (got >= 0)
-			send_datagram(fd, &wire, options, bytes, (size_t)got);
+			send_datagram(fd, &wire, bytes, (size_t)got);
 	}
 }
 
@@ -219,16 +196,14 @@ static struct sockaddr_in6 own_address(const struct sockaddr_in6 *peer, int fd)
 	return own;
 }
 
-static int await_echo(int fd, const struct sockaddr_in6 *peer, const uint8_t *payload, size_t size,
-		      int timeout)
+static int await_echo(int fd, const struct sockaddr_in6 *peer, const uint8_t *payload, size_t size)
 {
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	static uint8_t bytes[MAX_DATAGRAM];
 	struct sockaddr_in6 from;
 	struct in6_addr to;
 	ssize_t got;
 
-	if (poll(&readable, 1, timeout) == 0) {
+	if (!has_received(fd, patience(timeout))) {
 		puts("timeout");
 		return 1;
 	}
@@ -243,50 +218,47 @@ static int await_echo(int fd, const struct sockaddr_in6 *peer, const uint8_t *pa
 	return 0;
 }
 
-static int command_ask(const struct sockaddr_in6 *peer, size_t size, const struct options *options)
+static int command_ask(char **operands)
 {
+	struct sockaddr_in6 peer = parse_address(operands[0], parse_port(operands[1]));
+	size_t size = (size_t)parse_number(operands[2], 1, MAX_DATAGRAM - 1);
 	static uint8_t payload[MAX_DATAGRAM];
-	int fd = open_socket(options->source_port), code = 0;
-	struct wire wire = {.source = own_address(peer, fd), .destination = *peer};
+	int fd = open_socket(source_port), code = 0;
+	struct wire wire = {.source = own_address(&peer, fd), .destination = peer};
 
-	if (options->order)
-		open_wire(&wire, options);
-	for (int i = 0; i < options->count && !code; i++) {
+	if (order)
+		open_wire(&wire);
+	for (int i = 0; i < count && !code; i++) {
 		if (getrandom(payload, size < 256 ? size : 256, 0) < 0)
 			die("getrandom");
 		for (size_t at = 256; at < size; at++)
 			payload[at] = (uint8_t)(payload[at - 256] + 1);
-		send_datagram(fd, &wire, options, payload, size);
-		if (!options->order || strcmp(options->order, "first-lost") != 0)
-			code = await_echo(fd, peer, payload, size, options->timeout);
+		send_datagram(fd, &wire, payload, size);
+		if (!order || strcmp(order, "first-lost") != 0)
+			code = await_echo(fd, &peer, payload, size);
 	}
 	return code;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {.count = 1, .timeout = 1000};
-	const struct tool_option names[] = {
-		{"order", .text = &options.order},
-		{"interface", .text = &options.interface},
-		{"destination-mac", .text = &options.destination_mac},
-		{"source-port", .number = &options.source_port, .high = 65535},
-		{"count", .number = &options.count, .low = 1, .high = 100000},
-		{"timeout", .number = &options.timeout, .low = 1, .high = 100000},
-		{"background", .flag = &options.background},
-		{"pause", .flag = &options.pause},
+	static const struct tool_option options[] = {
+		{"order", .text = &order},
+		{"interface", .text = &interface},
+		{"destination-mac", .text = &destination_mac},
+		{"source-port", .number = &source_port, .high = 65535},
+		{"count", .number = &count, .low = 1, .high = 100000},
+		{"timeout", .number = &timeout, .low = 1, .high = 100000},
+		{"background", .flag = &background},
+		{"pause", .flag = &pauses},
 		{NULL},
 	};
-	struct sockaddr_in6 peer;
+	static const struct tool_command commands[] = {
+		{"echo", 1, 1, command_echo},
+		{"ask", 3, 3, command_ask},
+		{NULL},
+	};
 
-	parse_options(argc, argv, names);
-	options.timeout = patience(options.timeout);
-	argv += optind;
-	argc -= optind;
-	if (argc == 2 && strcmp(argv[0], "echo") == 0)
-		command_echo(parse_number(argv[1], 1, 65535), &options);
-	if (argc != 4 || strcmp(argv[0], "ask") != 0)
-		die_usage();
-	peer = parse_address(argv[1], parse_number(argv[2], 1, 65535));
-	return command_ask(&peer, (size_t)parse_number(argv[3], 1, MAX_DATAGRAM - 1), &options);
+	parse_options(argc, argv, options);
+	return run_command(argc - optind, argv + optind, commands);
 }

@@ -3,10 +3,9 @@
  * fill.c - fills our maps directly, for tests of commands that read them: with many records, or
  * with damaged ones; and measures such commands.
  */
+#include <limits.h>
 #include <linux/types.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "pinned.h"
 
@@ -43,10 +42,7 @@ static void write_entry(int fd, const void *key, const void *value)
 
 static void set_ipv4(__u8 address[16], uint32_t ipv4)
 {
-	memset(address, 0, 16);
-	address[10] = address[11] = 0xff;
-	ipv4 = htonl(ipv4);
-	memcpy(address + 12, &ipv4, sizeof(ipv4));
+	map_ipv4(address, htonl(ipv4));
 }
 
 static uint32_t second_now(void)
@@ -121,13 +117,13 @@ static void add_flows(const char *directory, int owners, int flows)
 	static struct connection_key keys[BATCH];
 	static struct connection values[BATCH];
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-	char path[256];
+	char path[PIN_SIZE];
 	int fd = bpf_map_create(BPF_MAP_TYPE_HASH, "connections", sizeof(*keys), sizeof(*values),
 				(__u32)flows + 1, &options);
 
-	snprintf(path, sizeof(path), "%s/connections", directory);
-	if (fd < 0 || unlink(path) || bpf_obj_pin(fd, path))
+	if (fd < 0 || unlink(pin_of(path, directory, "connections")))
 		die(path);
+	pin(fd, path);
 	for (int done = 0; done < flows;) {
 		__u32 count = 0;
 
@@ -180,6 +176,24 @@ static long milliseconds_of(struct timeval time)
 	return time.tv_sec * 1000 + time.tv_usec / 1000;
 }
 
+static int many(char **operands)
+{
+	int owners = parse_number(operands[1], 1, MAX_SLOTS - FIRST_SLOT - 1);
+
+	for (int i = 0; i < owners; i++)
+		add_owner(operands[0], i);
+	add_flows(operands[0], owners, parse_number(operands[2], 1, 10000000));
+	return 0;
+}
+
+static int damage_maps(char **operands)
+{
+	srand((unsigned int)parse_number(operands[1], 0, 1000000));
+	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++)
+		damage(open_map(operands[0], damaged[i]), parse_number(operands[2], 1, 100000));
+	return 0;
+}
+
 static int measure(char **command)
 {
 	long began = milliseconds_now();
@@ -202,22 +216,12 @@ static int measure(char **command)
 
 int main(int argc, char **argv)
 {
-	if (argc > 2 && !strcmp(argv[1], "measure"))
-		return measure(argv + 2);
-	if (argc != 5)
-		die_usage();
-	if (!strcmp(argv[1], "many")) {
-		int owners = parse_number(argv[3], 1, MAX_SLOTS - FIRST_SLOT - 1);
+	static const struct tool_command commands[] = {
+		{"many", 3, 3, many},
+		{"damage", 3, 3, damage_maps},
+		{"measure", 1, INT_MAX, measure},
+		{NULL},
+	};
 
-		for (int i = 0; i < owners; i++)
-			add_owner(argv[2], i);
-		add_flows(argv[2], owners, parse_number(argv[4], 1, 10000000));
-		return 0;
-	}
-	if (strcmp(argv[1], "damage") != 0)
-		die_usage();
-	srand((unsigned int)parse_number(argv[3], 0, 1000000));
-	for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++)
-		damage(open_map(argv[2], damaged[i]), parse_number(argv[4], 1, 100000));
-	return 0;
+	return run_command(argc - 1, argv + 1, commands);
 }

@@ -22,29 +22,23 @@ const char tool_usage[] =
 /* The fields that the XDP program fills in later keep the checksum as if they were 0. */
 static void plan_headers(struct flood_headers *headers, char **arguments)
 {
-	uint32_t sum = IPPROTO_TCP + sizeof(headers->tcp);
+	struct sockaddr_in6 destination = parse_address(arguments[3], 0);
+	struct sockaddr_in6 source = parse_address(arguments[6] ?: "0.0.0.0", 0);
 
 	parse_mac(arguments[2], headers->ethernet.h_dest);
 	headers->ethernet.h_source[0] = 2;
 	headers->ethernet.h_proto = htons(ETH_P_IP);
-	headers->ip.version = 4;
-	headers->ip.ihl = 5;
-	headers->ip.ttl = 64;
-	headers->ip.protocol = strcmp(arguments[0], "udp") ? IPPROTO_TCP : IPPROTO_UDP;
-	headers->ip.tot_len = htons(sizeof(headers->ip) + sizeof(headers->tcp));
-	headers->tcp.dest = htons((uint16_t)parse_number(arguments[4], 1, 65535));
-	headers->ip.daddr = parse_ipv4(arguments[3]);
-	if (arguments[6])
-		headers->ip.saddr = parse_ipv4(arguments[6]);
-	headers->ip.check = checksum_finish(checksum_add(0, &headers->ip, sizeof(headers->ip)));
+	headers->ip = make_ipv4(&source, &destination,
+				strcmp(arguments[0], "udp") ? IPPROTO_TCP : IPPROTO_UDP,
+				sizeof(headers->tcp));
+	headers->tcp.dest = htons((uint16_t)parse_port(arguments[4]));
 	if (headers->ip.protocol == IPPROTO_UDP)
 		return;
 	headers->tcp.doff = 5;
 	headers->tcp.syn = 1;
 	headers->tcp.window = htons(64240);
-	sum = checksum_add(sum, &headers->ip.saddr, 8);
-	headers->tcp.check =
-		checksum_finish(checksum_add(sum, &headers->tcp, sizeof(headers->tcp)));
+	headers->tcp.check = transport_checksum(&source, &destination, IPPROTO_TCP, &headers->tcp,
+						sizeof(headers->tcp));
 }
 
 int main(int argc, char **argv)

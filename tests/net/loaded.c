@@ -4,24 +4,20 @@
  * takes longer than most tests do. A test that gets them begins as on a host whose containers are
  * all gone.
  */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/types.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "tool.h"
+#include "pinned.h"
 
 #include "abi.h"
 #include "tests/loaded.skel.h"
 #include "trace_event.h"
 
-#define PATH_SIZE 512
 #define MAX_MAPS 64
 #define EMPTYING "empty_arrays"
 #define META_COPY "meta_copy" /* as it was when the programs were loaded */
@@ -32,37 +28,11 @@ const char tool_usage[] =
 	"                                     caller's network namespace; with CGROUP, also the\n"
 	"                                     links that hold the programs at its sockets\n";
 
-/* What the programs at sockets are named after, as their links' pins */
-static const struct {
-	const char *name;
-	enum bpf_attach_type hook;
-} socket_hooks[] = {
-	{"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
-	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
-	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
-	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
-	{"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
-	{"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
-	{"connect4", BPF_CGROUP_INET4_CONNECT},
-	{"connect6", BPF_CGROUP_INET6_CONNECT},
-};
-#define SOCKET_HOOKS (sizeof(socket_hooks) / sizeof(*socket_hooks))
-
 static int get(const char *directory, const char *name)
 {
-	char path[PATH_SIZE];
+	char path[PIN_SIZE];
 
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	return bpf_obj_get(path);
-}
-
-static void pin(int fd, const char *directory, const char *name)
-{
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), "%s/%s", directory, name);
-	if (bpf_obj_pin(fd, path))
-		die(path);
+	return bpf_obj_get(pin_of(path, directory, name));
 }
 
 /* A map, or a program of type tc: not what the programs at sockets have pinned */
@@ -81,9 +51,8 @@ static bool is_kept(int fd)
 	       info.type == BPF_PROG_TYPE_SCHED_CLS;
 }
 
-/* Calls `visit` for each object in a directory. */
-static void each_object(const char *directory, const char *other,
-			void (*visit)(int fd, const char *name, const char *other))
+/* Pins each object of a directory also in another one. */
+static void pin_all_in(const char *other, const char *directory)
 {
 	DIR *entries = opendir(directory);
 	struct dirent *entry;
@@ -93,17 +62,11 @@ static void each_object(const char *directory, const char *other,
 	while ((entry = readdir(entries))) {
 		int fd = entry->d_name[0] == '.' ? -1 : get(directory, entry->d_name);
 
-		if (fd >= 0 && is_kept(fd))
-			visit(fd, entry->d_name, other);
+		if (fd >= 0 && is_kept(fd) && strcmp(entry->d_name, META_COPY) != 0)
+			pin_in(fd, other, entry->d_name);
 		close(fd);
 	}
 	closedir(entries);
-}
-
-static void pin_in(int fd, const char *name, const char *directory)
-{
-	if (strcmp(name, META_COPY) != 0)
-		pin(fd, directory, name);
 }
 
 static void meta_read(int map, struct meta *meta)
@@ -135,48 +98,47 @@ static void pin_emptying(const char *pins, const char *directory)
 		die(bpf_map__name(map));
 	if (loaded_bpf__load(skeleton))
 		die("the program");
-	pin(bpf_program__fd(skeleton->progs.empty_arrays), directory, EMPTYING);
+	pin_in(bpf_program__fd(skeleton->progs.empty_arrays), directory, EMPTYING);
 }
 
 /* Their links belong to the cgroup of the test that is over. Without cgroup2 there are none. */
 static void keep_socket_programs(const char *pins, const char *directory)
 {
-	for (size_t i = 0; i < SOCKET_HOOKS; i++) {
-		int link = get(pins, socket_hooks[i].name), program;
+	for (const struct socket_hook *hook = socket_hooks; hook->name; hook++) {
+		int link = hook->ours ? get(pins, hook->name) : -1, program;
 		struct bpf_link_info info = {0};
 		uint32_t size = sizeof(info);
 
 		if (link < 0)
 			continue;
 		if (bpf_obj_get_info_by_fd(link, &info, &size))
-			die(socket_hooks[i].name);
+			die(hook->name);
 		program = bpf_prog_get_fd_by_id(info.prog_id);
 		if (program < 0)
-			die(socket_hooks[i].name);
-		pin(program, directory, socket_hooks[i].name);
+			die(hook->name);
+		pin_in(program, directory, hook->name);
 	}
 }
 
 static void lend_socket_programs(const char *directory, const char *pins, const char *cgroup)
 {
-	int root = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int root = open_cgroup(cgroup), link;
 
-	if (root < 0)
-		die(cgroup);
-	for (size_t i = 0; i < SOCKET_HOOKS; i++) {
-		int program = get(directory, socket_hooks[i].name), link;
+	for (const struct socket_hook *hook = socket_hooks; hook->name; hook++) {
+		int program = hook->ours ? get(directory, hook->name) : -1;
 
 		if (program < 0)
 			continue;
-		link = bpf_link_create(program, root, socket_hooks[i].hook, NULL);
+		link = bpf_link_create(program, root, hook->hook, NULL);
 		if (link < 0)
-			die(socket_hooks[i].name);
-		pin(link, pins, socket_hooks[i].name);
+			die(hook->name);
+		pin_in(link, pins, hook->name);
 	}
 }
 
-static int keep(const char *pins, const char *directory)
+static int keep(char **operands)
 {
+	const char *pins = operands[0], *directory = operands[1];
 	int copy = bpf_map_create(BPF_MAP_TYPE_ARRAY, META_COPY, sizeof(uint32_t),
 				  sizeof(struct meta), 1, NULL);
 	struct meta meta;
@@ -185,8 +147,8 @@ static int keep(const char *pins, const char *directory)
 	meta_write(copy, &meta);
 	if (mkdir(directory, 0700))
 		die(directory);
-	pin(copy, directory, META_COPY);
-	each_object(pins, directory, pin_in);
+	pin_in(copy, directory, META_COPY);
+	pin_all_in(directory, pins);
 	pin_emptying(pins, directory);
 	keep_socket_programs(pins, directory);
 	return 0;
@@ -337,13 +299,15 @@ static void meta_renew(const char *directory)
 	meta_write(get(directory, "meta"), &meta);
 }
 
-static int lend(const char *directory, const char *pins, const char *cgroup)
+static int lend(char **operands)
 {
+	const char *directory = operands[0], *pins = operands[1], *cgroup = operands[2];
+
 	empty_maps(directory);
 	meta_renew(directory);
 	if (mkdir(pins, 0700) && errno != EEXIST)
 		die(pins);
-	each_object(directory, pins, pin_in);
+	pin_all_in(pins, directory);
 	if (cgroup)
 		lend_socket_programs(directory, pins, cgroup);
 	return 0;
@@ -351,10 +315,12 @@ static int lend(const char *directory, const char *pins, const char *cgroup)
 
 int main(int argc, char **argv)
 {
+	static const struct tool_command commands[] = {
+		{"keep", 2, 2, keep},
+		{"lend", 2, 3, lend},
+		{NULL},
+	};
+
 	libbpf_set_print(NULL);
-	if (argc == 4 && strcmp(argv[1], "keep") == 0)
-		return keep(argv[2], argv[3]);
-	if ((argc == 4 || argc == 5) && strcmp(argv[1], "lend") == 0)
-		return lend(argv[2], argv[3], argv[4]);
-	die_usage();
+	return run_command(argc - 1, argv + 1, commands);
 }

@@ -5,16 +5,13 @@
  * where it is told to.
  */
 #include <fcntl.h>
-#include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
 #define LINE_SIZE 512
 #define RECEIVE_TIMEOUT 5000 /* milliseconds */
-#define CONNECT_TIMEOUT 5    /* seconds */
+#define CONNECT_TIMEOUT 5000
 
 const char tool_usage[] =
 	"local tcp4|tcp6|udp4|udp6 STEP...\n"
@@ -34,143 +31,139 @@ const char tool_usage[] =
 	"next\n"
 	"  wait                   for a line on standard input\n";
 
-static int family;
-static int type;
+static int family, type, fd;
+static char **arguments; /* of the step; the first one is its name */
 
-static socklen_t address_set(union socket_address *address, const char *text, const char *port)
+/* Of a step that has an address: its last two arguments */
+static union socket_address address;
+static socklen_t address_size;
+
+static socklen_t address_set(union socket_address *result, const char *text, const char *port)
 {
 	struct sockaddr_in6 parsed = parse_address(text, parse_number(port, 0, 65535));
 
-	return address_for(address, family, &parsed);
+	return address_for(result, family, &parsed);
 }
 
 /* Shows a v4-mapped address as such, because a program that passed one expects one back. */
-static const char *address_text(const union socket_address *address, char *text)
+static const char *address_text(const union socket_address *shown, char *text)
 {
 	char host[INET6_ADDRSTRLEN];
 
-	if (address->any.sa_family == AF_INET)
+	if (shown->any.sa_family == AF_INET)
 		snprintf(text, ENDPOINT_SIZE, "%s:%u",
-			 inet_ntop(AF_INET, &address->ipv4.sin_addr, host, sizeof(host)),
-			 ntohs(address->ipv4.sin_port));
-	else if (address->any.sa_family == AF_INET6)
+			 inet_ntop(AF_INET, &shown->ipv4.sin_addr, host, sizeof(host)),
+			 ntohs(shown->ipv4.sin_port));
+	else if (shown->any.sa_family == AF_INET6)
 		snprintf(text, ENDPOINT_SIZE, "[%s]:%u",
-			 inet_ntop(AF_INET6, &address->ipv6.sin6_addr, host, sizeof(host)),
-			 ntohs(address->ipv6.sin6_port));
+			 inet_ntop(AF_INET6, &shown->ipv6.sin6_addr, host, sizeof(host)),
+			 ntohs(shown->ipv6.sin6_port));
 	else
 		snprintf(text, ENDPOINT_SIZE, "none");
 	return text;
 }
 
-static int report(const char *step, bool failed)
-{
-	if (failed)
-		printf("%s: %s\n", step, strerror(errno));
-	else
-		printf("%s ok\n", step);
-	return failed;
-}
-
-static int step_freebind(int fd, char **arguments)
-{
-	int on = 1;
-
-	return report(arguments[0], setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on)));
-}
-
-static int step_bind(int fd, char **arguments)
-{
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]);
-
-	return report(arguments[0], bind(fd, &address.any, size));
-}
-
-static int step_connect(int fd, char **arguments)
-{
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]);
-
-	return report(arguments[0], connect(fd, &address.any, size));
-}
-
-static int step_connect_nonblocking(int fd, char **arguments)
-{
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]), error_size;
-	struct pollfd writable = {.fd = fd, .events = POLLOUT};
-	int error;
-
-	if (fcntl(fd, F_SETFL, O_NONBLOCK))
-		die("O_NONBLOCK");
-	if (connect(fd, &address.any, size) && errno != EINPROGRESS)
-		return report(arguments[0], true);
-	if (poll(&writable, 1, patience(CONNECT_TIMEOUT * 1000)) == 0) {
-		errno = ETIMEDOUT;
-		return report(arguments[0], true);
-	}
-	error_size = sizeof(error);
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size) || fcntl(fd, F_SETFL, 0))
-		die("SO_ERROR");
-	errno = error;
-	return report(arguments[0], error);
-}
+/* What a step returns: 0 or -1 and errno, of which its line tells; or that it has told of itself.
+ */
+#define TOLD 1
+#define TOLD_OF_FAILURE 2
 
 static const char request[] = "who?\n";
 #define REQUEST_SIZE (sizeof(request) - 1)
 
-static int step_fast_open(int fd, char **arguments)
+static int step_freebind(void)
 {
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]);
+	int on = 1;
 
-	return report(arguments[0], sendto(fd, request, REQUEST_SIZE, MSG_FASTOPEN | MSG_NOSIGNAL,
-					   &address.any, size) < 0);
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof(on));
 }
 
-static int step_unconnect(int fd, char **arguments)
+static int step_bind(void)
+{
+	return bind(fd, &address.any, address_size);
+}
+
+static int step_connect(void)
+{
+	return connect(fd, &address.any, address_size);
+}
+
+static int step_connect_nonblocking(void)
+{
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+	socklen_t size = sizeof(int);
+	int error;
+
+	if (fcntl(fd, F_SETFL, O_NONBLOCK))
+		die("O_NONBLOCK");
+	if (step_connect() && errno != EINPROGRESS)
+		return -1;
+	errno = ETIMEDOUT;
+	if (poll(&writable, 1, patience(CONNECT_TIMEOUT)) == 0)
+		return -1;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) || fcntl(fd, F_SETFL, 0))
+		die("SO_ERROR");
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/* 0, or -1 and errno */
+static int send_request(int from, int flags)
+{
+	ssize_t sent = sendto(from, request, REQUEST_SIZE, flags | MSG_NOSIGNAL, &address.any,
+			      address_size);
+
+	return sent < 0 ? -1 : 0;
+}
+
+static int step_fast_open(void)
+{
+	return send_request(fd, MSG_FASTOPEN);
+}
+
+static int step_unconnect(void)
 {
 	struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
-	return report(arguments[0], connect(fd, &nobody, sizeof(nobody)));
+	return connect(fd, &nobody, sizeof(nobody));
 }
 
-static int step_names(int fd, char **arguments)
+static int step_names(void)
 {
 	union socket_address peer = {0}, own = {0};
 	socklen_t peer_size = sizeof(peer), own_size = sizeof(own);
 	char peer_text[ENDPOINT_SIZE], own_text[ENDPOINT_SIZE];
 
-	if (getsockname(fd, &own.any, &own_size))
-		return report(arguments[0], true);
-	if (getpeername(fd, &peer.any, &peer_size) && errno != ENOTCONN)
-		return report(arguments[0], true);
+	if (getsockname(fd, &own.any, &own_size) ||
+	    (getpeername(fd, &peer.any, &peer_size) && errno != ENOTCONN))
+		return -1;
 	printf("peer=%s own=%s\n", address_text(&peer, peer_text), address_text(&own, own_text));
-	return 0;
+	return TOLD;
 }
 
-static int step_sendto(int fd, char **arguments)
+static int step_sendto(void)
 {
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]);
-
-	return report(arguments[0],
-		      sendto(fd, request, REQUEST_SIZE, MSG_NOSIGNAL, &address.any, size) < 0);
+	return send_request(fd, 0);
 }
 
-static int step_sendmsg(int fd, char **arguments)
+/* From or to this peer */
+static struct mmsghdr datagram(union socket_address *peer, struct iovec *data)
 {
-	union socket_address address;
-	socklen_t size = address_set(&address, arguments[1], arguments[2]);
+	return (struct mmsghdr){.msg_hdr = {.msg_name = peer,
+					    .msg_namelen = sizeof(*peer),
+					    .msg_iov = data,
+					    .msg_iovlen = 1}};
+}
+
+static int step_sendmsg(void)
+{
 	struct iovec data = {(void *)request, REQUEST_SIZE};
-	struct mmsghdr message = {.msg_hdr = {.msg_name = &address,
-					      .msg_namelen = size,
-					      .msg_iov = &data,
-					      .msg_iovlen = 1}};
-	bool many = strcmp(arguments[0], "sendmmsg") == 0;
+	struct mmsghdr message = datagram(&address, &data);
 
-	return report(arguments[0], many ? sendmmsg(fd, &message, 1, 0) != 1
-					 : sendmsg(fd, &message.msg_hdr, 0) < 0);
+	message.msg_hdr.msg_namelen = address_size;
+	if (strcmp(arguments[0], "sendmmsg") == 0)
+		return sendmmsg(fd, &message, 1, 0) == 1 ? 0 : -1;
+	return sendmsg(fd, &message.msg_hdr, 0) < 0 ? -1 : 0;
 }
 
 static void control_set_source(struct msghdr *message, const union socket_address *source)
@@ -188,51 +181,39 @@ static void control_set_source(struct msghdr *message, const union socket_addres
 	message->msg_controllen = CMSG_SPACE(size);
 }
 
-static int step_sendmsg_from(int fd, char **arguments)
+static int step_sendmsg_from(void)
 {
-	union socket_address source, address;
-	socklen_t size = address_set(&address, arguments[2], arguments[3]);
-	struct iovec data = {(void *)request, REQUEST_SIZE};
 	char control[CMSG_SPACE(sizeof(struct in6_pktinfo))] = {0};
-	struct msghdr message = {.msg_name = &address,
-				 .msg_namelen = size,
-				 .msg_iov = &data,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
+	struct iovec data = {(void *)request, REQUEST_SIZE};
+	struct msghdr message = datagram(&address, &data).msg_hdr;
+	union socket_address source;
 
+	message.msg_namelen = address_size;
+	message.msg_control = control;
+	message.msg_controllen = sizeof(control);
 	address_set(&source, arguments[1], "0");
 	control_set_source(&message, &source);
-	return report(arguments[0], sendmsg(fd, &message, 0) < 0);
+	return sendmsg(fd, &message, 0) < 0 ? -1 : 0;
 }
 
-static int step_others(int fd, char **arguments)
+static int step_others(void)
 {
-	long count = parse_number(arguments[1], 1, 1000000);
-	bool failed = false;
+	int failed = 0;
 
-	(void)fd;
-	for (long i = 0; i < count && !failed; i++) {
-		union socket_address address;
-		socklen_t size = address_set(&address, arguments[2], arguments[3]);
+	for (int i = parse_number(arguments[1], 1, 1000000); i && !failed; i--) {
 		int other = socket(family, type | SOCK_CLOEXEC, 0);
 
-		if (other < 0)
-			return report(arguments[0], true);
-		failed = sendto(other, request, REQUEST_SIZE, 0, &address.any, size) < 0;
+		failed = other < 0 ? -1 : send_request(other, 0);
 		close(other);
 	}
-	return report(arguments[0], failed);
+	return failed;
 }
 
-static ssize_t receive(int fd, const char *how, char *line, union socket_address *from)
+static ssize_t receive(const char *how, char *line, union socket_address *from)
 {
 	socklen_t size = sizeof(*from);
 	struct iovec data = {line, LINE_SIZE - 1};
-	struct mmsghdr message = {.msg_hdr = {.msg_name = from,
-					      .msg_namelen = sizeof(*from),
-					      .msg_iov = &data,
-					      .msg_iovlen = 1}};
+	struct mmsghdr message = datagram(from, &data);
 
 	if (strcmp(how, "receive") == 0)
 		return read(fd, line, LINE_SIZE - 1);
@@ -243,46 +224,38 @@ static ssize_t receive(int fd, const char *how, char *line, union socket_address
 	return recvfrom(fd, line, LINE_SIZE - 1, 0, &from->any, &size);
 }
 
-static int step_receive(int fd, char **arguments)
+static int step_receive(void)
 {
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	union socket_address from = {0};
 	char line[LINE_SIZE], from_text[ENDPOINT_SIZE];
 	ssize_t got;
 
 	errno = ETIMEDOUT;
-	if (poll(&readable, 1, patience(RECEIVE_TIMEOUT)) == 0)
-		return report(arguments[0], true);
-	got = receive(fd, arguments[0], line, &from);
+	if (!has_received(fd, patience(RECEIVE_TIMEOUT)))
+		return -1;
+	got = receive(arguments[0], line, &from);
 	if (got < 0)
-		return report(arguments[0], true);
+		return -1;
 	line[got] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	printf("%s from=%s\n", got ? line : "closed", address_text(&from, from_text));
-	return got == 0;
+	return got ? TOLD : TOLD_OF_FAILURE;
 }
 
-static int step_ask(int fd, char **arguments)
+static int step_ask(void)
 {
-	if (send(fd, request, REQUEST_SIZE, MSG_NOSIGNAL) < 0)
-		return report(arguments[0], true);
-	return step_receive(fd, arguments);
+	return send(fd, request, REQUEST_SIZE, MSG_NOSIGNAL) < 0 ? -1 : step_receive();
 }
 
-static int step_wait(int fd, char **arguments)
+static int step_wait(void)
 {
-	char line[LINE_SIZE];
-
-	(void)fd;
-	if (fgets(line, sizeof(line), stdin))
-		return 0;
 	errno = EPIPE;
-	return report(arguments[0], true);
+	return await_line() ? TOLD : -1;
 }
 
 static const struct step {
 	const char *name;
-	int (*take)(int fd, char **arguments);
+	int (*take)(void);
 	int arguments;
 } steps[] = {
 	{"bind", step_bind, 2},
@@ -313,36 +286,49 @@ static const struct step *step_find(const char *name)
 	die_usage();
 }
 
-static int open_socket(const char *name)
+static void open_socket(const char *name)
 {
-	struct timeval limit = {.tv_sec = patience(CONNECT_TIMEOUT)};
-	int fd;
-
 	if (strlen(name) != 4)
 		die_usage();
 	type = strncmp(name, "tcp", 3) == 0 ? SOCK_STREAM : SOCK_DGRAM;
 	family = name[3] == '4' ? AF_INET : AF_INET6;
 	fd = socket(family, type | SOCK_CLOEXEC, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+	if (fd < 0)
 		die("socket");
-	return fd;
+	limit_time(fd, SO_SNDTIMEO, patience(CONNECT_TIMEOUT));
+}
+
+/* Returns whether it has failed. */
+static bool take(const struct step *step)
+{
+	int result;
+
+	if (step->arguments >= 2)
+		address_size = address_set(&address, arguments[step->arguments - 1],
+					   arguments[step->arguments]);
+	result = step->take();
+	if (result < 0)
+		printf("%s: %s\n", arguments[0], strerror(errno));
+	else if (!result)
+		printf("%s ok\n", arguments[0]);
+	return result < 0 || result == TOLD_OF_FAILURE;
 }
 
 int main(int argc, char **argv)
 {
-	int failed = 0, fd;
+	bool failed = false;
 
 	if (argc < 3)
 		die_usage();
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	fd = open_socket(argv[1]);
-	for (int i = 2; i < argc;) {
-		const struct step *step = step_find(argv[i]);
+	open_socket(argv[1]);
+	for (arguments = argv + 2; *arguments;) {
+		const struct step *step = step_find(*arguments);
 
-		if (argc - i <= step->arguments)
+		if (argv + argc - arguments <= step->arguments)
 			die_usage();
-		failed |= step->take(fd, argv + i);
-		i += 1 + step->arguments;
+		failed |= take(step);
+		arguments += 1 + step->arguments;
 	}
 	return failed;
 }

@@ -3,7 +3,6 @@
  * names.c - a server of names (RFC 1035) over UDP: one question in, one answer out.
  */
 #include <strings.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
@@ -75,29 +74,18 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in6 local, client;
 	uint8_t message[MESSAGE + 64];
-	pid_t child;
-	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	int fd = open_dual_socket(SOCK_DGRAM, 0);
 
 	if (argc < 3)
 		die_usage();
 	local = parse_address(argv[1], 53);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&local, sizeof(local)))
-		die("bind");
-	child = fork();
-	if (child < 0)
-		die("fork");
-	if (child) {
-		printf("pid %d\n", (int)child);
-		return 0;
-	}
-	setsid();
+	bind_socket(fd, &local);
+	go_on_as_child();
 	for (;;) {
-		socklen_t size = sizeof(client);
-		ssize_t length =
-			recvfrom(fd, message, MESSAGE, 0, (struct sockaddr *)&client, &size);
+		ssize_t length = receive_from(fd, message, MESSAGE, &client);
 		size_t end = length < 0 ? 0 : answer(message, (size_t)length, argv + 2);
 
 		if (end)
-			sendto(fd, message, end, 0, (struct sockaddr *)&client, size);
+			send_to(fd, message, end, &client);
 	}
 }

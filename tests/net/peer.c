@@ -4,9 +4,7 @@
  * which client address it sees, and a client that reports which server answered.
  */
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
@@ -14,23 +12,9 @@
 
 enum exit_code { EXIT_TIMEOUT = 1, EXIT_REFUSED = 3, EXIT_BROKEN = 4 };
 
-struct options {
-	const char *name;
-	const char *from;
-	int source_port;
-	int count;
-	int interval;
-	int timeout;
-	int ttl;
-	int tos;
-	int priority;
-	bool background;
-	bool on_demand;
-	bool reset;
-	bool connected;
-	bool keep_going;
-	bool ip_options;
-};
+static const char *name = "peer", *source = "any";
+static int source_port, count = 1, interval, timeout = 1000, ttl, tos, priority;
+static bool background, on_demand, reset, connected, keep_going, ip_options;
 
 const char tool_usage[] =
 	"peer serve tcp|udp|both|sctp ADDRESS PORT [--name NAME] [--background]\n"
@@ -57,7 +41,6 @@ static int stream_protocol = IPPROTO_TCP;
 struct server {
 	int events, listener, datagrams; /* -1: none */
 	int port;
-	const struct options *options;
 };
 
 static struct sockaddr_in6 parse_any_address(const char *text, int port)
@@ -74,17 +57,17 @@ static int open_socket(bool tcp)
 	return fd;
 }
 
-static void format_answer(char *line, const struct options *options,
-			  const struct sockaddr_in6 *client, const struct sockaddr_in6 *local)
+static void format_answer(char *line, const struct sockaddr_in6 *client,
+			  const struct sockaddr_in6 *local)
 {
 	char client_text[ENDPOINT_SIZE], local_text[ENDPOINT_SIZE];
 
-	snprintf(line, LINE_SIZE, "name=%s client=%s local=%s\n", options->name,
+	snprintf(line, LINE_SIZE, "name=%s client=%s local=%s\n", name,
 		 format_address(client, client_text), format_address(local, local_text));
 }
 
 /* False: the connection is over. */
-static bool serve_line(int fd, const struct options *options)
+static bool serve_line(int fd)
 {
 	struct sockaddr_in6 client, local;
 	socklen_t size = sizeof(client), local_size = sizeof(local);
@@ -99,7 +82,7 @@ static bool serve_line(int fd, const struct options *options)
 		return false;
 	if (!memchr(buffer, '\n', got))
 		return true;
-	format_answer(line, options, &client, &local);
+	format_answer(line, &client, &local);
 	return send(fd, line, strlen(line), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
@@ -120,14 +103,14 @@ static void accept_connection(const struct server *server)
 }
 
 /* The answer has the address that the datagram was sent to as its source. */
-static void serve_datagram(int fd, int port, const struct options *options)
+static void serve_datagram(int fd, int port)
 {
 	char buffer[LINE_SIZE], line[LINE_SIZE];
 	struct sockaddr_in6 client, local = any_address(port);
 
 	if (receive_with_addresses(fd, buffer, sizeof(buffer), &client, &local.sin6_addr) < 0)
 		return;
-	format_answer(line, options, &client, &local);
+	format_answer(line, &client, &local);
 	send_with_source(fd, line, strlen(line), &local.sin6_addr, &client);
 }
 
@@ -158,16 +141,15 @@ static _Noreturn void serve(const struct server *server)
 		if (event.data.fd == server->listener)
 			accept_connection(server);
 		else if (event.data.fd == server->datagrams)
-			serve_datagram(event.data.fd, server->port, server->options);
-		else if (!serve_line(event.data.fd, server->options))
+			serve_datagram(event.data.fd, server->port);
+		else if (!serve_line(event.data.fd))
 			close(event.data.fd);
 	}
 }
 
-static _Noreturn void command_serve(bool tcp, bool udp, const char *address, int port,
-				    const struct options *options)
+static _Noreturn void command_serve(bool tcp, bool udp, const char *address, int port)
 {
-	struct server server = {.listener = -1, .datagrams = -1, .port = port, .options = options};
+	struct server server = {.listener = -1, .datagrams = -1, .port = port};
 
 	raise_file_limit();
 	server.events = epoll_create1(EPOLL_CLOEXEC);
@@ -177,7 +159,7 @@ static _Noreturn void command_serve(bool tcp, bool udp, const char *address, int
 		server.listener = server_socket(&server, true, address);
 	if (udp)
 		server.datagrams = server_socket(&server, false, address);
-	if (options->background && daemon(1, 0))
+	if (background && daemon(1, 0))
 		die("daemon");
 	serve(&server);
 }
@@ -192,12 +174,9 @@ static int report_errno(void)
 	return EXIT_BROKEN;
 }
 
-static int connect_within(int fd, const struct sockaddr_in6 *address, int timeout)
+static int connect_within(int fd, const struct sockaddr_in6 *address)
 {
-	struct timeval limit = {timeout / 1000, timeout % 1000 * 1000};
-
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-		die("SO_SNDTIMEO");
+	limit_time(fd, SO_SNDTIMEO, timeout);
 	if (connect_socket(fd, address) == 0)
 		return 0;
 	if (errno == EINPROGRESS || errno == EAGAIN || errno == ETIMEDOUT) {
@@ -218,22 +197,20 @@ static int report_failed_read(ssize_t got)
 
 /* A UDP socket stays unconnected without --connected, so that it also receives an answer from
  * another address. */
-static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server,
-		    const struct options *options)
+static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server)
 {
-	bool connected = tcp || options->connected;
+	bool anybody = !tcp && !connected;
 	static const char request[] = "who?\n";
 	char line[LINE_SIZE], from_text[ENDPOINT_SIZE];
 	struct sockaddr_in6 from = *server;
 	socklen_t size = sizeof(from);
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
 	ssize_t got;
 
 	if (sendto(fd, request, sizeof(request) - 1, MSG_NOSIGNAL,
-		   connected ? NULL : (const struct sockaddr *)server,
-		   connected ? 0 : sizeof(*server)) < 0)
+		   anybody ? (const struct sockaddr *)server : NULL,
+		   anybody ? sizeof(*server) : 0) < 0)
 		return report_failed_read(-1);
-	if (poll(&readable, 1, options->timeout) == 0) {
+	if (!has_received(fd, timeout)) {
 		puts("timeout");
 		return EXIT_TIMEOUT;
 	}
@@ -248,32 +225,30 @@ static int ask_once(int fd, bool tcp, const struct sockaddr_in6 *server,
 }
 
 /* The kernel reports the destroyed socket by two errors; one of them may still be pending. */
-static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server,
-			 const struct options *options)
+static int ask_on_demand(int fd, bool tcp, const struct sockaddr_in6 *server)
 {
 	char line[LINE_SIZE];
 	int result = 0;
 
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "bye\n") != 0) {
-		result = ask_once(fd, tcp, server, options);
+		result = ask_once(fd, tcp, server);
 		if (tcp && result >= EXIT_BROKEN)
 			return result;
 	}
 	return result;
 }
 
-static int ask_counted(int fd, bool tcp, const struct sockaddr_in6 *server,
-		       const struct options *options)
+static int ask_counted(int fd, bool tcp, const struct sockaddr_in6 *server)
 {
 	int result = 0;
 
-	for (int i = 0; i < options->count; i++) {
+	for (int i = 0; i < count; i++) {
 		int code;
 
 		if (i)
-			sleep_milliseconds(options->interval);
-		code = ask_once(fd, tcp, server, options);
-		if (code && !options->keep_going)
+			sleep_milliseconds(interval);
+		code = ask_once(fd, tcp, server);
+		if (code && !keep_going)
 			return code;
 		if (code)
 			result = code;
@@ -300,74 +275,67 @@ static void add_ip_options(int fd)
 		die("IP_OPTIONS");
 }
 
-static void set_priorities(int fd, const struct options *options)
+static void set_priorities(int fd)
 {
-	if (options->tos)
-		set_option(fd, IPPROTO_IP, IP_TOS, options->tos);
-	if (options->priority)
-		set_option(fd, SOL_SOCKET, SO_PRIORITY, options->priority);
+	if (tos)
+		set_option(fd, IPPROTO_IP, IP_TOS, tos);
+	if (priority)
+		set_option(fd, SOL_SOCKET, SO_PRIORITY, priority);
 }
 
-static int command_ask(bool tcp, const char *address, int port, const struct options *options)
+static int command_ask(bool tcp, const char *address, int port)
 {
 	struct sockaddr_in6 server = parse_any_address(address, port);
-	struct sockaddr_in6 local = parse_any_address(options->from, options->source_port);
-	struct linger no_linger = {.l_onoff = 1, .l_linger = 0};
+	struct sockaddr_in6 local = parse_any_address(source, source_port);
 	int fd = open_socket(tcp), result;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	bind_socket(fd, &local);
-	if (options->ttl)
-		limit_hops(fd, options->ttl);
-	if (options->ip_options)
+	if (ttl)
+		limit_hops(fd, ttl);
+	if (ip_options)
 		add_ip_options(fd);
-	set_priorities(fd, options);
-	if (tcp || options->connected) {
-		result = connect_within(fd, &server, options->timeout);
+	set_priorities(fd);
+	if (tcp || connected) {
+		result = connect_within(fd, &server);
 		if (result)
 			return result;
 	}
-	if (options->on_demand)
-		result = ask_on_demand(fd, tcp, &server, options);
+	if (on_demand)
+		result = ask_on_demand(fd, tcp, &server);
 	else
-		result = ask_counted(fd, tcp, &server, options);
-	if (options->reset)
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
+		result = ask_counted(fd, tcp, &server);
+	if (reset)
+		reset_on_close(fd);
 	close(fd);
 	return result;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {
-		.name = "peer",
-		.from = "any",
-		.count = 1,
-		.timeout = 1000,
-	};
-	const struct tool_option names[] = {
-		{"name", .text = &options.name},
-		{"from", .text = &options.from},
-		{"source-port", .number = &options.source_port, .high = 65535},
-		{"count", .number = &options.count, .low = 1, .high = 1000000},
-		{"interval", .number = &options.interval, .high = 100000},
-		{"timeout", .number = &options.timeout, .low = 1, .high = 100000},
-		{"ttl", .number = &options.ttl, .low = 1, .high = 255},
-		{"tos", .number = &options.tos, .high = 255},
-		{"priority", .number = &options.priority, .high = 7},
-		{"background", .flag = &options.background},
-		{"on-demand", .flag = &options.on_demand},
-		{"keep-going", .flag = &options.keep_going},
-		{"reset", .flag = &options.reset},
-		{"connected", .flag = &options.connected},
-		{"ip-options", .flag = &options.ip_options},
+	static const struct tool_option options[] = {
+		{"name", .text = &name},
+		{"from", .text = &source},
+		{"source-port", .number = &source_port, .high = 65535},
+		{"count", .number = &count, .low = 1, .high = 1000000},
+		{"interval", .number = &interval, .high = 100000},
+		{"timeout", .number = &timeout, .low = 1, .high = 100000},
+		{"ttl", .number = &ttl, .low = 1, .high = 255},
+		{"tos", .number = &tos, .high = 255},
+		{"priority", .number = &priority, .high = 7},
+		{"background", .flag = &background},
+		{"on-demand", .flag = &on_demand},
+		{"keep-going", .flag = &keep_going},
+		{"reset", .flag = &reset},
+		{"connected", .flag = &connected},
+		{"ip-options", .flag = &ip_options},
 		{NULL},
 	};
 	bool both, tcp;
 	int result;
 
-	parse_options(argc, argv, names);
-	options.timeout = patience(options.timeout);
+	parse_options(argc, argv, options);
+	timeout = patience(timeout);
 	argv += optind;
 	if (argc - optind != 4)
 		die_usage();
@@ -378,12 +346,11 @@ int main(int argc, char **argv)
 		die_usage();
 	tcp = strcmp(argv[1], "udp") != 0;
 	if (strcmp(argv[0], "serve") == 0)
-		command_serve(tcp, both || !tcp, argv[2], parse_number(argv[3], 1, 65535),
-			      &options);
+		command_serve(tcp, both || !tcp, argv[2], parse_port(argv[3]));
 	if (strcmp(argv[0], "ask") != 0)
 		die_usage();
-	result = command_ask(tcp, argv[2], parse_number(argv[3], 1, 65535), &options);
+	result = command_ask(tcp, argv[2], parse_port(argv[3]));
 	if (both && !result)
-		result = command_ask(false, argv[2], parse_number(argv[3], 1, 65535), &options);
+		result = command_ask(false, argv[2], parse_port(argv[3]));
 	return result;
 }

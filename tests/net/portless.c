@@ -9,19 +9,10 @@
 #define PACKET_SIZE 65536
 
 const char tool_usage[] =
-	"portless serve PROTOCOL --background       answers each packet: its size and its source\n"
+	"portless serve PROTOCOL                    answers each packet: its size and its source\n"
 	"portless ask PROTOCOL ADDRESS [SIZE]       sends one, prints the answer, refused or "
 	"timeout\n"
 	"PROTOCOL: its number\n";
-
-static int open_socket(int family, int protocol)
-{
-	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, protocol);
-
-	if (fd < 0)
-		die("raw socket");
-	return fd;
-}
 
 /* A raw IPv4 socket receives the IP header too. */
 static size_t header_size(int family, const uint8_t *packet)
@@ -50,61 +41,48 @@ static void answer(int fd, int family)
 	sendto(fd, text, GRE_HEADER + strlen(text + GRE_HEADER), 0, &from.any, size);
 }
 
-static _Noreturn void command_serve(int protocol)
+static int command_serve(char **operands)
 {
-	static const int families[] = {AF_INET, AF_INET6};
-	struct pollfd readable[2];
+	int protocol = parse_number(operands[0], 0, 255);
+	const int sockets[] = {open_raw_socket(AF_INET, protocol),
+			       open_raw_socket(AF_INET6, protocol)};
 
-	for (int i = 0; i < 2; i++)
-		readable[i] =
-			(struct pollfd){.fd = open_socket(families[i], protocol), .events = POLLIN};
 	if (daemon(1, 1))
 		die("daemon");
-	for (;;) {
-		if (poll(readable, 2, -1) < 0)
-			die("poll");
-		for (int i = 0; i < 2; i++)
-			if (readable[i].revents)
-				answer(readable[i].fd, families[i]);
-	}
+	serve_raw(sockets, answer);
 }
 
 /* The socket is connected, so that it receives from the server only. */
-static void command_ask(int protocol, const struct sockaddr_in6 *server, size_t size)
+static int command_ask(char **operands)
 {
 	static uint8_t packet[PACKET_SIZE];
-	int family = is_ipv4(server) ? AF_INET : AF_INET6, fd = open_socket(family, protocol);
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	struct sockaddr_in6 server = parse_address(operands[1], 0);
+	size_t size = operands[2] ? (size_t)parse_number(operands[2], 1, PACKET_SIZE - 1) : 40;
+	int family = is_ipv4(&server) ? AF_INET : AF_INET6;
+	int fd = open_raw_socket(family, parse_number(operands[0], 0, 255));
 	union socket_address to;
 	size_t header;
 	ssize_t got;
 
-	if (connect(fd, &to.any, address_for(&to, family, server)) ||
+	if (connect(fd, &to.any, address_for(&to, family, &server)) ||
 	    send(fd, packet, size, 0) != (ssize_t)size)
 		die("sending");
-	if (poll(&readable, 1, patience(1000)) < 1) {
-		puts("timeout");
-		return;
-	}
-	got = recv(fd, packet, sizeof(packet), 0);
-	if (got < 0) { /* an ICMP error */
-		puts("refused");
-		return;
-	}
+	got = has_received(fd, patience(1000)) ? recv(fd, packet, sizeof(packet), 0) : 0;
 	header = header_size(family, packet) + GRE_HEADER;
-	printf("%.*s\n", (int)((size_t)got - header), (const char *)packet + header);
+	if (got > 0)
+		printf("%.*s\n", (int)((size_t)got - header), (const char *)packet + header);
+	else
+		puts(got ? "refused" : "timeout"); /* -1: an ICMP error */
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in6 server;
+	static const struct tool_command commands[] = {
+		{"serve", 1, 1, command_serve},
+		{"ask", 2, 3, command_ask},
+		{NULL},
+	};
 
-	if (argc == 4 && !strcmp(argv[1], "serve"))
-		command_serve(parse_number(argv[2], 0, 255));
-	if (argc < 4 || strcmp(argv[1], "ask") != 0)
-		die_usage();
-	server = parse_address(argv[3], 0);
-	command_ask(parse_number(argv[2], 0, 255), &server,
-		    argc > 4 ? (size_t)parse_number(argv[4], 1, PACKET_SIZE - 1) : 40);
-	return 0;
+	return run_command(argc - 1, argv + 1, commands);
 }

@@ -6,9 +6,7 @@
  * SCTP.
  */
 #include <netinet/ip.h>
-#include <poll.h>
 #include <stddef.h>
-#include <unistd.h>
 
 #include "../sums.h"
 #include "sockets.h"
@@ -29,15 +27,9 @@ const char tool_usage[] =
 	"     prints each answer and from=..., or timeout\n"
 	"     --size: of the SCTP packet; --damaged: with a wrong CRC32c\n";
 
-struct options {
-	const char *name;
-	int source_port;
-	int count;
-	int size;
-	int timeout;
-	bool background;
-	bool damaged;
-};
+static const char *name = "sctp";
+static int source_port, count = 1, packet_size = 100, timeout = 1000;
+static bool background, damaged;
 
 struct common_header {
 	uint16_t source;
@@ -72,12 +64,6 @@ struct message {
 	};
 };
 
-static void set_ipv4(struct sockaddr_in6 *address, uint32_t ipv4)
-{
-	address->sin6_addr = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
-	memcpy(&address->sin6_addr.s6_addr[12], &ipv4, 4);
-}
-
 /* The checksum field, after 8 bytes, counts as 0. */
 static uint32_t crc32c(const struct message *message)
 {
@@ -88,10 +74,8 @@ static uint32_t crc32c(const struct message *message)
 
 static int open_socket(int family)
 {
-	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_SCTP);
+	int fd = open_raw_socket(family, IPPROTO_SCTP);
 
-	if (fd < 0)
-		die("raw socket");
 	set_option(fd, SOL_SOCKET, SO_RCVBUF, 1 << 20);
 	set_option(fd, SOL_SOCKET, SO_SNDBUF, 1 << 20);
 	if (family == AF_INET6)
@@ -110,8 +94,8 @@ static bool receive_ipv4(int fd, struct message *message)
 		return false;
 	memcpy(&ip, message->bytes, sizeof(ip));
 	header = ip.ihl * 4;
-	set_ipv4(&message->from, ip.saddr);
-	set_ipv4(&message->to, ip.daddr);
+	map_ipv4(message->from.sin6_addr.s6_addr, ip.saddr);
+	map_ipv4(message->to.sin6_addr.s6_addr, ip.daddr);
 	message->size = (size_t)got - header;
 	memmove(message->bytes, message->bytes + header, message->size);
 	return true;
@@ -130,9 +114,9 @@ static bool receive_ipv6(int fd, struct message *message)
 
 /* A raw socket receives every SCTP packet; this returns whether it is an intact one of this type
  * to this port. */
-static bool receive(int fd, bool ipv4, int type, int port, struct message *message)
+static bool receive(int fd, int family, int type, int port, struct message *message)
 {
-	if (ipv4 ? !receive_ipv4(fd, message) : !receive_ipv6(fd, message))
+	if (family == AF_INET ? !receive_ipv4(fd, message) : !receive_ipv6(fd, message))
 		return false;
 	if (message->size < sizeof(struct init) || message->init.type != type ||
 	    ntohs(message->init.common.destination) != port)
@@ -145,7 +129,7 @@ static bool receive(int fd, bool ipv4, int type, int port, struct message *messa
 	return false;
 }
 
-static void send_message(int fd, struct message *message, uint32_t damage)
+static void send_message(int fd, struct message *message)
 {
 	struct sockaddr_in6 portless = message->to;
 	union socket_address to;
@@ -159,68 +143,62 @@ static void send_message(int fd, struct message *message, uint32_t damage)
 	message->init.length = htons(message->size - sizeof(struct common_header));
 	message->init.parameter_length =
 		htons(message->size - offsetof(struct init, parameter_type));
-	message->init.common.checksum = crc32c(message) ^ damage;
+	message->init.common.checksum = crc32c(message) ^ damaged;
 	sent = sendto(fd, message->bytes, message->size, 0, &to.any, size);
 	if (sent != (ssize_t)message->size)
 		fprintf(stderr, "sctp: sending %zu bytes: %s\n", message->size, strerror(errno));
 }
 
-static void answer(int fd, struct message *message, const struct options *options)
-{
-	char client[ENDPOINT_SIZE], local[ENDPOINT_SIZE];
-	struct sockaddr_in6 client_address = message->from;
-	size_t room = message->size - sizeof(struct init);
-	char text[TEXT_SIZE];
-	size_t length;
+static int server_port;
 
-	snprintf(text, sizeof(text), "name=%s client=%s local=%s", options->name,
-		 format_address(&message->from, client), format_address(&message->to, local));
-	length = strlen(text) + 1;
-	memcpy(message->init.text, text, length);
-	if (length > room)
-		message->size = sizeof(struct init) + length;
-	message->from = message->to;
-	message->to = client_address;
-	message->init.type = CHUNK_INIT_ACK;
-	message->init.common.verification_tag = message->init.initiate_tag;
-	send_message(fd, message, 0);
-}
-
-static _Noreturn void command_serve(int port, const struct options *options)
+static void answer(int fd, int family)
 {
 	static struct message message;
-	struct pollfd readable[2] = {{.fd = open_socket(AF_INET), .events = POLLIN},
-				     {.fd = open_socket(AF_INET6), .events = POLLIN}};
+	char client[ENDPOINT_SIZE], local[ENDPOINT_SIZE], text[TEXT_SIZE];
+	struct sockaddr_in6 client_address;
+	size_t room, length;
 
-	if (options->background && daemon(1, 1))
-		die("daemon");
-	for (;;) {
-		if (poll(readable, 2, -1) < 0)
-			die("poll");
-		for (int i = 0; i < 2; i++)
-			if (readable[i].revents &&
-			    receive(readable[i].fd, i == 0, CHUNK_INIT, port, &message))
-				answer(readable[i].fd, &message, options);
-	}
+	if (!receive(fd, family, CHUNK_INIT, server_port, &message))
+		return;
+	client_address = message.from;
+	room = message.size - sizeof(struct init);
+	snprintf(text, sizeof(text), "name=%s client=%s local=%s", name,
+		 format_address(&message.from, client), format_address(&message.to, local));
+	length = strlen(text) + 1;
+	memcpy(message.init.text, text, length);
+	if (length > room)
+		message.size = sizeof(struct init) + length;
+	message.from = message.to;
+	message.to = client_address;
+	message.init.type = CHUNK_INIT_ACK;
+	message.init.common.verification_tag = message.init.initiate_tag;
+	send_message(fd, &message);
 }
 
-static bool await_answer(int fd, bool ipv4, uint32_t tag, int port, int timeout,
-			 struct message *message)
+static int command_serve(char **operands)
 {
-	long end = milliseconds_now() + timeout, left;
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
+	const int sockets[] = {open_socket(AF_INET), open_socket(AF_INET6)};
+
+	server_port = parse_port(operands[2]);
+	if (background && daemon(1, 1))
+		die("daemon");
+	serve_raw(sockets, answer);
+}
+
+static bool await_answer(int fd, int family, uint32_t tag, int port, struct message *message)
+{
+	long end = milliseconds_now() + patience(timeout), left;
 
 	while ((left = end - milliseconds_now()) > 0) {
-		if (poll(&readable, 1, (int)left) > 0 &&
-		    receive(fd, ipv4, CHUNK_INIT_ACK, port, message) &&
+		if (has_received(fd, (int)left) &&
+		    receive(fd, family, CHUNK_INIT_ACK, port, message) &&
 		    message->init.common.verification_tag == tag)
 			return true;
 	}
 	return false;
 }
 
-static int ask_once(int fd, const struct sockaddr_in6 *server, int port,
-		    const struct options *options)
+static int ask_once(int fd, int family, const struct sockaddr_in6 *server, int port)
 {
 	static struct message message;
 	uint32_t tag = (uint32_t)random() | 1;
@@ -229,18 +207,18 @@ static int ask_once(int fd, const struct sockaddr_in6 *server, int port,
 	memset(&message, 0, sizeof(message));
 	message.to = *server;
 	message.from.sin6_port = htons(port);
-	message.size = (size_t)options->size;
+	message.size = (size_t)packet_size;
 	message.init.type = CHUNK_INIT;
 	message.init.initiate_tag = tag;
 	message.init.parameter_type = htons(PARAMETER_STATE_COOKIE);
 	for (size_t i = sizeof(struct init); i < message.size; i++)
 		message.bytes[i] = (uint8_t)random();
-	send_message(fd, &message, options->damaged);
-	if (!await_answer(fd, is_ipv4(server), tag, port, options->timeout, &message)) {
+	send_message(fd, &message);
+	if (!await_answer(fd, family, tag, port, &message)) {
 		puts("timeout");
 		return EXIT_TIMEOUT;
 	}
-	if (message.size < (size_t)options->size) {
+	if (message.size < (size_t)packet_size) {
 		puts("broken: cut off");
 		return EXIT_BROKEN;
 	}
@@ -248,46 +226,39 @@ static int ask_once(int fd, const struct sockaddr_in6 *server, int port,
 	return 0;
 }
 
-static int command_ask(const char *address, int port, const struct options *options)
+static int command_ask(char **operands)
 {
-	struct sockaddr_in6 server = parse_address(address, port);
-	int fd = open_socket(is_ipv4(&server) ? AF_INET : AF_INET6), code;
-	int own;
+	struct sockaddr_in6 server = parse_address(operands[1], parse_port(operands[2]));
+	int family = is_ipv4(&server) ? AF_INET : AF_INET6, fd = open_socket(family);
+	int own, code = 0;
 
 	srandom((unsigned int)(getpid() ^ milliseconds_now()));
-	own = options->source_port ?: 1024 + (int)(random() % 64512);
+	own = source_port ?: 1024 + (int)(random() % 64512);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (int i = 0; i < options->count; i++) {
-		code = ask_once(fd, &server, own, options);
-		if (code)
-			return code;
-	}
-	return 0;
+	for (int i = 0; i < count && !code; i++)
+		code = ask_once(fd, family, &server, own);
+	return code;
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = {.name = "sctp", .count = 1, .size = 100, .timeout = 1000};
-	const struct tool_option names[] = {
-		{"name", .text = &options.name},
-		{"source-port", .number = &options.source_port, .low = 1, .high = 65535},
-		{"count", .number = &options.count, .low = 1, .high = 100000},
-		{"size", .number = &options.size, .low = sizeof(struct init),
+	static const struct tool_option options[] = {
+		{"name", .text = &name},
+		{"source-port", .number = &source_port, .low = 1, .high = 65535},
+		{"count", .number = &count, .low = 1, .high = 100000},
+		{"size", .number = &packet_size, .low = sizeof(struct init),
 		 .high = PACKET_SIZE - 1},
-		{"timeout", .number = &options.timeout, .low = 1, .high = 100000},
-		{"background", .flag = &options.background},
-		{"damaged", .flag = &options.damaged},
+		{"timeout", .number = &timeout, .low = 1, .high = 100000},
+		{"background", .flag = &background},
+		{"damaged", .flag = &damaged},
+		{NULL},
+	};
+	static const struct tool_command commands[] = {
+		{"serve", 3, 3, command_serve},
+		{"ask", 3, 3, command_ask},
 		{NULL},
 	};
 
-	parse_options(argc, argv, names);
-	options.timeout = patience(options.timeout);
-	argv += optind;
-	if (argc - optind != 4 || strcmp(argv[1], "sctp") != 0)
-		die_usage();
-	if (strcmp(argv[0], "serve") == 0)
-		command_serve(parse_number(argv[3], 1, 65535), &options);
-	if (strcmp(argv[0], "ask") == 0)
-		return command_ask(argv[2], parse_number(argv[3], 1, 65535), &options);
-	die_usage();
+	parse_options(argc, argv, options);
+	return run_command(argc - optind, argv + optind, commands);
 }

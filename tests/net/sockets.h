@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include "tool.h"
@@ -54,10 +55,83 @@ static inline void bind_socket(int fd, const struct sockaddr_in6 *address)
 		die("bind");
 }
 
+/* At this port of all addresses. A listener may take it from connections that have just ended. */
+static inline int open_bound_socket(int type, int port)
+{
+	struct sockaddr_in6 any = any_address(port);
+	int fd = open_dual_socket(type, 0);
+
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR, (type & ~SOCK_NONBLOCK) == SOCK_STREAM);
+	bind_socket(fd, &any);
+	return fd;
+}
+
+static inline int open_raw_socket(int family, int protocol)
+{
+	int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC, protocol);
+
+	if (fd < 0)
+		die("raw socket");
+	return fd;
+}
+
+/* Two of them: one does not serve both families. `answer` receives what has come. */
+static inline _Noreturn void serve_raw(const int sockets[2], void (*answer)(int fd, int family))
+{
+	struct pollfd readable[2] = {{.fd = sockets[0], .events = POLLIN},
+				     {.fd = sockets[1], .events = POLLIN}};
+
+	for (;;) {
+		if (poll(readable, 2, -1) < 0)
+			die("poll");
+		for (int i = 0; i < 2; i++)
+			if (readable[i].revents)
+				answer(readable[i].fd, i ? AF_INET6 : AF_INET);
+	}
+}
+
 /* -1 and errno. */
 static inline int connect_socket(int fd, const struct sockaddr_in6 *address)
 {
 	return connect(fd, (const struct sockaddr *)address, sizeof(*address));
+}
+
+static inline ssize_t receive_from(int fd, void *bytes, size_t size, struct sockaddr_in6 *peer)
+{
+	socklen_t length = sizeof(*peer);
+
+	return recvfrom(fd, bytes, size, 0, (struct sockaddr *)peer, &length);
+}
+
+static inline ssize_t send_to(int fd, const void *bytes, size_t size,
+			      const struct sockaddr_in6 *peer)
+{
+	return sendto(fd, bytes, size, MSG_NOSIGNAL, (const struct sockaddr *)peer, sizeof(*peer));
+}
+
+/* Waits for so long, or with -1 for ever. False: nothing has come. */
+static inline bool has_received(int fd, int milliseconds)
+{
+	struct pollfd readable = {.fd = fd, .events = POLLIN};
+
+	return poll(&readable, 1, milliseconds) != 0;
+}
+
+/* which: SO_SNDTIMEO, which limits connect() as well, or SO_RCVTIMEO */
+static inline void limit_time(int fd, int which, int milliseconds)
+{
+	struct timeval limit = {milliseconds / 1000, milliseconds % 1000 * 1000};
+
+	if (setsockopt(fd, SOL_SOCKET, which, &limit, sizeof(limit)))
+		die("setsockopt");
+}
+
+/* close() sends RST instead of FIN. */
+static inline void reset_on_close(int fd)
+{
+	struct linger none = {.l_onoff = 1, .l_linger = 0};
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
 /* A datagram from or to this peer, with control data of that size. */

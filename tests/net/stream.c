@@ -3,7 +3,6 @@
  * stream.c - numbered datagrams: many in flight at a time, to an echo server; or one way, so many a
  * second, to a receiver that tells what is lost, comes twice, or comes from somebody else.
  */
-#include <poll.h>
 #include <signal.h>
 
 #include "sockets.h"
@@ -21,7 +20,7 @@
 #define MOST_BEHIND_PARTS 10 /* of a second: what is missed for longer is never made up for */
 
 const char tool_usage[] =
-	"stream ADDRESS PORT MILLISECONDS [PAUSE]\n"
+	"stream ask ADDRESS PORT MILLISECONDS [PAUSE]\n"
 	"     PAUSE: milliseconds after every eight (default: 2); 0: as fast as they come back\n"
 	"     prints sent=N lost=N late=N\n"
 	"stream send ADDRESS PORT RATE\n"
@@ -41,12 +40,14 @@ struct stream {
 	uint32_t late;
 };
 
-static int open_towards(const struct sockaddr_in6 *server)
+/* ADDRESS PORT */
+static int open_towards(char **operands)
 {
+	struct sockaddr_in6 server = parse_address(operands[0], parse_port(operands[1]));
 	int fd = open_dual_socket(SOCK_DGRAM, 0);
 
 	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, 1 << 20);
-	if (connect_socket(fd, server))
+	if (connect_socket(fd, &server))
 		die("connect");
 	return fd;
 }
@@ -76,9 +77,7 @@ static void receive_all(struct stream *stream)
 /* False: nothing arrived for PATIENCE milliseconds. */
 static bool await_some(const struct stream *stream)
 {
-	struct pollfd readable = {.fd = stream->fd, .events = POLLIN};
-
-	return poll(&readable, 1, patience(PATIENCE)) > 0;
+	return has_received(stream->fd, patience(PATIENCE));
 }
 
 static volatile sig_atomic_t ended;
@@ -133,11 +132,11 @@ static uint32_t send_batch(int fd, uint32_t number, uint32_t count)
 	return sent < 0 ? 0 : (uint32_t)sent;
 }
 
-static int command_send(const struct sockaddr_in6 *server, int rate)
+static int command_send(char **operands)
 {
+	int fd = open_towards(operands), rate = parse_number(operands[2], 1, 10000000);
 	double begin = seconds_now(), since = begin, due;
 	uint32_t sent = 0, answers = 0, made_up = 0, number;
-	int fd = open_towards(server);
 
 	signal(SIGTERM, end);
 	batch_prepare(false);
@@ -207,38 +206,36 @@ static int receive_batch(int fd, struct seen *seen)
 	for (int i = 0; i < count; i++) {
 		note(seen, &batch.messages[i], &batch.datagrams[i]);
 		if (batch.datagrams[i].number % ANSWERED == 0)
-			sendto(fd, &batch.datagrams[i].number, sizeof(batch.datagrams[i].number), 0,
-			       (const struct sockaddr *)&batch.from[i], sizeof(batch.from[i]));
+			send_to(fd, &batch.datagrams[i].number, sizeof(batch.datagrams[i].number),
+				&batch.from[i]);
 	}
 	return count;
 }
 
-static int command_receive(int port, struct sockaddr_in6 peer)
+static int command_receive(char **operands)
 {
-	struct sockaddr_in6 any = any_address(port);
-	int fd = open_dual_socket(SOCK_DGRAM, 0);
-	struct pollfd readable = {.fd = fd, .events = POLLIN};
-	struct seen seen = {.peer = peer};
-	int ready;
+	int fd = open_bound_socket(SOCK_DGRAM, parse_port(operands[0]));
+	struct seen seen = {.peer = parse_address(operands[1], 0)};
+	bool more;
 
 	signal(SIGTERM, end);
 	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
 	set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
-	bind_socket(fd, &any);
 	do {
-		ready = poll(&readable, 1, patience(DRAIN));
+		more = has_received(fd, patience(DRAIN));
 		while (receive_batch(fd, &seen) > 0)
 			;
-	} while (ready || !ended);
+	} while (more || !ended);
 	printf("received=%u twice=%u strange=%u full=%u\n", seen.received, seen.twice, seen.strange,
 	       seen.full);
 	return 0;
 }
 
-static int command_ask(const struct sockaddr_in6 *server, int milliseconds, int pause)
+static int command_ask(char **operands)
 {
-	struct stream stream = {.fd = open_towards(server)};
-	long until = milliseconds_now() + milliseconds;
+	struct stream stream = {.fd = open_towards(operands)};
+	long until = milliseconds_now() + parse_number(operands[2], 1, 600000);
+	int pause = operands[3] ? parse_number(operands[3], 0, 1000) : 2;
 
 	while (milliseconds_now() < until) {
 		send_some(&stream);
@@ -257,17 +254,12 @@ static int command_ask(const struct sockaddr_in6 *server, int milliseconds, int 
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in6 address;
+	static const struct tool_command commands[] = {
+		{"ask", 3, 4, command_ask},
+		{"send", 3, 3, command_send},
+		{"receive", 2, 2, command_receive},
+		{NULL},
+	};
 
-	if (argc == 4 && !strcmp(argv[1], "receive"))
-		return command_receive(parse_number(argv[2], 1, 65535), parse_address(argv[3], 0));
-	if (argc == 5 && !strcmp(argv[1], "send")) {
-		address = parse_address(argv[2], parse_number(argv[3], 1, 65535));
-		return command_send(&address, parse_number(argv[4], 1, 10000000));
-	}
-	if (argc != 4 && argc != 5)
-		die_usage();
-	address = parse_address(argv[1], parse_number(argv[2], 1, 65535));
-	return command_ask(&address, parse_number(argv[3], 1, 600000),
-			   argc == 5 ? parse_number(argv[4], 0, 1000) : 2);
+	return run_command(argc - 1, argv + 1, commands);
 }

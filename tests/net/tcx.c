@@ -4,17 +4,14 @@
  * the TCX hooks of a device, which older versions of bpftool cannot do; and reads our maps faster
  * than bpftool.
  */
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/pkt_cls.h>
 #include <linux/types.h>
 #include <net/if.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "tool.h"
+#include "pinned.h"
 
 #include "abi.h"
 #include "tests/foreign.skel.h"
@@ -114,12 +111,33 @@ static int program_open(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 	return fd;
 }
 
-/* Prints each program, after the words `where`; `detach` is removed instead. */
-static int visit(int ifindex, int hook, const char *where, const char *detach)
+/* DEVICE ingress|egress, where most commands work */
+struct place {
+	int ifindex;
+	int hook;
+};
+
+static struct place parse_place(char **operands)
+{
+	int ifindex = (int)if_nametoindex(operands[0]);
+
+	if (!ifindex)
+		die(operands[0]);
+	return (struct place){ifindex, strcmp(operands[1], "ingress") ? TCX_EGRESS : TCX_INGRESS};
+}
+
+static void detach_program(int program, struct place place)
+{
+	if (bpf_prog_detach2(program, place.ifindex, (enum bpf_attach_type)place.hook))
+		die("detach");
+}
+
+/* Prints each program, after the words `where`; `detach` is removed instead. Returns its
+ * descriptor, or -1. */
+static int visit(struct place place, const char *where, const char *detach)
 {
 	uint32_t ids[MAX_PROGRAMS];
-	int count = query_programs(ifindex, hook, ids);
-	bool found = false;
+	int count = query_programs(place.ifindex, place.hook, ids), found = -1;
 
 	if (count < 0)
 		die("query");
@@ -131,37 +149,36 @@ static int visit(int ifindex, int hook, const char *where, const char *detach)
 			die("program");
 		if (!detach)
 			printf("%stcx %s\n", where, name);
-		else if (strcmp(name, detach) == 0) {
-			if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
-				die("detach");
-			found = true;
+		if (!detach || strcmp(name, detach) != 0) {
+			close(fd);
+			continue;
 		}
-		close(fd);
+		detach_program(fd, place);
+		found = fd;
 	}
-	return detach && !found;
+	return found;
 }
 
-static int hold(int ifindex, int hook, const char *name, const char *pin)
+static int detach(char **operands)
 {
-	struct link_create create = {.target_ifindex = (uint32_t)ifindex,
-				     .attach_type = (uint32_t)hook};
-	uint32_t ids[MAX_PROGRAMS];
-	int count = query_programs(ifindex, hook, ids), fd, link;
-	char found[BPF_OBJ_NAME_LEN];
+	return visit(parse_place(operands), NULL, operands[2]) < 0;
+}
 
-	for (int i = 0; i < count; i++) {
-		fd = program_open(ids[i], found);
-		if (fd < 0 || strcmp(found, name) != 0)
-			continue;
-		create.program_fd = (uint32_t)fd;
-		if (bpf_prog_detach2(fd, ifindex, (enum bpf_attach_type)hook))
-			die("detach");
-		link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
-		if (link < 0 || bpf_obj_pin(link, pin))
-			die(pin);
-		return 0;
-	}
-	return 1;
+static int hold(char **operands)
+{
+	struct place place = parse_place(operands);
+	int program = visit(place, NULL, operands[2]), link;
+	struct link_create create = {.program_fd = (uint32_t)program,
+				     .target_ifindex = (uint32_t)place.ifindex,
+				     .attach_type = (uint32_t)place.hook};
+
+	if (program < 0)
+		return 1;
+	link = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	if (link < 0)
+		die("link");
+	pin(link, operands[3]);
+	return 0;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -171,7 +188,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* By name, because a device that is made again has another number. */
-static int show_all(void)
+static void show_all(void)
 {
 	struct if_nameindex *devices = if_nameindex();
 	char where[IF_NAMESIZE + 16];
@@ -184,50 +201,39 @@ static int show_all(void)
 	qsort(devices, count, sizeof(*devices), compare_names);
 	for (size_t i = 0; i < count; i++) {
 		snprintf(where, sizeof(where), "%s ingress ", devices[i].if_name);
-		visit((int)devices[i].if_index, TCX_INGRESS, where, NULL);
+		visit((struct place){(int)devices[i].if_index, TCX_INGRESS}, where, NULL);
 		snprintf(where, sizeof(where), "%s egress ", devices[i].if_name);
-		visit((int)devices[i].if_index, TCX_EGRESS, where, NULL);
+		visit((struct place){(int)devices[i].if_index, TCX_EGRESS}, where, NULL);
 	}
 	if_freenameindex(devices);
+}
+
+static int show(char **operands)
+{
+	if (operands[0] && !operands[1])
+		die_usage();
+	if (operands[0])
+		visit(parse_place(operands), "", NULL);
+	else
+		show_all();
 	return 0;
 }
 
-/* As bpftool names hooks, which reads the types of the whole kernel before it can say so. In order.
- */
-static const struct {
-	const char *name;
-	enum bpf_attach_type hook;
-} socket_hooks[] = {
-	{"bind4", BPF_CGROUP_INET4_BIND},
-	{"bind6", BPF_CGROUP_INET6_BIND},
-	{"connect4", BPF_CGROUP_INET4_CONNECT},
-	{"connect6", BPF_CGROUP_INET6_CONNECT},
-	{"getpeername4", BPF_CGROUP_INET4_GETPEERNAME},
-	{"getpeername6", BPF_CGROUP_INET6_GETPEERNAME},
-	{"recvmsg4", BPF_CGROUP_UDP4_RECVMSG},
-	{"recvmsg6", BPF_CGROUP_UDP6_RECVMSG},
-	{"sendmsg4", BPF_CGROUP_UDP4_SENDMSG},
-	{"sendmsg6", BPF_CGROUP_UDP6_SENDMSG},
-};
-
-static int show_sockets(const char *path)
+static int show_sockets(char **operands)
 {
-	int cgroup = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int cgroup = open_cgroup(operands[0]);
 
-	if (cgroup < 0)
-		die(path);
-	for (size_t i = 0; i < sizeof(socket_hooks) / sizeof(*socket_hooks); i++) {
+	for (const struct socket_hook *hook = socket_hooks; hook->name; hook++) {
 		uint32_t ids[MAX_PROGRAMS], count = MAX_PROGRAMS;
 		char name[BPF_OBJ_NAME_LEN];
 
-		if (bpf_prog_query(cgroup, socket_hooks[i].hook, 0, NULL, ids, &count))
-			die(socket_hooks[i].name);
-		for (uint32_t j = 0; j < count; j++) {
-			close(program_open(ids[j], name));
-			printf("%s %s\n", socket_hooks[i].name, name);
+		if (bpf_prog_query(cgroup, hook->hook, 0, NULL, ids, &count))
+			die(hook->name);
+		for (uint32_t i = 0; i < count; i++) {
+			close(program_open(ids[i], name));
+			printf("%s %s\n", hook->name, name);
 		}
 	}
-	close(cgroup);
 	return 0;
 }
 
@@ -239,7 +245,7 @@ struct foreign {
 };
 
 /* Returns its descriptor. Its map is pinned at `pin`. */
-static int foreign_load(struct foreign foreign, const char *pin)
+static int foreign_load(struct foreign foreign, const char *map_pin)
 {
 	struct foreign_bpf *skeleton = foreign_bpf__open();
 	enum bpf_prog_type type;
@@ -259,37 +265,50 @@ static int foreign_load(struct foreign foreign, const char *pin)
 	bpf_program__set_expected_attach_type(program, hook);
 	if (foreign_bpf__load(skeleton))
 		die("the program");
-	if (bpf_obj_pin(bpf_map__fd(skeleton->maps.counts), pin))
-		die(pin);
+	pin(bpf_map__fd(skeleton->maps.counts), map_pin);
 	return bpf_program__fd(program);
 }
 
-static int attach(int program, int ifindex, int hook)
+static bool is_command(char **operands, const char *name)
 {
-	if (bpf_prog_attach(program, ifindex, (enum bpf_attach_type)hook, 0))
+	return strcmp(operands[-1], name) == 0;
+}
+
+/* A program that is pinned, or one that counts: count, drop, end */
+static int attach(char **operands)
+{
+	struct foreign foreign = {"somebody_elses", "tc",
+				  is_command(operands, "count")  ? TCX_NEXT
+				  : is_command(operands, "drop") ? TC_ACT_SHOT
+								 : TC_ACT_OK};
+	struct place place = parse_place(operands);
+	int program = is_command(operands, "attach") ? open_pin(operands[2])
+						     : foreign_load(foreign, operands[2]);
+
+	if (bpf_prog_attach(program, place.ifindex, (enum bpf_attach_type)place.hook, 0))
 		die("attach");
 	return 0;
 }
 
-static int count_packets(int ifindex, int hook, const char *pin, int answer)
+/* pin, sums */
+static int pin_program(char **operands)
 {
-	struct foreign foreign = {"somebody_elses", "tc", answer};
+	struct foreign foreign = {"somebody_elses", "tc", TCX_NEXT};
 
-	return attach(foreign_load(foreign, pin), ifindex, hook);
-}
-
-static int pin_program(struct foreign foreign, const char *program_pin, const char *map_pin)
-{
-	if (bpf_obj_pin(foreign_load(foreign, map_pin), program_pin))
-		die(program_pin);
+	if (is_command(operands, "sums"))
+		foreign.name = "sums";
+	else if (operands[2] && operands[3])
+		foreign = (struct foreign){foreign.name, operands[2],
+					   parse_number(operands[3], 0, INT_MAX)};
+	pin(foreign_load(foreign, operands[1]), operands[0]);
 	return 0;
 }
 
-static unsigned int count_live(const char *pin)
+static unsigned int count_live(const char *path)
 {
 	static struct slot slots[SLOTS_AT_ONCE];
 	uint32_t numbers[SLOTS_AT_ONCE], position, *from = NULL, count;
-	int map = bpf_obj_get(pin);
+	int map = open_pin(path);
 	unsigned int live = 0;
 	bool last = false;
 
@@ -298,7 +317,7 @@ static unsigned int count_live(const char *pin)
 		last = bpf_map_lookup_batch(map, from, &position, numbers, slots, &count, NULL) !=
 		       0;
 		if (last && errno != ENOENT)
-			die(pin);
+			die(path);
 		from = &position;
 		for (uint32_t i = 0; i < count; i++)
 			live += slots[i].live != 0;
@@ -307,68 +326,56 @@ static unsigned int count_live(const char *pin)
 	return live;
 }
 
-static unsigned int count_entries(const char *pin)
+static unsigned int count_entries(const char *path)
 {
 	static unsigned char key[512];
-	int map = bpf_obj_get(pin);
+	int map = open_pin(path);
 	unsigned int entries = 0;
-	int end;
 
-	if (map < 0)
-		die(pin);
-	for (end = bpf_map_get_next_key(map, NULL, key); !end;
-	     end = bpf_map_get_next_key(map, key, key))
+	for (void *last = NULL; !bpf_map_get_next_key(map, last, key); last = key)
 		entries++;
 	if (errno != ENOENT)
-		die(pin);
+		die(path);
 	close(map);
 	return entries;
 }
 
-/* Of an array of words of 64 bits: prints the numbers of those that are set, or clears all. */
-static int visit_bits(const char *pin, bool clears)
+/* Of an array of words of 64 bits: `bits` prints the numbers of those that are set, `clear` clears
+ * them. */
+static int visit_bits(char **operands)
 {
 	const uint64_t none = 0;
-	int map = bpf_obj_get(pin);
+	bool clears = is_command(operands, "clear");
+	int map = open_pin(operands[0]);
 	uint64_t word;
 
-	if (map < 0)
-		die(pin);
 	for (uint32_t i = 0; !bpf_map_lookup_elem(map, &i, &word); i++) {
 		for (uint32_t bit = 0; !clears && bit < 64; bit++)
 			if (word >> bit & 1)
 				printf("%u\n", 64 * i + bit);
 		if (clears && word && bpf_map_update_elem(map, &i, &none, BPF_EXIST))
-			die(pin);
+			die(operands[0]);
 	}
 	return 0;
 }
 
 /* Every slot has an entry. */
-static unsigned int count_used(const char *map, const char *pin)
+static unsigned int count_used(const char *map, const char *path)
 {
-	return strcmp(map, "slots") == 0 ? count_live(pin) : count_entries(pin);
+	return strcmp(map, "slots") == 0 ? count_live(path) : count_entries(path);
 }
 
-static int show_entries(const char *directory, char **maps)
+/* entries, state */
+static int show_used(char **operands)
 {
-	char path[512];
+	char path[PIN_SIZE];
 
-	for (; *maps; maps++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, *maps);
-		printf("%u%c", count_used(*maps, path), maps[1] ? ' ' : '\n');
-	}
-	return 0;
-}
-
-static int show_state(const char *directory, char **maps)
-{
-	char path[512];
-
-	for (; *maps; maps++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, *maps);
-		if (!access(path, F_OK))
-			printf("%s: %u\n", *maps, count_used(*maps, path));
+	for (char **map = operands + 1; *map; map++) {
+		pin_of(path, operands[0], *map);
+		if (is_command(operands, "entries"))
+			printf("%u%c", count_used(*map, path), map[1] ? ' ' : '\n');
+		else if (!access(path, F_OK))
+			printf("%s: %u\n", *map, count_used(*map, path));
 	}
 	return 0;
 }
@@ -388,75 +395,47 @@ static int find_counter(const char *name)
 	return -1;
 }
 
-static int print_counters(const char *pin, char **names)
+static int counters(char **operands)
 {
 	static struct counters values[1024];
-	int map = bpf_obj_get(pin), cpus = libbpf_num_possible_cpus();
+	int map = open_pin(operands[0]), cpus = libbpf_num_possible_cpus();
 	uint32_t only = 0;
 
-	if (map < 0 || cpus < 1 || cpus > 1024 || bpf_map_lookup_elem(map, &only, values))
-		die(pin);
-	for (; *names; names++) {
-		int number = find_counter(*names);
+	if (cpus < 1 || cpus > 1024 || bpf_map_lookup_elem(map, &only, values))
+		die(operands[0]);
+	for (char **name = operands + 1; *name; name++) {
+		int number = find_counter(*name);
 		uint64_t sum = 0;
 
 		if (number < 0)
-			die(*names);
+			die(*name);
 		for (int cpu = 0; cpu < cpus; cpu++)
 			sum += ((uint64_t *)&values[cpu])[number];
-		printf("%llu%c", (unsigned long long)sum, names[1] ? ' ' : '\n');
+		printf("%llu%c", (unsigned long long)sum, name[1] ? ' ' : '\n');
 	}
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	int ifindex, hook;
+	static const struct tool_command commands[] = {
+		{"show", 0, 2, show},
+		{"detach", 3, 3, detach},
+		{"attach", 3, 3, attach},
+		{"count", 3, 3, attach},
+		{"drop", 3, 3, attach},
+		{"end", 3, 3, attach},
+		{"hold", 4, 4, hold},
+		{"pin", 2, 4, pin_program},
+		{"sums", 2, 2, pin_program},
+		{"sockets", 1, 1, show_sockets},
+		{"entries", 2, INT_MAX, show_used},
+		{"state", 2, INT_MAX, show_used},
+		{"bits", 1, 1, visit_bits},
+		{"clear", 1, 1, visit_bits},
+		{"counters", 2, INT_MAX, counters},
+		{NULL},
+	};
 
-	if (argc == 2 && strcmp(argv[1], "show") == 0)
-		return show_all();
-	if (argc >= 4 && strcmp(argv[1], "entries") == 0)
-		return show_entries(argv[2], argv + 3);
-	if (argc == 3 && strcmp(argv[1], "bits") == 0)
-		return visit_bits(argv[2], false);
-	if (argc == 3 && strcmp(argv[1], "clear") == 0)
-		return visit_bits(argv[2], true);
-	if (argc >= 4 && strcmp(argv[1], "state") == 0)
-		return show_state(argv[2], argv + 3);
-	if (argc >= 4 && strcmp(argv[1], "counters") == 0)
-		return print_counters(argv[2], argv + 3);
-	if (argc == 3 && strcmp(argv[1], "sockets") == 0)
-		return show_sockets(argv[2]);
-	if (argc < 4)
-		die_usage();
-	if (strcmp(argv[1], "pin") == 0) {
-		struct foreign foreign = {"somebody_elses", "tc", TCX_NEXT};
-
-		if (argc == 6) {
-			foreign.type = argv[4];
-			foreign.answer = parse_number(argv[5], 0, INT_MAX);
-		}
-		return pin_program(foreign, argv[2], argv[3]);
-	}
-	if (strcmp(argv[1], "sums") == 0)
-		return pin_program((struct foreign){"sums", "tc", TCX_NEXT}, argv[2], argv[3]);
-	ifindex = (int)if_nametoindex(argv[2]);
-	if (!ifindex)
-		die(argv[2]);
-	hook = strcmp(argv[3], "ingress") == 0 ? TCX_INGRESS : TCX_EGRESS;
-	if (strcmp(argv[1], "show") == 0)
-		return visit(ifindex, hook, "", NULL);
-	if (strcmp(argv[1], "attach") == 0 && argc == 5)
-		return attach(bpf_obj_get(argv[4]), ifindex, hook);
-	if (strcmp(argv[1], "detach") == 0 && argc == 5)
-		return visit(ifindex, hook, "", argv[4]);
-	if (strcmp(argv[1], "hold") == 0 && argc == 6)
-		return hold(ifindex, hook, argv[4], argv[5]);
-	if (strcmp(argv[1], "count") == 0 && argc == 5)
-		return count_packets(ifindex, hook, argv[4], TCX_NEXT);
-	if (strcmp(argv[1], "drop") == 0 && argc == 5)
-		return count_packets(ifindex, hook, argv[4], TC_ACT_SHOT);
-	if (strcmp(argv[1], "end") == 0 && argc == 5)
-		return count_packets(ifindex, hook, argv[4], TC_ACT_OK);
-	die_usage();
+	return run_command(argc - 1, argv + 1, commands);
 }

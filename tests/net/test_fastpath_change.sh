@@ -208,13 +208,23 @@ far_asked_by_one() {
 	expect_skips_stack $flows
 }
 
-# far, which is the client, connects to web
-far_asks_web() {
-	fast_lists
+# web_asked_by NAMESPACE [IPV4 IPV6 OPTION4 OPTION6]: conversations with the mapped port of web
+web_asked_by() {
 	container_start web fast -p 8080:80/tcp -p 8080:80/udp
-	watch_wire
-	talks_open in client "$host4" "$host6" 8080 "--from $far4" "--from $far6"
+	talks_open in "$1" "${2:-$host4}" "${3:-$host6}" 8080 "${@:4}"
 	flows=$(talks in)
+	expect_skips_stack $flows
+}
+
+# far_rules add|del ADDRESS4 ADDRESS6: what comes from there goes to far by table 100
+far_rules() {
+	ip rule "$1" from "$2" lookup 100
+	ip -6 rule "$1" from "$3" lookup 100
+}
+
+# expect_follow NAMESPACE: the flows pass where hits_count counts, and skip the stack.
+expect_follow() {
+	expect_arrives_at "$1" $flows
 	expect_skips_stack $flows
 }
 
@@ -226,8 +236,7 @@ test_fastpath_route_to_another_router() {
 	far_asked_by_one
 	hits_count server eth0b
 	far_by router
-	expect_arrives_at server $flows
-	expect_skips_stack $flows
+	expect_follow server
 	expect_arrives_at server $flows
 	expect_no_leak
 }
@@ -241,8 +250,7 @@ test_fastpath_route_to_another_uplink() {
 	capture_start other client eth0 "dst port 9000 and (src $host4_second or src $host6_second)"
 	hits_count client eth0 9000
 	far_by client
-	expect_arrives_at client $flows
-	expect_skips_stack $flows
+	expect_follow client
 	seen=$(capture_stop other)
 	expect_contains "$seen" "IP $host4_second" "IP6 $host6_second"
 	far_by server
@@ -267,11 +275,12 @@ test_fastpath_route_to_another_uplink() {
 # replies of a mapped port follow their route to another uplink and keep their source address
 test_fastpath_reply_to_another_uplink() {
 	far_make client client
-	far_asks_web
+	fast_lists
+	watch_wire
+	web_asked_by client "$host4" "$host6" "--from $far4" "--from $far6"
 	hits_count server eth0
 	far_by server
-	expect_arrives_at server $flows
-	expect_skips_stack $flows
+	expect_follow server
 	far_by client
 	expect_flows_skip_stack
 	expect_no_leak
@@ -283,12 +292,9 @@ test_fastpath_policy_by_container() {
 	far_asked_by_one
 	hits_count client eth0 9000
 	far_by client table 100
-	ip rule add from "$(address4 one)" lookup 100
-	ip -6 rule add from "$(address6 one)" lookup 100
-	expect_arrives_at client $flows
-	expect_skips_stack $flows
-	ip rule del from "$(address4 one)" lookup 100
-	ip -6 rule del from "$(address6 one)" lookup 100
+	far_rules add "$(address4 one)" "$(address6 one)"
+	expect_follow client
+	far_rules del "$(address4 one)" "$(address6 one)"
 	try_often hits_stand_still client $flows || fail "the flow still follows the removed rule"
 	expect_skips_stack $flows
 	expect_no_leak
@@ -307,22 +313,15 @@ hits_stand_still() {
 test_fastpath_reply_tied_to_uplink() {
 	far_make server client
 	fast_lists
-	container_start web fast -p 8080:80/tcp -p 8080:80/udp
 	watch_wire
 	far_by server table 100
-	ip rule add from "$host4_second" lookup 100
-	ip -6 rule add from "$host6_second" lookup 100
+	far_rules add "$host4_second" "$host6_second"
 	hits_count client eth0
-	talks_open in server "$host4_second" "$host6_second" 8080 "--from $far4" "--from $far6"
-	flows=$(talks in)
-	expect_skips_stack $flows
+	web_asked_by server "$host4_second" "$host6_second" "--from $far4" "--from $far6"
 	expect_equal 0 "$(hits client)" "replies by the other uplink"
-	ip rule del from "$host4_second" lookup 100
-	ip -6 rule del from "$host6_second" lookup 100
-	expect_arrives_at client $flows
-	expect_skips_stack $flows
-	ip rule add from "$host4_second" lookup 100
-	ip -6 rule add from "$host6_second" lookup 100
+	far_rules del "$host4_second" "$host6_second"
+	expect_follow client
+	far_rules add "$host4_second" "$host6_second"
 	try_often hits_stand_still client $flows || fail "the flow does not follow its new rule"
 	expect_skips_stack $flows
 	expect_no_leak
@@ -485,10 +484,7 @@ one_address='.plugins[0].ipam.ranges = [[{"subnet":"10.88.0.0/16", "rangeStart":
 # by earlier flows
 test_fastpath_veth_replaced() {
 	fast_lists "$one_address"
-	container_start web fast -p 8080:80/tcp -p 8080:80/udp
-	talks_open in client "$host4" "$host6" 8080
-	flows=$(talks in)
-	expect_skips_stack $flows
+	web_asked_by client
 	local veth
 	veth=$(host_veth web)
 	container_del web fast
@@ -502,10 +498,7 @@ test_fastpath_veth_replaced() {
 # packets, and the new flows skip the stack
 test_fastpath_container_replaced() {
 	fast_lists "$one_address"
-	container_start web fast -p 8080:80/tcp -p 8080:80/udp
-	talks_open in client "$host4" "$host6" 8080
-	flows=$(talks in)
-	expect_skips_stack $flows
+	web_asked_by client
 	container_die web
 	runtime del fast web || fail "DEL"
 	namespace_add heir

@@ -192,10 +192,10 @@ test_fastpath_udp_refreshed() {
 	in_namespace echo "$build/tests/datagrams" echo 80 --background
 	in_namespace server "$build/tests/datagrams" echo 9002 --background
 	nft insert rule inet guard forward udp dport 9002 ct state new accept
-	in_namespace client "$build/tests/stream" "$host4" 8090 20000 20 >/run/stream.1 & pids+=($!)
-	in_namespace client "$build/tests/stream" "$host6" 8090 20000 400 >/run/stream.2 & pids+=($!)
-	in_namespace web "$build/tests/stream" "$server4" 9002 20000 20 >/run/stream.3 & pids+=($!)
-	in_namespace web "$build/tests/stream" "$server6" 9002 20000 400 >/run/stream.4 & pids+=($!)
+	in_namespace client "$build/tests/stream" ask "$host4" 8090 20000 20 >/run/stream.1 & pids+=($!)
+	in_namespace client "$build/tests/stream" ask "$host6" 8090 20000 400 >/run/stream.2 & pids+=($!)
+	in_namespace web "$build/tests/stream" ask "$server4" 9002 20000 20 >/run/stream.3 & pids+=($!)
+	in_namespace web "$build/tests/stream" ask "$server6" 9002 20000 400 >/run/stream.4 & pids+=($!)
 	udp_tracked() { [ "$(conntrack_ids | wc -l)" = 4 ]; }
 	wait_until 5 udp_tracked || fail "conntrack knows: $(conntrack_list udp)"
 	before=$(conntrack_ids)

@@ -158,9 +158,9 @@ test_operator_migrate_under_load() {
 	in_namespace web "$build/tests/datagrams" echo 82 --background
 	in_namespace client curl -sS --limit-rate 12M -o /run/got "http://$host4:8081/file" &
 	local download=$!
-	in_namespace client "$build/tests/stream" "$host4" 8082 4000 >/run/stream4 &
+	in_namespace client "$build/tests/stream" ask "$host4" 8082 4000 >/run/stream4 &
 	local stream4=$!
-	in_namespace client "$build/tests/stream" "$host6" 8082 4000 >/run/stream6 &
+	in_namespace client "$build/tests/stream" ask "$host6" 8082 4000 >/run/stream6 &
 	local stream6=$!
 	(
 		count=0

@@ -9,7 +9,7 @@ at() {
 	if [ "$1" = host ]; then "${@:2}"; else in_namespace "$@"; fi
 }
 
-portless_serve() { at "$1" "$portless" serve "$2" --background; }
+portless_serve() { at "$1" "$portless" serve "$2"; }
 
 # expect_portless SAYS NAMESPACE PROTOCOL ADDRESS [SIZE]
 expect_portless() {

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "sockets.h"
 
@@ -77,14 +75,12 @@ static void *run_server(void *argument)
 
 static int open_listener(const char *netns, int port)
 {
-	struct sockaddr_in6 any = any_address(port);
 	int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	int other = open(netns, O_RDONLY | O_CLOEXEC), fd;
 
 	if (own < 0 || other < 0 || setns(other, CLONE_NEWNET))
 		die(netns);
-	fd = open_dual_socket(SOCK_STREAM, 0);
-	bind_socket(fd, &any);
+	fd = open_bound_socket(SOCK_STREAM, port);
 	if (listen(fd, TOGETHER) || setns(own, CLONE_NEWNET))
 		die("listen");
 	return fd;
@@ -92,11 +88,9 @@ static int open_listener(const char *netns, int port)
 
 static int open_connection(const struct sockaddr_in6 *server)
 {
-	struct timeval limit = {.tv_sec = patience(4)};
 	int fd = open_dual_socket(SOCK_STREAM, 0);
 
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-		die("SO_SNDTIMEO");
+	limit_time(fd, SO_SNDTIMEO, patience(4000));
 	if (!connect_socket(fd, server))
 		return fd;
 	close(fd);
@@ -138,8 +132,8 @@ int main(int argc, char **argv)
 
 	if (argc != 6)
 		die_usage();
-	listener = open_listener(argv[1], parse_number(argv[2], 1, 65535));
-	server = parse_address(argv[3], parse_number(argv[4], 1, 65535));
+	listener = open_listener(argv[1], parse_port(argv[2]));
+	server = parse_address(argv[3], parse_port(argv[4]));
 	wanted = count = parse_number(argv[5], 1, 1 << 24);
 	pthread_barrier_init(&opened, NULL, 2);
 	pthread_barrier_init(&closed, NULL, 2);

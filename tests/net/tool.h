@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXIT_USAGE 2
 #define ENDPOINT_SIZE (INET6_ADDRSTRLEN + 9)
@@ -82,6 +83,29 @@ static inline void parse_options(int argc, char **argv, const struct tool_option
 	}
 }
 
+/* A command of a tool, and what it does with its operands, which follow its name, and which NULL
+ * follows. */
+struct tool_command {
+	const char *name;
+	int least, most; /* operands */
+	int (*run)(char **operands);
+};
+
+/* words: what is left of the arguments. The table ends with a command that has no name. */
+static inline int run_command(int count, char **words, const struct tool_command *command)
+{
+	for (; count && command->name; command++)
+		if (strcmp(command->name, words[0]) == 0 && count - 1 >= command->least &&
+		    count - 1 <= command->most)
+			return command->run(words + 1);
+	die_usage();
+}
+
+static inline int parse_port(const char *text)
+{
+	return parse_number(text, 1, 65535);
+}
+
 /* How long to wait for what takes a quiet machine at most this many milliseconds: SLOWER in the
  * environment is the factor by which this machine is slower (tests/pace). */
 static inline int patience(int milliseconds)
@@ -112,6 +136,30 @@ static inline void sleep_milliseconds(int milliseconds)
 	struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
 
 	nanosleep(&pause, NULL);
+}
+
+/* A test lets a tool go on by a line. False: it has closed standard input. */
+static inline bool await_line(void)
+{
+	char line[16];
+
+	return fgets(line, sizeof(line), stdin);
+}
+
+/* Goes on in the background, without what a shell does to its own jobs, and says as whom. */
+static inline void go_on_as_child(void)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		die("fork");
+	if (child) {
+		printf("pid %d\n", (int)child);
+		exit(0);
+	}
+	setsid();
 }
 
 /* Raises the limit of open files as far as the process may. */
@@ -147,6 +195,13 @@ static inline struct sockaddr_in6 parse_address(const char *text, int port)
 static inline bool is_ipv4(const struct sockaddr_in6 *address)
 {
 	return IN6_IS_ADDR_V4MAPPED(&address->sin6_addr);
+}
+
+static inline void map_ipv4(uint8_t *address, uint32_t ipv4)
+{
+	memset(address, 0, 10);
+	memset(address + 10, 0xff, 2);
+	memcpy(address + 12, &ipv4, 4);
 }
 
 /* The IPv4 address of a v4-mapped one, in network byte order. */

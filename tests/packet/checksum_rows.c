@@ -13,30 +13,25 @@ struct pair {
 	struct packet out;
 };
 
-/* The port of the side that begins is filled in by the test. */
+/* n: of the version of IP. The port of the side that begins is filled in by the test. */
+#define REQUEST(PROTOCOL, n, ...) \
+	FROM_UPLINK, PROTOCOL(v##n##_client, 0, v##n##_host, 8080, ##__VA_ARGS__), \
+		PROTOCOL(v##n##_client, 0, v##n##_container_one, 80, ##__VA_ARGS__)
+#define QUERY(PROTOCOL, n, port, ...) \
+	TO_UPLINK, PROTOCOL(v##n##_container_one, 0, v##n##_server, port, ##__VA_ARGS__), \
+		PROTOCOL(v##n##_host, 0, v##n##_server, port, ##__VA_ARGS__)
+
 static const struct pair pairs[] = {
-	{"TCP", FROM_UPLINK, TCP(v4_client, 0, v4_host, 8080, SYN),
-	 TCP(v4_client, 0, v4_container_one, 80, SYN)},
-	{"UDP", FROM_UPLINK, UDP(v4_client, 0, v4_host, 8080),
-	 UDP(v4_client, 0, v4_container_one, 80)},
-	{"UDP without a checksum", FROM_UPLINK,
-	 UDP(v4_client, 0, v4_host, 8080, .without_checksum = true),
-	 UDP(v4_client, 0, v4_container_one, 80, .without_checksum = true)},
-	{"TCP over IPv6", FROM_UPLINK, TCP(v6_client, 0, v6_host, 8080, SYN),
-	 TCP(v6_client, 0, v6_container_one, 80, SYN)},
-	{"UDP over IPv6", FROM_UPLINK, UDP(v6_client, 0, v6_host, 8080),
-	 UDP(v6_client, 0, v6_container_one, 80)},
-	{"masqueraded TCP", TO_UPLINK, TCP(v4_container_one, 0, v4_server, 443, SYN),
-	 TCP(v4_host, 0, v4_server, 443, SYN)},
-	{"masqueraded UDP", TO_UPLINK, UDP(v4_container_one, 0, v4_server, 53),
-	 UDP(v4_host, 0, v4_server, 53)},
-	{"masqueraded UDP without a checksum", TO_UPLINK,
-	 UDP(v4_container_one, 0, v4_server, 53, .without_checksum = true),
-	 UDP(v4_host, 0, v4_server, 53, .without_checksum = true)},
-	{"masqueraded TCP over IPv6", TO_UPLINK, TCP(v6_container_one, 0, v6_server, 443, SYN),
-	 TCP(v6_host, 0, v6_server, 443, SYN)},
-	{"masqueraded UDP over IPv6", TO_UPLINK, UDP(v6_container_one, 0, v6_server, 53),
-	 UDP(v6_host, 0, v6_server, 53)},
+	{"TCP", REQUEST(TCP, 4, SYN)},
+	{"TCP over IPv6", REQUEST(TCP, 6, SYN)},
+	{"UDP", REQUEST(UDP, 4)},
+	{"UDP over IPv6", REQUEST(UDP, 6)},
+	{"UDP without a checksum", REQUEST(UDP, 4, .without_checksum = true)},
+	{"masqueraded TCP", QUERY(TCP, 4, 443, SYN)},
+	{"masqueraded TCP over IPv6", QUERY(TCP, 6, 443, SYN)},
+	{"masqueraded UDP", QUERY(UDP, 4, 53)},
+	{"masqueraded UDP over IPv6", QUERY(UDP, 6, 53)},
+	{"masqueraded UDP without a checksum", QUERY(UDP, 4, 53, .without_checksum = true)},
 	{"masqueraded ping over IPv6", TO_UPLINK, PING6(v6_container_one, v6_server, 0),
 	 PING6(v6_host, v6_server, 0)},
 };

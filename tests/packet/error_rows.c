@@ -27,52 +27,42 @@ struct known_flow {
 	int peer_port_outside;
 };
 
-#define MAPPED4(protocol, moved) \
-	V4, protocol, FLOW_MAPPING, v4_container_one, 80, v4_host, 8080, v4_client, moved, 40000
-#define MAPPED6(protocol, moved) \
-	V6, protocol, FLOW_MAPPING, v6_container_one, 80, v6_host, 8080, v6_client, moved, 40000
-#define LEFT4(protocol, port, peer_port) \
-	V4, protocol, FLOW_MASQUERADE, v4_container_one, 25000, v4_host, port, v4_server, \
-		peer_port, peer_port
-#define LEFT6(protocol, port, peer_port) \
-	V6, protocol, FLOW_MASQUERADE, v6_container_one, 25000, v6_host, port, v6_server, \
-		peer_port, peer_port
-
-#define LEFT_PORTLESS(version, number) \
-	V##version, number, FLOW_MASQUERADE, v##version##_container_one, 0, v##version##_host, 0, \
-		v##version##_server, 0, 0
+/* n: of the version of IP */
+#define MAPPED_FLOW(n, protocol, moved) \
+	V##n, protocol, FLOW_MAPPING, v##n##_container_one, 80, v##n##_host, 8080, v##n##_client, \
+		moved, 40000
+#define LEFT_FLOW(n, protocol, port, peer_port) \
+	V##n, protocol, FLOW_MASQUERADE, v##n##_container_one, 25000, v##n##_host, port, \
+		v##n##_server, peer_port, peer_port
+#define LEFT_PORTLESS(n, number) \
+	V##n, number, FLOW_MASQUERADE, v##n##_container_one, 0, v##n##_host, 0, v##n##_server, 0, 0
+#define IN_BOTH(says, flow, ...) \
+	{says, flow(4, __VA_ARGS__)}, \
+	{ \
+		says ", IPv6", flow(6, __VA_ARGS__) \
+	}
 
 static const struct known_flow known_flows[] = {
-	{"mapped TCP", MAPPED4(IPPROTO_TCP, 40000)},
-	{"mapped TCP, client's port moved", MAPPED4(IPPROTO_TCP, 50123)},
-	{"mapped UDP", MAPPED4(IPPROTO_UDP, 40000)},
-	{"mapped UDP, client's port moved", MAPPED4(IPPROTO_UDP, 50123)},
-	{"mapped TCP over IPv6", MAPPED6(IPPROTO_TCP, 40000)},
-	{"mapped TCP over IPv6, client's port moved", MAPPED6(IPPROTO_TCP, 50123)},
-	{"mapped UDP over IPv6", MAPPED6(IPPROTO_UDP, 40000)},
-	{"mapped UDP over IPv6, client's port moved", MAPPED6(IPPROTO_UDP, 50123)},
-	{"masqueraded TCP", LEFT4(IPPROTO_TCP, 25000, 443)},
-	{"masqueraded TCP, port moved", LEFT4(IPPROTO_TCP, 20777, 443)},
-	{"masqueraded UDP", LEFT4(IPPROTO_UDP, 25000, 53)},
-	{"masqueraded UDP, port moved", LEFT4(IPPROTO_UDP, 20777, 53)},
-	{"mapped SCTP", MAPPED4(IPPROTO_SCTP, 40000)},
-	{"mapped SCTP over IPv6, client's port moved", MAPPED6(IPPROTO_SCTP, 50123)},
-	{"masqueraded SCTP", LEFT4(IPPROTO_SCTP, 25000, 443)},
-	{"masqueraded SCTP, port moved", LEFT4(IPPROTO_SCTP, 20777, 443)},
-	{"masqueraded SCTP over IPv6, port moved", LEFT6(IPPROTO_SCTP, 20777, 443)},
-	{"masqueraded UDP-Lite", LEFT4(IPPROTO_UDPLITE, 25000, 53)},
-	{"masqueraded UDP-Lite, port moved", LEFT4(IPPROTO_UDPLITE, 20777, 53)},
-	{"masqueraded UDP-Lite over IPv6, port moved", LEFT6(IPPROTO_UDPLITE, 20777, 53)},
-	{"masqueraded ping", LEFT4(IPPROTO_ICMP, 25000, 0)},
-	{"masqueraded ping, identifier moved", LEFT4(IPPROTO_ICMP, 777, 0)},
+	IN_BOTH("mapped TCP", MAPPED_FLOW, IPPROTO_TCP, 40000),
+	IN_BOTH("mapped TCP, client's port moved", MAPPED_FLOW, IPPROTO_TCP, 50123),
+	IN_BOTH("mapped UDP", MAPPED_FLOW, IPPROTO_UDP, 40000),
+	IN_BOTH("mapped UDP, client's port moved", MAPPED_FLOW, IPPROTO_UDP, 50123),
+	IN_BOTH("masqueraded TCP", LEFT_FLOW, IPPROTO_TCP, 25000, 443),
+	IN_BOTH("masqueraded TCP, port moved", LEFT_FLOW, IPPROTO_TCP, 20777, 443),
+	IN_BOTH("masqueraded UDP", LEFT_FLOW, IPPROTO_UDP, 25000, 53),
+	IN_BOTH("masqueraded UDP, port moved", LEFT_FLOW, IPPROTO_UDP, 20777, 53),
+	{"mapped SCTP", MAPPED_FLOW(4, IPPROTO_SCTP, 40000)},
+	{"mapped SCTP over IPv6, client's port moved", MAPPED_FLOW(6, IPPROTO_SCTP, 50123)},
+	{"masqueraded SCTP", LEFT_FLOW(4, IPPROTO_SCTP, 25000, 443)},
+	IN_BOTH("masqueraded SCTP, port moved", LEFT_FLOW, IPPROTO_SCTP, 20777, 443),
+	{"masqueraded UDP-Lite", LEFT_FLOW(4, IPPROTO_UDPLITE, 25000, 53)},
+	IN_BOTH("masqueraded UDP-Lite, port moved", LEFT_FLOW, IPPROTO_UDPLITE, 20777, 53),
+	{"masqueraded ping", LEFT_FLOW(4, IPPROTO_ICMP, 25000, 0)},
+	{"masqueraded ping, identifier moved", LEFT_FLOW(4, IPPROTO_ICMP, 777, 0)},
+	{"masqueraded ping over IPv6", LEFT_FLOW(6, IPPROTO_ICMPV6, 25000, 0)},
+	{"masqueraded ping over IPv6, identifier moved", LEFT_FLOW(6, IPPROTO_ICMPV6, 777, 0)},
 	{"masqueraded GRE", LEFT_PORTLESS(4, 47)},
 	{"masqueraded ESP over IPv6", LEFT_PORTLESS(6, 50)},
-	{"masqueraded TCP over IPv6", LEFT6(IPPROTO_TCP, 25000, 443)},
-	{"masqueraded TCP over IPv6, port moved", LEFT6(IPPROTO_TCP, 20777, 443)},
-	{"masqueraded UDP over IPv6", LEFT6(IPPROTO_UDP, 25000, 53)},
-	{"masqueraded UDP over IPv6, port moved", LEFT6(IPPROTO_UDP, 20777, 53)},
-	{"masqueraded ping over IPv6", LEFT6(IPPROTO_ICMPV6, 25000, 0)},
-	{"masqueraded ping over IPv6, identifier moved", LEFT6(IPPROTO_ICMPV6, 777, 0)},
 };
 
 /* Type, code, and the field that has the MTU, a pointer or a length */
@@ -418,8 +408,8 @@ static void all_senders(const struct known_flow *flow)
 
 static void all_flows(void)
 {
-	run_no_sum((struct known_flow){"mapped UDP", MAPPED4(IPPROTO_UDP, 0)});
-	run_no_sum((struct known_flow){"mapped UDP over IPv6", MAPPED6(IPPROTO_UDP, 0)});
+	run_no_sum((struct known_flow){"mapped UDP", MAPPED_FLOW(4, IPPROTO_UDP, 0)});
+	run_no_sum((struct known_flow){"mapped UDP over IPv6", MAPPED_FLOW(6, IPPROTO_UDP, 0)});
 
 	for (size_t i = 0; i < sizeof(known_flows) / sizeof(known_flows[0]); i++) {
 		all_senders(&known_flows[i]);
@@ -430,15 +420,13 @@ static void all_flows(void)
 /* Mapped and masqueraded UDP, over IPv4 and IPv6 */
 static void given_flows(void)
 {
-	static const struct known_flow mapped = {"", MAPPED4(IPPROTO_UDP, 40000)};
-	static const struct known_flow mapped6 = {"", MAPPED6(IPPROTO_UDP, 40000)};
-	static const struct known_flow left = {"", LEFT4(IPPROTO_UDP, 25000, 53)};
-	static const struct known_flow left6 = {"", LEFT6(IPPROTO_UDP, 25000, 53)};
+	static const struct known_flow flows[] = {
+		IN_BOTH("", MAPPED_FLOW, IPPROTO_UDP, 40000),
+		IN_BOTH("", LEFT_FLOW, IPPROTO_UDP, 25000, 53),
+	};
 
-	put_flow(&mapped);
-	put_flow(&mapped6);
-	put_flow(&left);
-	put_flow(&left6);
+	for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]); i++)
+		put_flow(&flows[i]);
 }
 
 static const struct row foreign_rows[] = {
@@ -548,8 +536,8 @@ static const struct row flowless_rows[] = {
 
 static void given_mapped_tcp(void)
 {
-	static const struct known_flow mapped = {"", MAPPED4(IPPROTO_TCP, 50123)};
-	static const struct known_flow left = {"", LEFT6(IPPROTO_TCP, 20777, 443)};
+	static const struct known_flow mapped = {"", MAPPED_FLOW(4, IPPROTO_TCP, 50123)};
+	static const struct known_flow left = {"", LEFT_FLOW(6, IPPROTO_TCP, 20777, 443)};
 
 	put_flow(&mapped);
 	put_flow(&left);

@@ -19,24 +19,20 @@ struct flow_packets {
 	bool masqueraded; /* the container began it */
 };
 
-static const struct flow_packets mapped4 = {
-	.in = UDP(v4_client, 5000, v4_host, 8080),
-	.out = UDP(v4_container_one, 80, v4_client, 5000),
-};
-static const struct flow_packets mapped6 = {
-	.in = UDP(v6_client, 5000, v6_host, 8080),
-	.out = UDP(v6_container_one, 80, v6_client, 5000),
-};
-static const struct flow_packets masqueraded4 = {
-	.in = UDP(v4_server, 53, v4_host, 25000),
-	.out = UDP(v4_container_one, 25000, v4_server, 53),
-	.masqueraded = true,
-};
-static const struct flow_packets masqueraded6 = {
-	.in = UDP(v6_server, 53, v6_host, 25000),
-	.out = UDP(v6_container_one, 25000, v6_server, 53),
-	.masqueraded = true,
-};
+/* n: of the version of IP */
+#define MAPPED_UDP(n) \
+	{ \
+		.in = UDP(v##n##_client, 5000, v##n##_host, 8080), \
+		.out = UDP(v##n##_container_one, 80, v##n##_client, 5000), \
+	}
+#define MASQUERADED_UDP(n) \
+	{ \
+		.in = UDP(v##n##_server, 53, v##n##_host, 25000), \
+		.out = UDP(v##n##_container_one, 25000, v##n##_server, 53), .masqueraded = true, \
+	}
+static const struct flow_packets mapped4 = MAPPED_UDP(4), mapped6 = MAPPED_UDP(6);
+static const struct flow_packets masqueraded4 = MASQUERADED_UDP(4),
+				 masqueraded6 = MASQUERADED_UDP(6);
 
 /* Whether this packet skips the stack. *frame: what comes out. */
 static bool skips(enum hook hook, const struct packet *packet, struct frame *frame)
