@@ -728,7 +728,8 @@ struct meta {
 } __attribute__((aligned(8)));
 
 /* endpoint_addresses: ARRAY of PORT_WORDS words, a bit for each address_hash() of an endpoint. A
- * bit is set before the endpoint is written, and never cleared. It saves most packets a lookup. */
+ * bit is set before the endpoint is written, and cleared by `repair` alone. It saves most packets a
+ * lookup. */
 
 /* external_ports: ARRAY by port number. How many aliases have this external port; one of the host's
  * connections that got another port counts at its own port, too. Counted up before the alias is

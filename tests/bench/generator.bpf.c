@@ -12,8 +12,10 @@
 #include "generator.h"
 
 #define DROP 1
-#define SINKS_CPU 1      /* where the host forwards, and packets arrive */
-#define ON_THEIR_WAY 192 /* packets of a burst at most: a veth has room for 256 */
+#define SINKS_CPU 1       /* where the host forwards, and packets arrive */
+#define ON_THEIR_WAY 192  /* packets at most: a veth has room for 256 */
+#define BATCH 64          /* of the kernel, which sends so many at once */
+#define LONGEST_WAIT 4096 /* readings of the clock: what has not arrived by then is lost */
 
 /* From linux/bpf.h, because the vmlinux.h here is not complete. */
 struct xdp_md {
@@ -79,7 +81,7 @@ static bool write_ipv6(struct xdp_md *context, __u32 flow)
 }
 
 /* A call that is too early drops the frame, and the kernel calls again at once. */
-static int is_early(void)
+static bool is_early(void)
 {
 	__u64 now;
 
@@ -95,17 +97,49 @@ static int is_early(void)
 	return 0;
 }
 
+/* Returns how many packets have arrived at the sink, or NULL: none is used. */
+static const volatile __u64 *arrivals(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_percpu_elem(&arrived, &zero, SINKS_CPU);
+}
+
+/* Waits until the veth has room for what the kernel sends at once. A packet that finds none there,
+ * or that this program drops, would be freed here, under a lock that the host needs to free its
+ * own: the quicker the host, the more would that slow it down. It looks seldom, because each look
+ * takes the counter's cache line from the CPU that counts. */
+static void wait_for_room(void)
+{
+	const volatile __u64 *count = arrivals();
+
+	if (!count)
+		return;
+	if (!plan.sent)
+		plan.arrived_before = *count;
+	for (int i = 0; plan.sent + BATCH > plan.room && i < LONGEST_WAIT; i++) {
+		plan.waited += i == 1;
+		if (i % 16)
+			bpf_ktime_get_ns();
+		else
+			plan.room = *count - plan.arrived_before + ON_THEIR_WAY;
+	}
+	if (plan.sent + BATCH > plan.room) {
+		plan.arrived_before = *count - plan.sent;
+		plan.room = plan.sent + ON_THEIR_WAY;
+	}
+}
+
 /* In a burst each flow sends one packet, as soon as there is room, so that none is lost on the way.
  * The burst is over when all have arrived. */
 static bool burst_waits(void)
 {
-	__u64 now = bpf_ktime_get_ns(), sent = plan.sent - plan.sent_before, *count, here;
-	__u32 zero = 0;
+	__u64 now = bpf_ktime_get_ns(), sent = plan.sent - plan.sent_before, here;
+	const volatile __u64 *count = arrivals();
 
-	count = bpf_map_lookup_percpu_elem(&arrived, &zero, SINKS_CPU);
 	if (!count)
 		return true;
-	here = *(volatile __u64 *)count;
+	here = *count;
 	if (!plan.begun) {
 		if (now < plan.next_time || plan.bursts >= GENERATOR_BURSTS)
 			return true;
@@ -126,12 +160,19 @@ static bool burst_waits(void)
 	return true;
 }
 
+static bool waits(void)
+{
+	if (plan.paced_by_sink)
+		wait_for_room();
+	return plan.every ? burst_waits() : is_early();
+}
+
 SEC("xdp")
 int generate(struct xdp_md *context)
 {
 	__u32 next = plan.next, flow = plan.first + next;
 
-	if ((plan.count && plan.sent >= plan.count) || (plan.every ? burst_waits() : is_early()))
+	if ((plan.count && plan.sent >= plan.count) || waits())
 		return DROP;
 	if (!(plan.ipv6 ? write_ipv6(context, flow) : write_ipv4(context, flow)))
 		return DROP;

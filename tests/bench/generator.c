@@ -16,8 +16,9 @@
  *   --arrivals  measures from the first packet until so many have arrived (30 s at most)
  *   --bursts    once a second all flows send a packet, so many times; each burst is measured until
  *               all have arrived
- * Prints packets sent, sent per second, and arrived at the sink per second; of bursts
- * the rate of all of them and of the slowest.
+ * Where the sink is measured and no pace is given, packets wait until there is room for them on the
+ * way. Prints packets sent, arrived at the sink per second, and sent from one wait to the next; of
+ * bursts the rate of all of them and of the slowest.
  */
 /* Before linux/ipv6.h, so that it does not define the same again */
 #include "tool.h"
@@ -58,6 +59,7 @@ struct moment {
 	double time;
 	unsigned long long arrived;
 	unsigned long long sent;
+	unsigned long long waited;
 };
 
 const char tool_usage[] = "usage: generator INTERFACE MAC SOURCE DESTINATION PORT OPTION...\n";
@@ -95,6 +97,7 @@ static void parse_order(int argc, char **argv)
 	order.seconds = atof(seconds);
 	order.arrivals = (unsigned long long)arrivals;
 	order.sink = sink ? sink_open(sink, "arrived") : -1;
+	plan.paced_by_sink = sink && !pace && !order.bursts;
 }
 
 static void plan_ethernet(struct ethhdr *ethernet, const char *destination)
@@ -182,7 +185,8 @@ static struct moment moment_now(const struct generator_plan *live)
 {
 	return (struct moment){.time = seconds_now(),
 			       .arrived = order.sink < 0 ? 0 : sink_count(order.sink),
-			       .sent = *(volatile const __u64 *)&live->sent};
+			       .sent = *(volatile const __u64 *)&live->sent,
+			       .waited = *(volatile const __u64 *)&live->waited};
 }
 
 static int bursts_done(const struct generator_plan *live)
@@ -288,7 +292,7 @@ int main(int argc, char **argv)
 	if (!skeleton)
 		err(2, "opening the program");
 	skeleton->bss->plan = plan;
-	if (order.bursts && bpf_map__reuse_fd(skeleton->maps.arrived, order.sink))
+	if (order.sink >= 0 && bpf_map__reuse_fd(skeleton->maps.arrived, order.sink))
 		err(2, "using the sink's count");
 	if (generator_bpf__load(skeleton))
 		err(2, "loading the program");
@@ -296,9 +300,9 @@ int main(int argc, char **argv)
 	send_until_done(bpf_program__fd(skeleton->progs.generate), &skeleton->bss->plan, &begin,
 			&end);
 	seconds = end.time - begin.time;
-	printf("sent=%llu sent_per_second=%.0f arrived_per_second=%.0f\n", end.sent,
-	       (double)(end.sent - begin.sent) / seconds,
-	       (double)(end.arrived - begin.arrived) / seconds);
+	printf("sent=%llu arrived_per_second=%.0f sent_per_wait=%.0f\n", end.sent,
+	       (double)(end.arrived - begin.arrived) / seconds,
+	       (double)(end.sent - begin.sent) / (double)(end.waited - begin.waited + 1));
 	if (order.bursts)
 		print_bursts(&skeleton->bss->plan);
 	generator_bpf__destroy(skeleton);

@@ -29,13 +29,17 @@ struct generator_plan {
 	__u32 to_many; /* 1: destinations vary, 0: sources do */
 	__u32 first;   /* flow */
 	__u32 flows;
-	__u32 next;      /* incremented by the program */
-	__u64 sent;      /* likewise */
-	__u64 count;     /* limit of `sent`; 0: none */
-	__u64 interval;  /* nanoseconds between packets; 0: as fast as possible */
-	__u64 next_time; /* set by the program; of bursts: when the next one begins */
-	__u64 every;     /* nanoseconds from one burst to the next; 0: no bursts */
-	__u64 begun;     /* set by the program: this burst's time, and both counts at that time */
+	__u32 next;          /* incremented by the program */
+	__u64 sent;          /* likewise */
+	__u64 count;         /* limit of `sent`; 0: none */
+	__u64 interval;      /* nanoseconds between packets; 0: as fast as possible */
+	__u64 next_time;     /* set by the program; of bursts: when the next one begins */
+	__u64 paced_by_sink; /* 1: packets wait until there is room for them on the way to the sink
+			      */
+	__u64 waited;        /* how often they did, incremented by the program */
+	__u64 room;          /* how many may be sent before it looks again, set by the program */
+	__u64 every;         /* nanoseconds from one burst to the next; 0: no bursts */
+	__u64 begun; /* set by the program: this burst's time, and both counts at that time */
 	__u64 sent_before;
 	__u64 arrived_before;
 	__u64 took[GENERATOR_BURSTS]; /* nanoseconds, set by the program */

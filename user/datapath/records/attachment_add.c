@@ -16,6 +16,7 @@
 #include "net/host_settings.h"
 #include "datapath/records/attachments.h"
 #include "datapath/records/attachment.h"
+#include "datapath/records/bitmaps.h"
 #include "datapath/records/port_taken.h"
 
 /* What ADD works with while it has the lock. */
@@ -48,38 +49,6 @@ static void find_gateway(const struct objects *objects, const struct attachment_
 		memcpy(mac, bridge.bridge_mac, sizeof(bridge.bridge_mac));
 	else
 		memcpy(mac, veth->bridge_mac, sizeof(veth->bridge_mac));
-}
-
-/* Marks the ports and addresses of all claims in the bitmaps by which programs know most ports and
- * addresses that no mapping or endpoint has. Before any of the claims is written to
- * portmaps or endpoints. */
-static int mark_claims(const struct objects *objects, const struct attachment_claims *claims,
-		       struct cni_error *err)
-{
-	uint64_t wanted[PUBLISHED_WORDS] = {0}, halves[2];
-
-	for (size_t i = 0; i < claims->endpoint_count; i++) {
-		uint16_t bit;
-
-		memcpy(halves, claims->endpoints[i].key.address, sizeof(halves));
-		bit = address_hash(halves[0], halves[1]);
-		if (map_set_bits(objects, MAP_ENDPOINT_ADDRESSES, bit / 64, 1ULL << (bit % 64),
-				 err))
-			return -1;
-	}
-	for (size_t i = 0; i < claims->port_count; i++) {
-		const struct portmap_key *key = &claims->ports[i].key;
-		uint64_t bit = 1ULL << (key->host_port % 64);
-
-		wanted[key->host_port / 64] |= bit;
-		if (!cni_address_is_any(key->host_address))
-			wanted[PORT_WORDS + key->host_port / 64] |= bit;
-	}
-	for (uint32_t number = 0; claims->port_count && number < PUBLISHED_WORDS; number++)
-		if (wanted[number] &&
-		    map_set_bits(objects, MAP_PUBLISHED_PORTS, number, wanted[number], err))
-			return -1;
-	return 0;
 }
 
 /* Engines ask for a container's ports on each of its networks. The second waits. */
@@ -280,7 +249,7 @@ static int claims_write(struct adding *adding, struct cni_error *err)
 	struct interface interface = claims->interface;
 
 	adding->record.host_ports = 0;
-	if (mark_claims(objects, claims, err) || claim_ports(adding, err))
+	if (bitmaps_mark(objects, claims, err) || claim_ports(adding, err))
 		return -1;
 	for (size_t i = 0; i < claims->endpoint_count; i++)
 		if (claim_endpoint(adding, &claims->endpoints[i], err))

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * nat_ports.h - the map nat_ports, of the ports that the host's own NAT takes, and the map
- * published_ports, which spares packets and sockets a look-up: it has a bit for each port that
- * portmaps or nat_ports may have an entry of.
- */
+/* nat_ports.h - the map nat_ports, of the ports that the host's own NAT takes. */
 #pragma once
 
 #include <linux/types.h>
@@ -51,7 +47,3 @@ bool nat_ports_are_written(const struct objects *objects, struct nat_port_list *
 /* Makes the map so. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 		    const struct nat_ports_change *change, struct cni_error *err);
-
-/* Takes the ports off the map of published ports that no mapping has any more, nor the host's own
- * NAT. Call it with the lock: who adds an entry sets its bit first. CNI_ERROR_KERNEL_REFUSED. */
-int published_ports_forget(const struct objects *objects, struct cni_error *err);

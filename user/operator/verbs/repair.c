@@ -12,7 +12,7 @@
 #include "datapath/load/maps.h"
 #include "datapath/records/attachment.h"
 #include "datapath/records/attachments.h"
-#include "datapath/records/nat_ports.h"
+#include "datapath/records/bitmaps.h"
 #include "host/foreign_nat.h"
 #include "host/host.h"
 #include "host/interfaces.h"
@@ -128,13 +128,13 @@ static int repair_port_ranges(struct repair *repair, struct cni_error *err)
 }
 
 /* Nothing is broken by a bit too many, so nothing is said. */
-static int forget_ports(const struct repair *repair, struct cni_error *err)
+static int forget_bits(const struct repair *repair, struct cni_error *err)
 {
 	cleanup_lock int lock = repair->options->dry_run ? -1 : lock_take_claims(err);
 
 	if (repair->options->dry_run)
 		return 0;
-	return lock < 0 ? -1 : published_ports_forget(&repair->host.datapath.objects, err);
+	return lock < 0 ? -1 : bitmaps_forget(&repair->host.datapath.objects, err);
 }
 
 static int repair_sockets(struct repair *repair, struct cni_error *err)
@@ -277,7 +277,7 @@ static int repair_all(struct repair *repair, char *const *names, struct cni_erro
 			result = cni_error_chain(err, &failure);
 		if (foreign_nat_settle(&repair->host, &change, &failure))
 			result = cni_error_chain(err, &failure);
-		if (forget_ports(repair, &failure))
+		if (forget_bits(repair, &failure))
 			result = cni_error_chain(err, &failure);
 	}
 	if (portmap_gone_remove(&repair->host, repair->options->dry_run, &repair->changes,
