@@ -2,9 +2,9 @@
 /*
  * bitmaps.h - the maps published_ports and endpoint_addresses, which spare packets and sockets a
  * look-up: published_ports has a bit for each port that portmaps or nat_ports may have an entry of,
- * endpoint_addresses one for each hash that the address of an endpoint may have. A bit too many costs
- * a look-up, and a bit that is missing hides an entry. So it is set before the entry is written, and
- * cleared by those alone who read all entries under the same lock.
+ * endpoint_addresses one for each hash that the address of an endpoint may have. A bit too many
+ * costs a look-up, and a bit that is missing hides an entry. So it is set before the entry is
+ * written, and cleared by those alone who read all entries under the same lock.
  */
 #pragma once
 
@@ -15,6 +15,6 @@
 int bitmaps_mark(const struct objects *objects, const struct attachment_claims *claims,
 		 struct cni_error *err);
 
-/* Clears the bits that no mapping, nor the host's own NAT, nor an endpoint has any more. Call it with
- * the lock. CNI_ERROR_KERNEL_REFUSED. */
+/* Clears the bits that no mapping, nor the host's own NAT, nor an endpoint has any more. Call it
+ * with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int bitmaps_forget(const struct objects *objects, struct cni_error *err);
