@@ -86,18 +86,18 @@ static bool is_early(void)
 	__u64 now;
 
 	if (!plan.interval)
-		return 0;
+		return false;
 	now = bpf_ktime_get_ns();
 	if (now < plan.next_time)
-		return 1;
+		return true;
 	/* After a delay a few packets are sent at once, not all that were missed. */
 	if (now - plan.next_time > 32 * plan.interval)
 		plan.next_time = now;
 	plan.next_time += plan.interval;
-	return 0;
+	return false;
 }
 
-/* Returns how many packets have arrived at the sink, or NULL: none is used. */
+/* Returns where the sink counts what has arrived there, or NULL: there is no second CPU. */
 static const volatile __u64 *arrivals(void)
 {
 	__u32 zero = 0;
@@ -107,8 +107,9 @@ static const volatile __u64 *arrivals(void)
 
 /* Waits until the veth has room for what the kernel sends at once. A packet that finds none there,
  * or that this program drops, would be freed here, under a lock that the host needs to free its
- * own: the quicker the host, the more would that slow it down. It looks seldom, because each look
- * takes the counter's cache line from the CPU that counts. */
+ * own: the quicker the host, the more that would slow it down. The program looks at the sink's
+ * count only at every 16th turn of the loop, because each look takes the count's cache line from
+ * the CPU that counts; the first look is no wait. */
 static void wait_for_room(void)
 {
 	const volatile __u64 *count = arrivals();
@@ -124,7 +125,7 @@ static void wait_for_room(void)
 		else
 			plan.room = *count - plan.arrived_before + ON_THEIR_WAY;
 	}
-	if (plan.sent + BATCH > plan.room) {
+	if (plan.sent + BATCH > plan.room) { /* all that is on its way counts as lost */
 		plan.arrived_before = *count - plan.sent;
 		plan.room = plan.sent + ON_THEIR_WAY;
 	}

@@ -34,8 +34,7 @@ struct generator_plan {
 	__u64 count;         /* limit of `sent`; 0: none */
 	__u64 interval;      /* nanoseconds between packets; 0: as fast as possible */
 	__u64 next_time;     /* set by the program; of bursts: when the next one begins */
-	__u64 paced_by_sink; /* 1: packets wait until there is room for them on the way to the sink
-			      */
+	__u64 paced_by_sink; /* 1: packets wait for room on the way to the sink */
 	__u64 waited;        /* how often they did, incremented by the program */
 	__u64 room;          /* how many may be sent before it looks again, set by the program */
 	__u64 every;         /* nanoseconds from one burst to the next; 0: no bursts */
