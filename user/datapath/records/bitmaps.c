@@ -19,6 +19,11 @@ static void mark_port(uint64_t published[PUBLISHED_WORDS], const struct portmap_
 		mark(published + PORT_WORDS, key->host_port);
 }
 
+static void mark_nat_port(uint64_t published[PUBLISHED_WORDS], uint16_t port)
+{
+	mark(published + 2 * PORT_WORDS, port);
+}
+
 static void mark_address(uint64_t addresses[PORT_WORDS], const struct endpoint_key *key)
 {
 	uint64_t halves[2];
@@ -52,6 +57,14 @@ int bitmaps_mark(const struct objects *objects, const struct attachment_claims *
 		       : 0;
 }
 
+int bitmaps_mark_nat_port(const struct objects *objects, uint16_t port, struct cni_error *err)
+{
+	uint64_t published[PUBLISHED_WORDS] = {0};
+
+	mark_nat_port(published, port);
+	return set_bits(objects, MAP_PUBLISHED_PORTS, published, PUBLISHED_WORDS, err);
+}
+
 /* The entries of containers that wait for a port count, too: when one of them gets it, no bit is
  * set again. */
 static int find_ports(const struct objects *objects, uint64_t published[PUBLISHED_WORDS],
@@ -63,8 +76,7 @@ static int find_ports(const struct objects *objects, uint64_t published[PUBLISHE
 	while (map_next(&ports, err))
 		mark_port(published, ports.key);
 	while (!ports.failed && map_next(&taken, err))
-		mark(published + 2 * PORT_WORDS,
-		     ((const struct portmap_key *)taken.key)->host_port);
+		mark_nat_port(published, ((const struct portmap_key *)taken.key)->host_port);
 	return ports.failed || taken.failed ? -1 : 0;
 }
 

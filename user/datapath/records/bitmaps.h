@@ -15,6 +15,9 @@
 int bitmaps_mark(const struct objects *objects, const struct attachment_claims *claims,
 		 struct cni_error *err);
 
+/* Sets the bit of a port of which nat_ports gets an entry, likewise. */
+int bitmaps_mark_nat_port(const struct objects *objects, uint16_t port, struct cni_error *err);
+
 /* Clears the bits that no mapping, nor the host's own NAT, nor an endpoint has any more. Call it
  * with the lock. CNI_ERROR_KERNEL_REFUSED. */
 int bitmaps_forget(const struct objects *objects, struct cni_error *err);

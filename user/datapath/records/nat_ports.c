@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "datapath/load/maps.h"
+#include "datapath/records/bitmaps.h"
 #include "lib/address.h"
 #include "lib/memory.h"
 
@@ -87,9 +88,7 @@ int nat_ports_write(const struct objects *objects, struct nat_port_list *wanted,
 			change->report(&entry->key, true, change->context);
 		/* The bit comes first: without it nobody looks for the entry. */
 		if (!change->dry_run &&
-		    (map_set_bits(objects, MAP_PUBLISHED_PORTS,
-				  2 * PORT_WORDS + entry->key.host_port / 64,
-				  1ULL << (entry->key.host_port % 64), err) ||
+		    (bitmaps_mark_nat_port(objects, entry->key.host_port, err) ||
 		     map_write(objects, MAP_NAT_PORTS, &entry->key, &entry->taken, err)))
 			return -1;
 	}
