@@ -305,9 +305,9 @@ $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 $(BUILD)/tests/tcx: $(BUILD)/tests/foreign.skel.h
 $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
-$(BUILD)/tests/%: tests/net/%.c $(wildcard tests/*.h tests/net/*.h include/*.h)
+$(BUILD)/tests/%: tests/net/%.c user/datapath/load/libelf_static.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $< -lbpf -lelf -lz $(STATIC_ZSTD) -o $@
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $(filter %.c,$^) -lbpf -lelf -lz $(STATIC_ZSTD) -o $@
 
 DIFFERENTIAL := $(wildcard tests/differential/*.c)
 
