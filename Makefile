@@ -305,6 +305,7 @@ $(BUILD)/tests/flood: $(BUILD)/tests/flood.skel.h
 $(BUILD)/tests/tcx: $(BUILD)/tests/foreign.skel.h
 $(BUILD)/tests/loaded: $(BUILD)/tests/loaded.skel.h
 
+# Statically linked like the plugin, they need what it brings along for Debian 13's libelf, too.
 $(BUILD)/tests/%: tests/net/%.c user/datapath/load/libelf_static.c $(wildcard tests/*.h tests/net/*.h include/*.h)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(STATIC) $(filter %.c,$^) -lbpf -lelf -lz $(STATIC_ZSTD) -o $@

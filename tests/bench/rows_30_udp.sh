@@ -148,7 +148,7 @@ rate_at() {
 		fast=$((($(fast_packets) - fast) * 100 / arrived))
 		[ "$fast" -ge 99 ] || note="only $fast % on the fast path"
 	fi
-	# It waits before each 64 packets if the host is slower.
+	# The generator waits before each 64 packets if the host is slower than it.
 	[ "$(said sent_per_wait)" -lt 500 ] || note="${note:+$note, }the generator is the limit"
 	result "$row" "$(said arrived_per_second)" "$note"
 }

@@ -7,6 +7,9 @@
 #include "datapath/load/maps.h"
 #include "lib/address.h"
 
+/* The words of published_ports from here on are of the ports that the host's NAT takes. */
+#define NAT_PORT_WORDS (2 * PORT_WORDS)
+
 static void mark(uint64_t *words, uint16_t number)
 {
 	words[number / 64] |= 1ULL << (number % 64);
@@ -17,11 +20,6 @@ static void mark_port(uint64_t published[PUBLISHED_WORDS], const struct portmap_
 	mark(published, key->host_port);
 	if (!cni_address_is_any(key->host_address))
 		mark(published + PORT_WORDS, key->host_port);
-}
-
-static void mark_nat_port(uint64_t published[PUBLISHED_WORDS], uint16_t port)
-{
-	mark(published + 2 * PORT_WORDS, port);
 }
 
 static void mark_address(uint64_t addresses[PORT_WORDS], const struct endpoint_key *key)
@@ -59,10 +57,8 @@ int bitmaps_mark(const struct objects *objects, const struct attachment_claims *
 
 int bitmaps_mark_nat_port(const struct objects *objects, uint16_t port, struct cni_error *err)
 {
-	uint64_t published[PUBLISHED_WORDS] = {0};
-
-	mark_nat_port(published, port);
-	return set_bits(objects, MAP_PUBLISHED_PORTS, published, PUBLISHED_WORDS, err);
+	return map_set_bits(objects, MAP_PUBLISHED_PORTS, NAT_PORT_WORDS + port / 64,
+			    1ULL << (port % 64), err);
 }
 
 /* The entries of containers that wait for a port count, too: when one of them gets it, no bit is
@@ -76,7 +72,8 @@ static int find_ports(const struct objects *objects, uint64_t published[PUBLISHE
 	while (map_next(&ports, err))
 		mark_port(published, ports.key);
 	while (!ports.failed && map_next(&taken, err))
-		mark_nat_port(published, ((const struct portmap_key *)taken.key)->host_port);
+		mark(published + NAT_PORT_WORDS,
+		     ((const struct portmap_key *)taken.key)->host_port);
 	return ports.failed || taken.failed ? -1 : 0;
 }
 
