@@ -18,8 +18,8 @@ test_cost_warm() {
 	added=$(calls_of ADD 8081)
 	deleted=$(calls_of DEL 8081)
 	echo "note: ADD: $added system calls, DEL: $deleted"
-	[ "$added" -le 185 ] || fail "ADD: $added"
-	[ "$deleted" -le 80 ] || fail "DEL: $deleted"
+	[ "$added" -le 179 ] || fail "ADD: $added"
+	[ "$deleted" -le 77 ] || fail "DEL: $deleted"
 }
 
 # calls_beside: the ADD and DEL of `other`

@@ -179,18 +179,6 @@ int program_open(const struct objects *objects, enum program_number program)
 	return bpf_prog_get_fd_by_id(objects->program_ids[program]);
 }
 
-bool programs_can_be_opened(const struct objects *objects)
-{
-	/* The next one after its number: to open and close it would take two calls. */
-	for (int program = 0; program < PROGRAM_COUNT; program++) {
-		uint32_t id = objects->program_ids[program], found;
-
-		if (!id || bpf_prog_get_next_id(id - 1, &found) || found != id)
-			return false;
-	}
-	return true;
-}
-
 enum program_number program_by_id(uint32_t id)
 {
 	cleanup_close int fd = bpf_prog_get_fd_by_id(id);

@@ -90,8 +90,6 @@ bool map_is_same(int one, int other);
 uint32_t program_id_of(enum program_number program, int fd);
 /* Opens a program of which the id may be all that is known. -1, and errno, where it is gone. */
 int program_open(const struct objects *objects, enum program_number program);
-/* Returns whether each program can be put at a hook: none is gone. */
-bool programs_can_be_opened(const struct objects *objects);
 /* Reads the ids of all programs and maps, for meta. */
 void objects_read_ids(const struct objects *objects, uint32_t ids[META_OBJECTS]);
 /* Returns which program of ours has this id; PROGRAM_COUNT: none, or it is gone. */

@@ -172,11 +172,20 @@ static bool are_all_listed(const char *directory, uint32_t *links)
 	return count == OBJECT_COUNT;
 }
 
+/* A load pins its programs in their order: where its last one is, all that are pinned are of it. */
+static bool has_programs_of_last_load(const char *directory, const struct objects *objects)
+{
+	const enum program_number last = PROGRAM_COUNT - 1;
+	cleanup_close int fd = open_path(directory, program_name(last));
+
+	return fd >= 0 && program_id_of(last, fd) == objects->program_ids[last];
+}
+
 _Static_assert(OBJECT_COUNT <= META_OBJECTS, "meta has room for all ids");
 
 /* All maps live as long as one of the programs, so that one map tells whether the ids are still
- * right; each command needs that of attachments. An ADD puts programs at hooks, and so needs each
- * of them; a DEL does not. */
+ * right; each command needs that of attachments. An ADD puts programs at hooks, and so needs those
+ * that are pinned here to be of the last load; a DEL does not. */
 static bool open_by_ids(struct pins *pins, bool with_programs, struct objects *objects)
 {
 	uint32_t only = 0;
@@ -189,7 +198,7 @@ static bool open_by_ids(struct pins *pins, bool with_programs, struct objects *o
 	memcpy(objects->program_ids, meta.object_ids, sizeof(objects->program_ids));
 	memcpy(objects->map_ids, meta.object_ids + PROGRAM_COUNT, sizeof(objects->map_ids));
 	if (map_fd(objects, MAP_ATTACHMENTS) < 0 ||
-	    (with_programs && !programs_can_be_opened(objects))) {
+	    (with_programs && !has_programs_of_last_load(pins->directory, objects))) {
 		objects_close(objects);
 		return false;
 	}
