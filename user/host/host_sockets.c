@@ -149,24 +149,7 @@ static bool is_left_out(const struct host *host, const struct policy *policy,
 	return conf_is_never_mapped(address);
 }
 
-/* A host's socket that has one of the ports, and whose it is. */
-struct rival {
-	const struct host_socket *socket;
-	const struct socket_process *process;
-};
-
-struct rivals {
-	struct socket_list sockets;
-	struct socket_process *processes; /* in another order */
-};
-
-static void release(struct rivals *rivals)
-{
-	free(rivals->processes);
-	sockets_release(&rivals->sockets);
-}
-
-#define cleanup_rivals __attribute__((cleanup(release)))
+#define cleanup_sockets __attribute__((cleanup(sockets_release)))
 
 static bool is_claimed(const struct host *host, const struct container *container,
 		       const struct host_socket *socket)
@@ -242,87 +225,69 @@ static int find_sockets(const struct host *host, const struct container *contain
  * conmon binds the ports after ADD, and still has them at the next ADD (podman network reload).
  * Engines give such a process the container's ID as an argument. */
 static int find_rivals(const struct host *host, const struct container *container,
-		       struct rivals *rivals, struct cni_error *err)
+		       struct socket_list *found, struct cni_error *err)
 {
 	const char *id = container->environment->container_id;
-	struct socket_list *found = &rivals->sockets;
-	size_t kept = 0;
+	size_t claimed = 0, kept = 0;
 
 	if (find_sockets(host, container, found, err))
 		return -1;
-	for (size_t i = 0; i < found->count; i++)
-		if (is_claimed(host, container, &found->sockets[i]))
-			found->sockets[kept++] = found->sockets[i];
+	for_each (socket, found->sockets, found->count)
+		if (is_claimed(host, container, socket))
+			found->sockets[claimed++] = *socket;
+	found->count = claimed;
+	processes_find_holders(found, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
+	for_each (socket, found->sockets, claimed)
+		if (!socket->holder.has_argument)
+			found->sockets[kept++] = *socket;
 	found->count = kept;
-	if (!kept)
-		return 0;
-	rivals->processes = or_exit(calloc(kept, sizeof(*rivals->processes)));
-	for (size_t i = 0; i < kept; i++)
-		rivals->processes[i] =
-			(struct socket_process){.inode = found->sockets[i].inode, .socket = i};
-	processes_find(rivals->processes, kept, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
 	return 0;
 }
 
-/* The next one from *number on that counts. */
-static bool next_rival(const struct rivals *rivals, size_t *number, struct rival *rival)
+#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
+
+static const char *describe_holder(const struct socket_holder *holder, char text[HOLDER_TEXT_SIZE])
 {
-	while (*number < rivals->sockets.count) {
-		const struct socket_process *process = &rivals->processes[(*number)++];
-
-		*rival = (struct rival){&rivals->sockets.sockets[process->socket], process};
-		if (!process->has_argument)
-			return true;
-	}
-	return false;
-}
-
-#define RIVAL_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
-
-static const char *describe_rival(const struct rival *rival, char text[RIVAL_TEXT_SIZE])
-{
-	if (!rival->process->pid)
+	if (!holder->pid)
 		return "an unknown process";
-	snprintf(text, RIVAL_TEXT_SIZE, "%s (pid %d)", rival->process->name,
-		 (int)rival->process->pid);
+	snprintf(text, HOLDER_TEXT_SIZE, "%s (pid %d)", holder->name, (int)holder->pid);
 	return text;
 }
 
 int host_sockets_refuse(const struct host *host, const struct container *container,
 			struct cni_error *err)
 {
-	char address[CNI_ADDRESS_TEXT_SIZE], process[RIVAL_TEXT_SIZE];
-	cleanup_rivals struct rivals rivals = {0};
-	struct rival rival;
-	size_t number = 0;
+	char address[CNI_ADDRESS_TEXT_SIZE], process[HOLDER_TEXT_SIZE];
+	cleanup_sockets struct socket_list rivals = {0};
+	const struct host_socket *rival;
 
 	if (!reserves(&container->conf))
 		return 0;
 	if (find_rivals(host, container, &rivals, err))
 		return explain_reservation(err);
-	if (!next_rival(&rivals, &number, &rival))
+	if (!rivals.count)
 		return 0;
+	rival = &rivals.sockets[0];
 	return cni_error_set(err, CNI_ERROR_PORT_TAKEN,
 			     "%s already holds host port %u/%s at %s, and \"reserveHostPorts\" is"
 			     " true: stop that process, or map another hostPort or hostIP",
-			     describe_rival(&rival, process), rival.socket->port,
-			     protocol_word(rival.socket->protocol),
-			     cni_address_format(rival.socket->address, address));
+			     describe_holder(&rival->holder, process), rival->port,
+			     protocol_word(rival->protocol),
+			     cni_address_format(rival->address, address));
 }
 
 void host_sockets_warn(const struct host *host, const struct container *container)
 {
-	char address[CNI_ADDRESS_TEXT_SIZE], process[RIVAL_TEXT_SIZE];
+	char address[CNI_ADDRESS_TEXT_SIZE], process[HOLDER_TEXT_SIZE];
 	cleanup_error struct cni_error ignored = {0};
-	cleanup_rivals struct rivals rivals = {0};
-	size_t number = 0, count = 0;
-	struct rival rival;
+	cleanup_sockets struct socket_list rivals = {0};
+	size_t count = 0;
 
 	if (!container->claims.port_count || reserves(&container->conf) ||
 	    container->environment->engine_holds_ports ||
 	    find_rivals(host, container, &rivals, &ignored))
 		return;
-	while (next_rival(&rivals, &number, &rival)) {
+	for_each (rival, rivals.sockets, rivals.count) {
 		if (count++ == MAX_WARNINGS) {
 			warning("processes of the host hold more of the ports that are mapped now");
 			return;
@@ -330,8 +295,8 @@ void host_sockets_warn(const struct host *host, const struct container *containe
 		warning("%s holds host port %u/%s at %s, and gets nothing any more that comes to"
 			" this container's port: stop that process, or map another hostPort or"
 			" hostIP; \"reserveHostPorts\" refuses such ports",
-			describe_rival(&rival, process), rival.socket->port,
-			protocol_word(rival.socket->protocol),
-			cni_address_format(rival.socket->address, address));
+			describe_holder(&rival->holder, process), rival->port,
+			protocol_word(rival->protocol),
+			cni_address_format(rival->address, address));
 	}
 }

@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/io.h"
+#include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "lib/io.h"
+#include "net/sockets.h"
 
 #define MAX_COMMAND_LINE 65536
 #define MAX_CGROUPS 4096 /* of one process */
@@ -25,8 +27,7 @@
 #define MAX_SECONDS 0.5
 
 struct search {
-	struct socket_process *holders;
-	size_t count;
+	struct socket_list *sockets;
 	size_t missing;
 	double end;
 	const char *argument;
@@ -43,13 +44,6 @@ static double time_used(void)
 static bool goes_on(const struct search *search)
 {
 	return search->missing && time_used() < search->end;
-}
-
-static int compare_inodes(const void *left, const void *right)
-{
-	const struct socket_process *a = left, *b = right;
-
-	return a->inode < b->inode ? -1 : a->inode > b->inode;
 }
 
 size_t process_file(pid_t pid, const char *file, char *text, size_t size)
@@ -84,17 +78,17 @@ static bool has_argument(pid_t pid, const char *argument)
 
 static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 {
-	struct socket_process wanted = {.inode = inode};
-	struct socket_process *holder =
-		bsearch(&wanted, search->holders, search->count, sizeof(wanted), compare_inodes);
+	for_each (socket, search->sockets->sockets, search->sockets->count) {
+		struct socket_holder *holder = &socket->holder;
 
-	if (!holder || holder->pid)
-		return;
-	holder->pid = pid;
-	if (!process_name(pid, holder->name))
-		snprintf(holder->name, sizeof(holder->name), "a process");
-	holder->has_argument = search->argument && has_argument(pid, search->argument);
-	search->missing--;
+		if (socket->inode != inode || holder->pid)
+			continue;
+		holder->pid = pid;
+		if (!process_name(pid, holder->name))
+			snprintf(holder->name, sizeof(holder->name), "a process");
+		holder->has_argument = search->argument && has_argument(pid, search->argument);
+		search->missing--;
+	}
 }
 
 /* 0: there is no more. */
@@ -128,19 +122,17 @@ static void search_process(struct search *search, pid_t pid)
 	}
 }
 
-void processes_find(struct socket_process *holders, size_t count, const char *argument)
+void processes_find_holders(struct socket_list *sockets, const char *argument)
 {
 	struct search search = {
-		.holders = holders,
-		.count = count,
-		.missing = count,
+		.sockets = sockets,
+		.missing = sockets->count,
 		.end = time_used() + MAX_SECONDS,
 		.argument = argument,
 	};
-	cleanup_listing DIR *proc = opendir("/proc");
+	cleanup_listing DIR *proc = sockets->count ? opendir("/proc") : NULL;
 	pid_t pid;
 
-	qsort(holders, count, sizeof(*holders), compare_inodes);
 	while (proc && goes_on(&search) && (pid = next_process(proc)))
 		search_process(&search, pid);
 }

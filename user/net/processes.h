@@ -11,11 +11,11 @@
 
 #define PROCESS_NAME_SIZE 64
 
-struct socket_process {
-	uint32_t inode; /* of the socket */
-	size_t socket; /* a number of the caller's, which stays with the socket when they are sorted
-			*/
-	pid_t pid;     /* 0: /proc shows none; the kernel has sockets, too */
+struct socket_list;
+
+/* A process that has a socket open. */
+struct socket_holder {
+	pid_t pid; /* 0: /proc shows none; the kernel has sockets, too */
 	char name[PROCESS_NAME_SIZE];
 	bool has_argument; /* that was asked for */
 };
@@ -28,11 +28,11 @@ size_t process_file(pid_t pid, const char *file, char *text, size_t size);
  * process. */
 bool process_name(pid_t pid, char name[PROCESS_NAME_SIZE]);
 
-/* Fills in the first process, by number, that has each of the sockets: mostly the oldest one of a
- * server and its workers. Says whether its command line has the argument (NULL: none). Leaves the
- * holders ordered by inode. Reads the open files of every process until all holders are found,
- * which takes milliseconds; stops after half a second of CPU time. */
-void processes_find(struct socket_process *holders, size_t count, const char *argument);
+/* Makes the holder of each socket the first process, by number, that has it: mostly the oldest one
+ * of a server and its workers. Says whether its command line has the argument (NULL: none). Reads
+ * the open files of every process until all holders are found, which takes milliseconds; stops
+ * after half a second of CPU time. */
+void processes_find_holders(struct socket_list *sockets, const char *argument);
 
 /* Returns whether a process is in the network namespace that this one knows by that number, as
  * IFLA_LINK_NETNSID has it. True where it cannot be told: what may live is nobody's. */

@@ -10,6 +10,7 @@
 #include "abi.h"
 #include "lib/address.h"
 #include "lib/error.h"
+#include "net/processes.h"
 
 struct netlink;
 
@@ -23,6 +24,7 @@ struct host_socket {
 	uint32_t waiting; /* of TCP that listens: connections that it has not accepted yet ... */
 	uint32_t backlog; /* ... and how many may wait */
 	uint8_t address[CNI_ADDRESS_SIZE];
+	struct socket_holder holder; /* of processes_find_holders() */
 };
 
 /* Begins as {0}. */

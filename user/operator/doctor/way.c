@@ -699,15 +699,16 @@ void way_diagnose_program(struct doctor *doctor, const struct subject *subject,
 	const struct passage way = passage_of(doctor, subject, diagnosis);
 	cleanup_error struct cni_error ignored = {0};
 	const struct socket_list *list = read_sockets(&way, &ignored);
-	struct socket_process holder = {0};
+	struct host_socket socket = {0};
+	const struct socket_holder *holder = &socket.holder;
 
-	for (size_t i = 0; list && i < list->count && !holder.inode; i++)
+	for (size_t i = 0; list && i < list->count && !socket.inode; i++)
 		if (is_at_port(&way, &list->sockets[i]))
-			holder.inode = list->sockets[i].inode;
-	if (holder.inode)
-		processes_find(&holder, 1, NULL);
-	if (holder.pid && (is_stopped(holder.pid) || is_frozen(holder.pid)))
+			socket = list->sockets[i];
+	if (socket.inode)
+		processes_find_holders(&(struct socket_list){&socket, 1}, NULL);
+	if (holder->pid && (is_stopped(holder->pid) || is_frozen(holder->pid)))
 		say(&way, NULL, "connected, but no answer will come: %s of %s (pid %d) is %s",
-		    holder.name, subject->container->text, (int)holder.pid,
-		    is_stopped(holder.pid) ? "stopped" : "frozen: its container is paused");
+		    holder->name, subject->container->text, (int)holder->pid,
+		    is_stopped(holder->pid) ? "stopped" : "frozen: its container is paused");
 }

@@ -49,13 +49,8 @@ static int claimants_find_sockets(struct claimants *claimants, struct cni_error 
 		if (socket_is_asked_for(claimants, &found->sockets[i]))
 			found->sockets[kept++] = found->sockets[i];
 	found->count = kept;
-	if (!kept)
-		return 0;
 	/* All at once: it means to look at the open files of every process. */
-	claimants->holders = or_exit(calloc(kept, sizeof(*claimants->holders)));
-	for (size_t i = 0; i < kept; i++)
-		claimants->holders[i].inode = found->sockets[i].inode;
-	processes_find(claimants->holders, kept, NULL);
+	processes_find_holders(found, NULL);
 	return 0;
 }
 
@@ -429,7 +424,6 @@ static void release(struct who *who)
 	mappings_release(&who->mappings);
 	sockets_release(&who->claimants.sockets);
 	nat_rule_list_release(&who->claimants.rules);
-	free(who->claimants.holders);
 	free(who->claimants.keys);
 	view_close(&who->view);
 	host_close(&who->host);

@@ -30,9 +30,8 @@ struct claimants {
 	struct portmap_key *keys;             /* malloc'ed */
 	size_t key_count;
 	/* What was found. */
-	struct socket_list sockets;     /* that have one of the ports */
-	struct socket_process *holders; /* of these sockets, in another order */
-	struct nat_rule_list rules;     /* in the order in which packets meet them */
+	struct socket_list sockets; /* that have one of the ports */
+	struct nat_rule_list rules; /* in the order in which packets meet them */
 };
 
 enum contestant_kind {

@@ -29,16 +29,6 @@ static const struct table_column columns[] = {
 	{"", TABLE_REMARK, "remark"},
 };
 
-/* Who has the socket; pid 0: no process is known to have it. */
-static struct socket_process claimant_process(const struct claimants *claimants,
-					      const struct host_socket *socket)
-{
-	for (size_t i = 0; i < claimants->sockets.count; i++)
-		if (claimants->holders[i].inode == socket->inode)
-			return claimants->holders[i];
-	return (struct socket_process){0};
-}
-
 /* The container's ID that portmap's or netavark's comment has; "": there is none. `dnat name:
  * "bridge" id: "4f1c..."`; of portmap's nftables backend the ID alone. */
 static void claimant_container_id(const struct nat_rule *rule, char id[NAT_COMMENT_SIZE])
@@ -136,7 +126,7 @@ static void write_rule(struct who *who, const struct nat_rule *rule, char *text)
 
 static void write_who(struct who *who, const struct contestant *contestant, char *text)
 {
-	struct socket_process process;
+	const struct socket_holder *process;
 	char holder[HOLDER_TEXT_SIZE];
 
 	switch (contestant->kind) {
@@ -148,10 +138,10 @@ static void write_who(struct who *who, const struct contestant *contestant, char
 		break;
 	default:
 		/* "nginx (pid 812)" */
-		process = claimant_process(&who->claimants, contestant->socket);
-		snprintf(holder, sizeof(holder), "%s (pid %d)", process.name, (int)process.pid);
+		process = &contestant->socket->holder;
+		snprintf(holder, sizeof(holder), "%s (pid %d)", process->name, (int)process->pid);
 		snprintf(text, WHO_TEXT_SIZE, "%s %s",
-			 process.pid ? holder : "a socket without a process",
+			 process->pid ? holder : "a socket without a process",
 			 contestant->socket->protocol == PROTOCOL_UDP ? "has a socket" : "listens");
 	}
 }
@@ -291,13 +281,11 @@ static json_t *json_rule(const struct who *who, const struct nat_rule *rule)
 			 *id ? id : NULL);
 }
 
-static json_t *json_process(const struct who *who, const struct host_socket *socket)
+static json_t *json_process(const struct socket_holder *process)
 {
-	struct socket_process process = claimant_process(&who->claimants, socket);
-
-	if (!process.pid)
+	if (!process->pid)
 		return json_null();
-	return json_pack("{s:i, s:s}", "pid", (int)process.pid, "name", process.name);
+	return json_pack("{s:i, s:s}", "pid", (int)process->pid, "name", process->name);
 }
 
 static void add_row(struct output *output, struct who *who, const struct contestant *contestant)
@@ -323,7 +311,8 @@ static void add_row(struct output *output, struct who *who, const struct contest
 	output_container(output, text, &who->view, container);
 	output_text(output, *since ? since : NULL);
 	output_json(output, "", is_rule ? json_rule(who, contestant->rule) : json_null());
-	output_json(output, "", is_socket ? json_process(who, contestant->socket) : json_null());
+	output_json(output, "",
+		    is_socket ? json_process(&contestant->socket->holder) : json_null());
 	output_text(output, score_word(&contestant->scores[ORIGIN_OUTSIDE]));
 	output_text(output, score_word(&contestant->scores[ORIGIN_HOST]));
 	if (*remark && output->options->json)
