@@ -49,7 +49,7 @@ static enum link_header header_of(unsigned int type, const struct nlattr *broadc
 	}
 }
 
-/* The kernel tells all settings of IPv4 as an array that begins with 1. */
+/* The kernel tells all settings of IPv4 as an array, forwarding first. */
 static bool has_forwarding_off(struct nlattr *families)
 {
 	const struct nlattr *settings =

@@ -16,7 +16,6 @@
 #include "lib/memory.h"
 #include "lib/text.h"
 #include "net/netlink.h"
-#include "net/sockets.h"
 
 #define MAX_COMMAND_LINE 65536
 #define MAX_CGROUPS 4096 /* of one process */

@@ -9,16 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROCESS_NAME_SIZE 64
-
-struct socket_list;
-
-/* A process that has a socket open. */
-struct socket_holder {
-	pid_t pid; /* 0: /proc shows none; the kernel has sockets, too */
-	char name[PROCESS_NAME_SIZE];
-	bool has_argument; /* that was asked for */
-};
+#include "net/sockets.h"
 
 /* Reads what fits of /proc/PID/FILE, with a NUL behind it. Returns the length; "" where it cannot
  * be read. */

@@ -6,13 +6,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "abi.h"
 #include "lib/address.h"
 #include "lib/error.h"
-#include "net/processes.h"
 
 struct netlink;
+
+#define PROCESS_NAME_SIZE 64
+
+/* A process that has a socket open. */
+struct socket_holder {
+	pid_t pid; /* 0: /proc shows none; the kernel has sockets, too */
+	char name[PROCESS_NAME_SIZE];
+	bool has_argument; /* that was asked for */
+};
 
 /* TCP: it listens, or may yet; SCTP: it listens; UDP: it is not connected. Ports are in host byte
  * order. */
