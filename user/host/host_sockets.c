@@ -236,7 +236,8 @@ static int find_rivals(const struct host *host, const struct container *containe
 		if (is_claimed(host, container, socket))
 			found->sockets[claimed++] = *socket;
 	found->count = claimed;
-	processes_find_holders(found, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
+	if (claimed)
+		processes_find_holders(found, strlen(id) >= MIN_UNIQUE_ID ? id : NULL);
 	for_each (socket, found->sockets, claimed)
 		if (!socket->holder.has_argument)
 			found->sockets[kept++] = *socket;

@@ -129,7 +129,7 @@ void processes_find_holders(struct socket_list *sockets, const char *argument)
 		.end = time_used() + MAX_SECONDS,
 		.argument = argument,
 	};
-	cleanup_listing DIR *proc = sockets->count ? opendir("/proc") : NULL;
+	cleanup_listing DIR *proc = opendir("/proc");
 	pid_t pid;
 
 	while (proc && goes_on(&search) && (pid = next_process(proc)))

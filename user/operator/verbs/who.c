@@ -50,7 +50,8 @@ static int claimants_find_sockets(struct claimants *claimants, struct cni_error 
 			found->sockets[kept++] = found->sockets[i];
 	found->count = kept;
 	/* All at once: it means to look at the open files of every process. */
-	processes_find_holders(found, NULL);
+	if (kept)
+		processes_find_holders(found, NULL);
 	return 0;
 }
 
