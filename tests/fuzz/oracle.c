@@ -828,7 +828,6 @@ static bool is_known_well(const struct question *question, const struct world_co
 	       is_at_owners_veth(question, record) && is_of_owner(record) &&
 	       addressed_to(visit, slot->gateway_mac) &&
 	       record->value.left_stack[OUTWARDS] == question->world->now &&
-	       !(is_translated(record) && leaves_unclassified(question, NULL, true)) &&
 	       !is_candidate(question, record, OUTWARDS);
 }
 
@@ -899,8 +898,11 @@ static void ask_container(struct question *question)
 	if (out)
 		touch_of(question, out); /* the route lookup changes the record */
 	answer(question, ANSWER_PASS, "let through in this second");
-	if (out && is_known_well(question, out))
+	if (out && is_known_well(question, out)) {
+		if (is_translated(out) && leaves_unclassified(question, NULL, true))
+			answer(question, ANSWER_DROP, "would leave by an unclassified interface");
 		return;
+	}
 	if (!interface || !world_owner_live(world, &interface->owner)) {
 		answer(question, ANSWER_DROP, "from a veth without an attachment");
 		return;
