@@ -79,9 +79,9 @@ INLINE __u32 assured_due(const struct connection_key *key, const struct connecti
 }
 
 /* Returns whether the place's connection is dead; if not, protects it anew. */
-INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
+INLINE bool assured_is_dead(struct assured *place, const struct connection_key *key, __u32 now,
+			    __u32 takes)
 {
-	const struct connection_key *key = &place->key;
 	struct connection *connection = bpf_map_lookup_elem(&connections, key);
 	__u32 idle, soonest;
 
@@ -101,6 +101,7 @@ INLINE bool assured_is_dead(struct assured *place, __u32 now, __u32 takes)
 GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 {
 	struct assured *place = assured_at(number);
+	struct connection_key key;
 	__u32 seen, now;
 
 	if (!place)
@@ -115,10 +116,12 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 		return false;
 	if (places_left() < (__s32)(assured_places / PRESSURE_PART))
 		takes |= TAKES_IDLE | TAKES_DATALESS;
-	if (!assured_is_dead(place, now, takes) ||
+	__builtin_memcpy(&key, &place->key, sizeof(key));
+	__builtin_memset(key.reserved, 0, sizeof(key.reserved));
+	if (!assured_is_dead(place, &key, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
 		return false;
-	connection_end(&place->key, seen);
+	connection_end(&key, seen);
 	return true;
 }
 
@@ -225,17 +228,34 @@ INLINE void assured_fill(struct assured *place, const struct connection_key *key
 			 const struct connection *connection, __u32 id)
 {
 	__builtin_memcpy(&place->key, key, sizeof(*key));
+	__builtin_memcpy(place->tcp, connection->tcp, sizeof(place->tcp));
 	place->slot = connection->owner.slot;
 	place->protected_until = connection->last_seen + connection_soonest(key, connection);
 	__sync_lock_test_and_set(&place->id, id);
 }
 
-/* Shortens the protection: the connection's time-out has become shorter. */
-INLINE void assured_expose(const struct connection *connection, __u32 until)
+/* Returns the place of an assured connection, or NULL. */
+INLINE struct assured *assured_of(const struct connection *connection)
 {
 	struct assured *place = assured_at(connection->place);
 
-	if (place && place->id == connection->id && (__s32)(place->protected_until - until) > 0)
+	return place && place->id == connection->id ? place : NULL;
+}
+
+/* Returns where the numbers of a TCP connection are, of the inside and of the outside. */
+INLINE struct tcp_numbers *tcp_numbers_of(const struct connection *connection)
+{
+	struct assured *place = connection->state & STATE_ASSURED ? assured_of(connection) : NULL;
+
+	return place ? place->tcp : (struct tcp_numbers *)connection->tcp;
+}
+
+/* Shortens the protection: the connection's time-out has become shorter. */
+INLINE void assured_expose(const struct connection *connection, __u32 until)
+{
+	struct assured *place = assured_of(connection);
+
+	if (place && (__s32)(place->protected_until - until) > 0)
 		place->protected_until = until;
 }
 

@@ -51,9 +51,9 @@ INLINE bool tcp_is_after(__u32 number, __u32 last)
 INLINE bool tcp_sequence_fits(const struct connection *connection, __u32 number, enum way way)
 {
 	if (connection->state & SENDER(STATE_SEQUENCE, way))
-		return tcp_is_close(number, connection->tcp[way].sequence_end);
+		return tcp_is_close(number, tcp_numbers_of(connection)[way].sequence_end);
 	return !(connection->state & RECEIVER(STATE_ACKNOWLEDGED, way)) ||
-	       tcp_is_close(number, connection->tcp[!way].acknowledged);
+	       tcp_is_close(number, tcp_numbers_of(connection)[!way].acknowledged);
 }
 
 /* It must lie between the sender's last one and the end of what the other side has sent, as far as
@@ -64,7 +64,8 @@ INLINE bool tcp_acknowledgment_fits(const struct connection *connection,
 				    const struct packet *packet, enum way way)
 {
 	bool known = connection->state & SENDER(STATE_ACKNOWLEDGED, way);
-	__u32 last = connection->tcp[way].acknowledged, end = connection->tcp[!way].sequence_end;
+	const struct tcp_numbers *tcp = tcp_numbers_of(connection);
+	__u32 last = tcp[way].acknowledged, end = tcp[!way].sequence_end;
 
 	if (!(connection->state & RECEIVER(STATE_SEQUENCE, way)))
 		return !known || tcp_is_close(packet->tcp_acknowledgment, last);
@@ -103,29 +104,40 @@ INLINE bool tcp_fin_counts(const struct connection *connection, const struct pac
 	if (!tcp_is_plausible(connection, packet, way))
 		return false;
 	if (state & SENDER(STATE_SEQUENCE, way))
-		return tcp_is_near(packet->tcp_sequence, connection->tcp[way].sequence_end);
+		return tcp_is_near(packet->tcp_sequence,
+				   tcp_numbers_of(connection)[way].sequence_end);
 	if (state & RECEIVER(STATE_ACKNOWLEDGED, way))
-		return tcp_is_near(packet->tcp_sequence, connection->tcp[!way].acknowledged);
+		return tcp_is_near(packet->tcp_sequence,
+				   tcp_numbers_of(connection)[!way].acknowledged);
 	return !(state & RECEIVER(STATE_SEQUENCE, way)); /* picked up in the middle */
+}
+
+/* Returns whether the number is after the last one, which it then is. */
+INLINE bool tcp_advance(__u32 *last, __u32 number)
+{
+	if (!tcp_is_after(number, *last))
+		return false;
+	*last = number;
+	return true;
 }
 
 INLINE void tcp_remember(struct connection *connection, const struct packet *packet, enum way way)
 {
 	__u32 end = packet->tcp_sequence + packet->tcp_sequence_length, state = connection->state;
-	struct tcp_numbers *sent = &connection->tcp[way];
+	struct tcp_numbers *sent = &tcp_numbers_of(connection)[way];
 
 	if (!(state & SENDER(STATE_SEQUENCE, way))) {
 		sent->sequence_end = end;
-	} else if (tcp_is_after(end, sent->sequence_end)) { /* not a keep-alive */
-		sent->sequence_end = end;
+	} else if (tcp_advance(&sent->sequence_end, end)) { /* not a keep-alive */
 		if (!(packet->tcp_flags & TCP_FIN))
 			state_set(connection, STATE_DATA);
 	}
 	state_set(connection, SENDER(STATE_SEQUENCE, way));
 	if (!(packet->tcp_flags & TCP_ACK))
 		return;
-	if (!(state & SENDER(STATE_ACKNOWLEDGED, way)) ||
-	    tcp_is_after(packet->tcp_acknowledgment, sent->acknowledged))
+	if (state & SENDER(STATE_ACKNOWLEDGED, way))
+		tcp_advance(&sent->acknowledged, packet->tcp_acknowledgment);
+	else
 		sent->acknowledged = packet->tcp_acknowledgment;
 	state_set(connection, SENDER(STATE_ACKNOWLEDGED, way));
 }
@@ -144,7 +156,8 @@ INLINE bool tcp_acknowledges(const struct connection *connection, const struct p
 	if (!(connection->state & RECEIVER(STATE_SEQUENCE, way)))
 		return true;
 	return (packet->tcp_flags & TCP_ACK) &&
-	       connection->tcp[!way].sequence_end - packet->tcp_acknowledgment <= SEQUENCE_BEHIND;
+	       tcp_numbers_of(connection)[!way].sequence_end - packet->tcp_acknowledgment <=
+		       SEQUENCE_BEHIND;
 }
 
 /* Where nothing is known of its sender, a RST of a half-open connection answers the first packet;
@@ -152,14 +165,14 @@ INLINE bool tcp_acknowledges(const struct connection *connection, const struct p
 INLINE bool tcp_reset_counts(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
-	const struct tcp_numbers *peer = &connection->tcp[!way];
+	const struct tcp_numbers *peer = &tcp_numbers_of(connection)[!way];
 	__u32 state = connection->state;
 	bool acknowledged = state & RECEIVER(STATE_ACKNOWLEDGED, way);
 
 	if (acknowledged && packet->tcp_sequence == peer->acknowledged)
 		return true;
 	if (state & SENDER(STATE_SEQUENCE, way))
-		return packet->tcp_sequence == connection->tcp[way].sequence_end;
+		return packet->tcp_sequence == tcp_numbers_of(connection)[way].sequence_end;
 	if (state & STATE_ASSURED)
 		return !acknowledged;
 	return (packet->tcp_flags & TCP_ACK) && (state & RECEIVER(STATE_SEQUENCE, way)) &&
@@ -192,7 +205,7 @@ INLINE bool tcp_syn_half_open(struct connection *connection, const struct packet
 	bool begins = !(packet->tcp_flags & TCP_ACK);
 
 	if (!begins && (connection->state & RECEIVER(STATE_SEQUENCE, way)) &&
-	    !tcp_is_near(packet->tcp_acknowledgment, connection->tcp[!way].sequence_end))
+	    !tcp_is_near(packet->tcp_acknowledgment, tcp_numbers_of(connection)[!way].sequence_end))
 		return false;
 	state_clear(connection, SENDER(STATE_SEQUENCE, way) | SENDER(STATE_ACKNOWLEDGED, way));
 	if (begins)
@@ -246,7 +259,8 @@ INLINE bool tcp_shows_life(const struct connection *connection, const struct pac
 			   enum way way)
 {
 	return !(connection->state & SENDER(STATE_SEQUENCE, way)) ||
-	       !tcp_is_after(connection->tcp[way].sequence_end, packet->tcp_sequence + 1);
+	       !tcp_is_after(tcp_numbers_of(connection)[way].sequence_end,
+			     packet->tcp_sequence + 1);
 }
 
 /* Returns whether the packet shows that its sender, which is awaited, has gone on. */
@@ -285,7 +299,7 @@ INLINE void tcp_follow_syn(struct connection *connection, const struct packet *p
 		state_set(connection, SENDER(STATE_SYN, way));
 	} else if (connection->state & RECEIVER(STATE_SYN, way)) {
 		tcp_forget(connection);
-		connection->tcp[!way].sequence_end = packet->tcp_acknowledgment;
+		tcp_numbers_of(connection)[!way].sequence_end = packet->tcp_acknowledgment;
 		state_set(connection, RECEIVER(STATE_SEQUENCE, way));
 	}
 }
@@ -297,6 +311,30 @@ INLINE void tcp_open_again(const struct connection_key *key, struct connection *
 		share_count(key, connection);
 	else
 		state_set(connection, STATE_AWAITED);
+}
+
+/* Returns whether plain segments, of either side, change nothing of the state but the numbers: the
+ * connection is open, has carried data, and both sides' numbers are known. */
+INLINE bool tcp_is_steady(__u32 state)
+{
+	const __u32 known = EITHER(STATE_SEQUENCE) | EITHER(STATE_ACKNOWLEDGED) | STATE_DATA;
+
+	return (state & (known | STATE_ASSURED | STATE_FINS | STATE_AWAITED)) ==
+	       (known | STATE_ASSURED);
+}
+
+/* Tells the connection's memos (memo.h) whether they may follow it. Whoever changes the state calls
+ * it behind that, and whoever makes a memo, too: the state is read behind what was written here,
+ * for another CPU may have changed it meanwhile. */
+INLINE void tcp_tell_memos(struct connection *connection)
+{
+	struct assured *place = assured_of(connection);
+
+	if (!place)
+		return;
+	place->steady = tcp_is_steady(connection->state);
+	if (!tcp_is_steady(__sync_fetch_and_or(&connection->state, 0)))
+		place->steady = false;
 }
 
 /* Follows a packet of an assured connection. */
@@ -327,21 +365,33 @@ GLOBAL_FUNCTION int tcp_follow(const struct connection_key *key, struct connecti
 	else if (connection->state & STATE_FINS)
 		assured_expose(connection, clock_second() + LIMIT_SECONDS_HALF_CLOSED);
 	tcp_track(connection, packet, way);
+	tcp_tell_memos(connection);
 	return 0;
 }
 
-/* Returns whether the packet is plausible and changes no state: most packets, which need no call.
- * It acknowledges something of what the other side has sent since the last acknowledgment. */
+/* Returns whether it is close to its sender's last one, and acknowledges something of what the
+ * other side has sent since the last acknowledgment. */
+INLINE bool tcp_continues(const struct tcp_numbers *tcp, const struct packet *packet, enum way way)
+{
+	__u32 last = tcp[way].acknowledged, sent = tcp[!way].sequence_end - last;
+
+	return tcp_is_close(packet->tcp_sequence, tcp[way].sequence_end) && sent < SEQUENCE_AHEAD &&
+	       packet->tcp_acknowledgment - last <= sent;
+}
+
+INLINE bool packet_is_plain_tcp(const struct packet *packet)
+{
+	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_ACK;
+}
+
+/* Returns whether the packet is plausible and ends or opens nothing: most packets, which need no
+ * call. What its sender has acknowledged need be known, but not what the other side has. */
 INLINE bool tcp_is_usual(const struct connection *connection, const struct packet *packet,
 			 enum way way)
 {
 	const __u32 known = EITHER(STATE_SEQUENCE) | SENDER(STATE_ACKNOWLEDGED, way);
 	const __u32 awaited = SENDER(STATE_AWAITED, way);
-	__u32 last = connection->tcp[way].acknowledged;
-	__u32 sent = connection->tcp[!way].sequence_end - last;
 
-	return (packet->tcp_flags & (TCP_SYN | TCP_ACK | TCP_RST | TCP_FIN)) == TCP_ACK &&
-	       (connection->state & (known | awaited)) == known &&
-	       tcp_is_close(packet->tcp_sequence, connection->tcp[way].sequence_end) &&
-	       sent < SEQUENCE_AHEAD && packet->tcp_acknowledgment - last <= sent;
+	return packet_is_plain_tcp(packet) && (connection->state & (known | awaited)) == known &&
+	       tcp_continues(tcp_numbers_of(connection), packet, way);
 }

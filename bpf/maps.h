@@ -68,7 +68,8 @@ MAP_OF(connections, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct connecti
 MAP_OF(aliases, BPF_MAP_TYPE_HASH, 0, struct connection_key, struct alias,
        CONNECTIONS(MIN_ASSURED));
 ARRAY_OF(half_open, BPF_MAP_TYPE_ARRAY, struct half_open, MIN_HALF_OPEN + 1);
-ARRAY_OF(assured, BPF_MAP_TYPE_ARRAY, struct assured, MIN_ASSURED + 1);
+/* Mappable memory is page-aligned, so each place is a cache line. */
+MAP_OF(assured, BPF_MAP_TYPE_ARRAY, BPF_F_MMAPABLE, __u32, struct assured, MIN_ASSURED + 1);
 ARRAY_OF(shares, BPF_MAP_TYPE_ARRAY, struct share, MAX_SLOTS);
 ARRAY_OF(usage, BPF_MAP_TYPE_ARRAY, struct usage, 1);
 ARRAY_OF(client_shares, BPF_MAP_TYPE_ARRAY, __u32, SHARES);

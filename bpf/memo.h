@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * memo.h - memos: what was decided about a UDP packet, reused for the next packets of its
+ * memo.h - memos: what was decided about a packet of UDP or TCP, reused for the next packets of its
  * connection.
  *
  * With many connections, the lookup in the table dominates: neither the record nor the hash bucket
@@ -17,11 +17,16 @@
  * is checked each time: the owner, the interface, and drop-offload.
  *
  * While a connection's packets use a memo, its record's last_seen lags by the seconds between two
- * turns, which are few beside the minutes that the record lives.
+ * turns, of TCP by STACK_SECONDS, which are few beside the minutes that the record lives.
  *
  * Packets that go through the IP stack have memos for a second, too: the firewall decides about
- * each one. One that was made behind the stack spares from_container the lookup, too. TCP has none,
- * because every packet's sequence numbers are tracked.
+ * each one. One that was made behind the stack spares from_container the lookup, too.
+ *
+ * TCP has memos only past the stack, for plain segments, whose numbers are followed in its place in
+ * `assured`, where the long way follows them, too: what closes a connection is judged by the
+ * numbers of all its packets. So a memo names the place, which has the peer. What opens or closes
+ * something, or is not what its receiver expects, goes the long way. So do all packets while the
+ * connection is closing, or closed: each may show that it goes on, and renews its time-out.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until it ends: if all are taken, a connection goes without.
@@ -38,7 +43,7 @@ struct treatment_place {
 	struct treatment treatment;
 };
 
-#define TREATMENTS 1024 /* a power of two; those outwards have odd numbers */
+#define TREATMENTS 1024 /* a power of two; the lowest bits of their numbers: enum memo_kind */
 /* An id has room for the low bits of the second in which it was given. */
 #define TREATMENT_ID_SECONDS (1 << 22)
 /* A treatment that is used for longer is given a new id, so that its old memos end: `until`, of 16
@@ -48,7 +53,14 @@ struct treatment_place {
 #define MEMO_PACKETS 0xff /* then the record counts them; their bytes fit 24 bits, too */
 
 struct memo {
-	__u8 peer[16];
+	union {
+		__u8 peer[16];
+		struct {
+			__u64 hash; /* of the sides */
+			__u32 place;
+			__u32 id; /* of the connection that has it */
+		} tcp;
+	};
 	__u16 peer_port;
 	__u16 port;        /* ours, as it is in the packet */
 	__u16 new_port;    /* after translation */
@@ -82,26 +94,44 @@ struct sides {
 	const __u8 *ours;
 	__u16 peer_port;
 	__u16 port;
-	bool out; /* from us */
+	__u8 kind; /* enum memo_kind */
+	__u64 hash;
 };
+
+/* The lowest bits of the ids of the treatments that its memos have */
+enum memo_kind {
+	MEMO_OUT = 1, /* from us */
+	MEMO_TCP = 2,
+	MEMO_KINDS = 4,
+};
+
+INLINE __u64 sides_hash(const struct sides *sides)
+{
+	const __u64 *peer = address_halves(sides->peer), *ours = address_halves(sides->ours);
+	__u64 hash = hash_mix(peer[0] ^ ours[0], peer[1]);
+
+	return hash_mix(hash ^ ours[1], (__u32)sides->peer_port << 16 | sides->port);
+}
 
 INLINE struct sides sides_of(const struct tuple *tuple)
 {
-	if (tuple->direction == DIRECTION_OUT)
-		return (struct sides){tuple->destination, tuple->source, tuple->destination_port,
-				      tuple->source_port, true};
-	return (struct sides){tuple->source, tuple->destination, tuple->source_port,
-			      tuple->destination_port, false};
+	bool out = tuple->direction == DIRECTION_OUT;
+	__u8 kind = (out ? MEMO_OUT : 0) | (tuple->protocol == PROTOCOL_TCP ? MEMO_TCP : 0);
+	struct sides sides = {.peer = out ? tuple->destination : tuple->source,
+			      .ours = out ? tuple->source : tuple->destination,
+			      .peer_port = out ? tuple->destination_port : tuple->source_port,
+			      .port = out ? tuple->source_port : tuple->destination_port,
+			      .kind = kind};
+
+	sides.hash = sides_hash(&sides);
+	return sides;
 }
 
 INLINE struct memo_set *memo_set_of(const struct sides *sides)
 {
-	const __u64 *peer = address_halves(sides->peer), *ours = address_halves(sides->ours);
-	__u64 hash = hash_mix(peer[0] ^ ours[0], peer[1]);
-	__u32 place;
+	__u32 place = bpf_get_smp_processor_id() * memo_sets_a_cpu +
+		      (sides->hash & (memo_sets_a_cpu - 1));
 
-	hash = hash_mix(hash ^ ours[1], (__u32)sides->peer_port << 16 | sides->port);
-	place = bpf_get_smp_processor_id() * memo_sets_a_cpu + (hash & (memo_sets_a_cpu - 1));
 	return bpf_map_lookup_elem(&memos, &place);
 }
 
@@ -112,11 +142,14 @@ INLINE bool memo_has_ended(const struct memo *memo, __u32 now)
 	return (__u16)(memo->until - now - 1) >= MOST_SETTLED_SECONDS;
 }
 
-/* Our own address is in the hash, and the treatment has it. */
+/* Our own address is in the hash, and the treatment has it. TCP's peer is in the hash, and its
+ * place has it. */
 INLINE bool memo_is_for(const struct memo *memo, const struct sides *sides)
 {
 	return memo->peer_port == sides->peer_port && memo->port == sides->port &&
-	       address_equal(memo->peer, sides->peer) && (memo->treatment & 1) == sides->out;
+	       memo->treatment % MEMO_KINDS == sides->kind &&
+	       (sides->kind & MEMO_TCP ? memo->tcp.hash == sides->hash
+				       : address_equal(memo->peer, sides->peer));
 }
 
 /* Returns the memo of these sides, or NULL. */
@@ -128,10 +161,31 @@ INLINE struct memo *memo_of(struct memo_set *set, const struct sides *sides)
 	return NULL;
 }
 
-INLINE bool memo_suits(const struct packet *packet)
+/* A GSO packet of TCP saves nothing by a memo, and has another length than the next ones. */
+INLINE bool memo_suits(struct __sk_buff *skb, const struct packet *packet)
 {
-	return packet->tuple.protocol == PROTOCOL_UDP && !packet->error && !packet->fragment &&
-	       packet->hop_limit > 1 && !packet_has_options(packet);
+	return (packet->tuple.protocol == PROTOCOL_UDP ||
+		(packet->tuple.protocol == PROTOCOL_TCP && packet_is_plain_tcp(packet) &&
+		 !packet->leaving && !skb->gso_size)) &&
+	       !packet->error && !packet->fragment && packet->hop_limit > 1 &&
+	       !packet_has_options(packet);
+}
+
+/* Follows a packet of TCP that uses the memo. False: it cannot. */
+INLINE bool memo_follow_tcp(const struct memo *memo, const struct sides *sides,
+			    const struct packet *packet)
+{
+	enum way way = sides->kind & MEMO_OUT ? OUTWARDS : INWARDS;
+	struct assured *place = assured_at(memo->tcp.place);
+
+	if (!place || place->id != memo->tcp.id || !place->steady ||
+	    !address_equal(place->key.outside, sides->peer) ||
+	    !tcp_continues(place->tcp, packet, way))
+		return false;
+	tcp_advance(&place->tcp[way].sequence_end,
+		    packet->tcp_sequence + packet->tcp_sequence_length);
+	tcp_advance(&place->tcp[way].acknowledged, packet->tcp_acknowledgment);
+	return true;
 }
 
 INLINE bool treatment_is_done_here(struct __sk_buff *skb, const struct treatment *treatment)
@@ -192,7 +246,7 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, struct packet *packet,
 	if (!packet || !translation)
 		return false;
 	way = packet->tuple.direction == DIRECTION_IN ? INWARDS : OUTWARDS;
-	if ((__s32)(memos_until[way] - now) <= 0 || !memo_suits(packet))
+	if ((__s32)(memos_until[way] - now) <= 0 || !memo_suits(skb, packet))
 		return false;
 	sides = sides_of(&packet->tuple);
 	set = memo_set_of(&sides);
@@ -206,7 +260,8 @@ GLOBAL_FUNCTION bool memo_use(struct __sk_buff *skb, struct packet *packet,
 	treatment = &place->treatment;
 	packet->of_many = memo->packets == MEMO_PACKETS;
 	if (packet->of_many || !address_equal(treatment->address, sides.ours) ||
-	    !treatment_stands(skb, packet, treatment))
+	    !treatment_stands(skb, packet, treatment) ||
+	    ((sides.kind & MEMO_TCP) && !memo_follow_tcp(memo, &sides, packet)))
 		return false;
 	__builtin_memcpy(translation, &treatment->translation, sizeof(*translation));
 	translation->port = memo->new_port;
@@ -228,7 +283,7 @@ INLINE bool treatment_gives_way(const struct treatment_place *place, __u32 now)
 
 /* Confirms the treatment in scratch->treatment in this second. Returns its ID, or 0: others have
  * its places. */
-GLOBAL_FUNCTION __u32 treatment_confirm(bool out, __u32 now)
+GLOBAL_FUNCTION __u32 treatment_confirm(__u8 kind, __u32 now)
 {
 	const struct treatment *wanted = &scratch_get()->treatment;
 	__u64 hash = hash_words(wanted, sizeof(*wanted));
@@ -236,7 +291,7 @@ GLOBAL_FUNCTION __u32 treatment_confirm(bool out, __u32 now)
 	__u32 number;
 
 	for (int i = 0; i < 2; i++) {
-		number = ((hash + i) * 2 + out) % TREATMENTS;
+		number = ((hash + i) * MEMO_KINDS + kind) % TREATMENTS;
 		place = bpf_map_lookup_elem(&treatments, &number);
 		if (!place)
 			break;
@@ -308,7 +363,8 @@ INLINE void treatment_describe(const struct packet *packet, const struct connect
 		treatment->mtu = LEAST_MTU(packet->ipv4);
 }
 
-/* Returns when a memo ends: with this second, or at the connection's turn in the stack. */
+/* Returns when a memo ends: with this second, or at the connection's turn in the stack. TCP has no
+ * turns; its record is read so often all the same, for its last_seen. */
 INLINE __u32 memo_end(const struct packet *packet, const struct connection *connection,
 		      enum way way, const struct treatment *treatment)
 {
@@ -320,8 +376,9 @@ INLINE __u32 memo_end(const struct packet *packet, const struct connection *conn
 		return connection->last_seen; /* drop-offload ran since the path was used */
 	if (treatment->only_in)
 		return connection->last_seen + 1;
-	return always ? connection->last_seen + STACK_SECONDS
-		      : firewall_turn(connection, way, packet->of_many);
+	return always || packet->tuple.protocol == PROTOCOL_TCP
+		       ? connection->last_seen + STACK_SECONDS
+		       : firewall_turn(connection, way, packet->of_many);
 }
 
 /* Adds to the record what the memo has counted. */
@@ -357,7 +414,8 @@ GLOBAL_FUNCTION int memo_go_on(const struct connection_key *key, struct connecti
 		.ours = way == INWARDS ? connection->external_address : key->inside,
 		.peer_port = way == INWARDS ? connection->peer_port : key->outside_port,
 		.port = way == INWARDS ? connection->external_port : key->inside_port,
-		.out = way == OUTWARDS};
+		.kind = way == OUTWARDS ? MEMO_OUT : 0};
+	sides.hash = sides_hash(&sides);
 	set = memo_set_of(&sides);
 	memo = set ? memo_of(set, &sides) : NULL;
 	if (!memo)
@@ -378,7 +436,7 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	struct sides sides;
 	__u32 id;
 
-	if (!packet || !connection || !translation || !memo_suits(packet))
+	if (!packet || !connection || !translation || !memo_suits(skb, packet))
 		return 0;
 	way &= 1;
 	sides = sides_of(&packet->tuple);
@@ -394,12 +452,19 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	memo = set ? memo_place(set, &sides, connection->last_seen) : NULL;
 	if (!memo)
 		return 0;
-	id = treatment_confirm(sides.out, connection->last_seen);
+	id = treatment_confirm(sides.kind, connection->last_seen);
 	if (!id)
 		return 0;
 	if (memo_is_for(memo, &sides))
 		memo_settle(memo, connection, way);
-	address_copy(memo->peer, sides.peer);
+	if (sides.kind & MEMO_TCP) {
+		memo->tcp.hash = sides.hash;
+		memo->tcp.place = connection->place;
+		memo->tcp.id = connection->id;
+		tcp_tell_memos(connection);
+	} else {
+		address_copy(memo->peer, sides.peer);
+	}
 	memo->peer_port = sides.peer_port;
 	memo->port = sides.port;
 	memo->new_port = translation->port;

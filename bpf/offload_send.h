@@ -179,7 +179,11 @@ INLINE bool offload_needs_no_record(const struct found *found)
 {
 	const struct connection *connection = found->connection;
 
-	if (found->key->protocol != PROTOCOL_UDP || connection->last_seen != found->now)
+	if (connection->last_seen != found->now)
+		return false;
+	if (found->key->protocol == PROTOCOL_TCP)
+		return tcp_is_steady(connection->state);
+	if (found->key->protocol != PROTOCOL_UDP)
 		return false;
 	if (connection->state & STATE_ASSURED)
 		return true;
@@ -199,21 +203,24 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 }
 
 /* Makes a memo of what was decided about a packet that has been applied to its connection. In the
- * stack, a masqueraded connection has one only if it is assured: another may lose its external port
- * before the second ends (snat_gives_up()). Behind the stack, only one has it whose packets the
- * owner may send: at the owner's veth a memo stands for the sender's check. */
+ * stack, TCP has none. There, a masqueraded connection has one only if it is assured: another may
+ * lose its external port before the second ends (snat_gives_up()). Behind the stack, only one has
+ * it whose packets the owner may send: at the owner's veth a memo stands for the sender's check. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
+	__u8 protocol = found->key->protocol;
 	bool in_stack = flow->translation->done;
 
 	if (!found_stands(found))
 		return;
 	if (flow->packet->leaving)
 		in_stack = connection_is_of_owner(found->connection);
+	if (protocol == PROTOCOL_TCP)
+		in_stack = false;
 	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)
 		in_stack = in_stack && (found->connection->state & STATE_ASSURED);
-	if (offload_needs_no_record(found) && offload_concerns(PROTOCOL_UDP, found->connection) &&
+	if (offload_needs_no_record(found) && offload_concerns(protocol, found->connection) &&
 	    (flow->translation->path || (in_stack && offload_stays_in_stack(found))))
 		memo_make(flow->skb, flow->packet, found->connection, found->way,
 			  flow->translation);

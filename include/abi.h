@@ -454,7 +454,8 @@ struct connection {
 	__u8 begun_inside;      /* 1: the inside sent the first packet */
 	enum flow_path path[2]; /* by enum way */
 	/* CLOCK_MONOTONIC, seconds; written at most once a second, and not by packets that use a
-	 * memo (bpf/memo.h), which lasts until a turn in the IP stack (bpf/firewall.h) */
+	 * memo (bpf/memo.h), which lasts until a turn in the IP stack (bpf/firewall.h), of TCP
+	 * for STACK_SECONDS */
 	__u32 last_seen;
 	__u32 place; /* index in half_open or, with STATE_ASSURED, assured */
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process
@@ -475,8 +476,10 @@ struct connection {
 	__u8 reserved[3];
 	__u64 bytes[2];
 	union {
-		struct tcp_numbers tcp[2]; /* of the inside, of the outside */
-		__u32 begun;               /* others: CLOCK_MONOTONIC, seconds */
+		/* Of the inside, of the outside, until it is assured: from then on its place in
+		 * `assured` has them, and these stay as they were */
+		struct tcp_numbers tcp[2];
+		__u32 begun; /* others: CLOCK_MONOTONIC, seconds */
 	};
 	/* By enum way. CLOCK_MONOTONIC, seconds: when a packet last left the IP stack with exactly
 	 * the tuple that this record expects there; 0: never */
@@ -513,13 +516,19 @@ struct half_open {
 /* assured: ARRAY from 1. Without a free place a connection is not assured; a place is reused when
  * its connection is dead or closed. */
 struct assured {
-	struct connection_key key;
 	__u32 id; /* of the connection; 0: free, 1: being changed */
 	/* CLOCK_MONOTONIC, seconds: until then the connection need not be checked */
 	__u32 protected_until;
-	__u16 slot; /* of its owner */
-	__u16 reserved[3];
-} __attribute__((aligned(8)));
+	struct tcp_numbers tcp[2]; /* of the inside, of the outside */
+	union {
+		struct connection_key key; /* with these in place of `reserved` */
+		struct {
+			__u8 of_key[__builtin_offsetof(struct connection_key, reserved)];
+			__u8 steady; /* 1: TCP, and plain segments change nothing in its record */
+			__u16 slot;  /* of its owner */
+		};
+	};
+} __attribute__((aligned(8))); /* a cache line */
 
 /* Which account of its owner a connection is charged to: a number of these bits */
 enum account {
@@ -795,7 +804,7 @@ ASSERT_SIZE(struct connection_key, 40);
 ASSERT_SIZE(struct connection, 160);
 ASSERT_SIZE(struct alias, 40);
 ASSERT_SIZE(struct half_open, 48);
-ASSERT_SIZE(struct assured, 56);
+ASSERT_SIZE(struct assured, 64);
 ASSERT_SIZE(struct fragment_key, 48);
 ASSERT_SIZE(struct translation, 40);
 ASSERT_SIZE(struct fragment, 120);

@@ -29,7 +29,8 @@
 #define TIMEOUT_PORTLESS 600 /* netfilter's, of protocols that it knows nothing about */
 
 /* A UDP connection that skips the IP stack sends a packet through it in each period of so many
- * seconds, or of as many as firewall_settled says, at most these. */
+ * seconds, or of as many as firewall_settled says, at most these. The record of a TCP connection
+ * that skips it is looked at in each period of STACK_SECONDS. */
 #define STACK_SECONDS 6
 #define MOST_SETTLED_SECONDS 24
 

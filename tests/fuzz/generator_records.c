@@ -250,10 +250,9 @@ static void give_place(struct world *world, struct world_connection *record)
 	}
 	if (!record_is_closed(value->state))
 		until += record_patience(record, true);
-	world->assured[value->place] = (struct assured){.key = record->key,
-							.id = value->id,
-							.slot = (uint16_t)value->owner.slot,
-							.protected_until = until};
+	world->assured[value->place] =
+		(struct assured){.id = value->id, .protected_until = until, .key = record->key};
+	world->assured[value->place].slot = (uint16_t)value->owner.slot;
 }
 
 /* Sometimes the alias is missing or stale. False: another connection has it. */

@@ -288,21 +288,54 @@ static void write_counts(const struct world *world)
 	}
 }
 
+/* Returns where the programs have the numbers of an assured TCP connection, or NULL. */
+static struct tcp_numbers *assured_numbers(const struct connection_key *key,
+					   const struct connection *value)
+{
+	struct assured *place = (struct assured *)machine->assured + value->place;
+
+	return key->protocol == PROTOCOL_TCP && value->state & STATE_ASSURED &&
+			       place->id == value->id
+		       ? place->tcp
+		       : NULL;
+}
+
+/* Nobody may read the numbers in the record of an assured one. */
+static void write_record(const struct world_connection *record)
+{
+	struct connection value = record->value;
+	struct tcp_numbers *tcp = assured_numbers(&record->key, &value);
+
+	if (tcp) {
+		memcpy(tcp, value.tcp, sizeof(value.tcp));
+		memset(value.tcp, 0xa5, sizeof(value.tcp));
+	}
+	update(machine->connections, &record->key, &value);
+}
+
+/* In a world the record has them. */
+static void read_numbers(struct world_connection *record)
+{
+	const struct tcp_numbers *tcp = assured_numbers(&record->key, &record->value);
+
+	if (tcp)
+		memcpy(record->value.tcp, tcp, sizeof(record->value.tcp));
+}
+
 static void write_records(const struct world *world)
 {
 	const struct world_size *size = world_places(world);
 
 	delete_all(machine->connections, connections);
 	delete_all(machine->aliases, aliases);
-	for (int i = 0; i < world->connection_count; i++)
-		update(machine->connections, &world->connections[i].key,
-		       &world->connections[i].value);
 	for (int i = 0; i < world->alias_count; i++)
 		update(machine->aliases, &world->aliases[i].key, &world->aliases[i].value);
 	memcpy(machine->half_open, world->half_open,
 	       (size->half_open_places + 1) * sizeof(struct half_open));
 	memcpy(machine->assured, world->assured,
 	       (size->assured_places + 1) * sizeof(struct assured));
+	for (int i = 0; i < world->connection_count; i++)
+		write_record(&world->connections[i]);
 	memcpy(machine->shares, world->shares, sizeof(world->shares));
 	memcpy(machine->usage, &world->usage, sizeof(world->usage));
 	write_counts(world);
@@ -374,9 +407,11 @@ void machine_read(struct world *world)
 	const struct world_size *size = world_places(world);
 
 	world->connection_count = read_all(machine->connections, keys, connections);
-	for (int i = 0; i < world->connection_count; i++)
+	for (int i = 0; i < world->connection_count; i++) {
 		world->connections[i] =
 			(struct world_connection){.key = keys[i], .value = connections[i]};
+		read_numbers(&world->connections[i]);
+	}
 	world->alias_count = read_all(machine->aliases, keys, aliases);
 	for (int i = 0; i < world->alias_count; i++)
 		world->aliases[i] = (struct world_alias){.key = keys[i], .value = aliases[i]};

@@ -142,11 +142,12 @@ bool place_is_left(const struct world *world)
 {
 	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
 		const struct assured *place = &world->assured[i];
+		struct connection_key key = key_of_place(place);
 		const struct world_connection *record;
 
 		if (!place->id)
 			return true;
-		record = record_at(world, &place->key);
+		record = record_at(world, &key);
 		if (!place_protects(world, place) &&
 		    (!record || record->value.id != place->id || is_dead_weight(world, record)))
 			return true;

@@ -19,6 +19,15 @@ void record_key_of(const struct tuple *tuple, enum way way, struct connection_ke
 	key->protocol = tuple->protocol;
 }
 
+/* A place has its owner's slot in the bytes that a key leaves unused. */
+struct connection_key key_of_place(const struct assured *place)
+{
+	struct connection_key key = place->key;
+
+	memset(key.reserved, 0, sizeof(key.reserved));
+	return key;
+}
+
 const struct world_connection *record_at(const struct world *world,
 					 const struct connection_key *key)
 {

@@ -12,6 +12,8 @@ struct found_inwards {
 
 void record_key_of(const struct tuple *tuple, enum way way, struct connection_key *key);
 
+struct connection_key key_of_place(const struct assured *place);
+
 /* NULL: there is none. */
 const struct world_connection *record_at(const struct world *world,
 					 const struct connection_key *key);

@@ -174,13 +174,14 @@ static bool has_place(const struct world *world, const struct world_connection *
 	const struct connection *value = &record->value;
 	const struct half_open *half_open = &world->half_open[value->place % (WORLD_HALF_OPEN + 1)];
 	const struct assured *assured = &world->assured[value->place % (WORLD_ASSURED + 1)];
+	struct connection_key key = key_of_place(assured);
 
 	if (!value->place)
 		return false;
 	if (value->state & STATE_ASSURED)
 		return value->place <= world_places(world)->assured_places &&
 		       assured->id == value->id && assured->slot == value->owner.slot &&
-		       same_key(&assured->key, &record->key);
+		       same_key(&key, &record->key);
 	return value->place <= world_places(world)->half_open_places &&
 	       half_open->id == value->id && half_open->slot == value->owner.slot &&
 	       same_key(&half_open->key, &record->key);
@@ -256,9 +257,12 @@ static const char *verify_places(const struct world *world)
 		if (!is_place_right(world, i, world->half_open[i].id, &world->half_open[i].key,
 				    false))
 			return "a place in half_open without a connection";
-	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++)
-		if (!is_place_right(world, i, world->assured[i].id, &world->assured[i].key, true))
+	for (uint32_t i = 1; i <= world_places(world)->assured_places; i++) {
+		struct connection_key key = key_of_place(&world->assured[i]);
+
+		if (!is_place_right(world, i, world->assured[i].id, &key, true))
 			return "a place in assured without a connection";
+	}
 	return NULL;
 }
 

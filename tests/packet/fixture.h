@@ -166,6 +166,8 @@ void fixture_lose_alias(const struct entry *entry);
 void fixture_uncount(enum container container);
 /* Makes all connections so much older. */
 void fixture_age_flows(uint32_t seconds);
+/* Calls it for the place of each assured connection. */
+void fixture_change_places(void (*change)(struct assured *place));
 /* So old that a packet assures them; for AFTER(). */
 void fixture_let_last(enum container container);
 /* The present second of the programs' clock */

@@ -33,6 +33,7 @@ int main(void)
 	sctp_rows();
 	raw_rows();
 	memo_rows();
+	memo_tcp_rows();
 	fragment_rows();
 	offload_rows();
 	garbage_rows();

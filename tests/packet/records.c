@@ -347,10 +347,10 @@ static uint32_t take_assured_place(const struct connection_key *key,
 			continue;
 		tables.usage->assured_hand = number;
 		tables.assured[number] =
-			(struct assured){.key = *key,
-					 .id = connection->id,
-					 .slot = (uint16_t)connection->owner.slot,
-					 .protected_until = connection->last_seen + protection};
+			(struct assured){.id = connection->id,
+					 .protected_until = connection->last_seen + protection,
+					 .key = *key};
+		tables.assured[number].slot = (uint16_t)connection->owner.slot;
 		return number;
 	}
 	errx(1, "no place among the assured");
@@ -555,6 +555,13 @@ void fixture_age_flows(uint32_t seconds)
 	for_each_record(age, seconds);
 }
 
+void fixture_change_places(void (*change)(struct assured *place))
+{
+	for (uint32_t number = 1; number < tables.assured_count; number++)
+		if (tables.assured[number].id)
+			change(&tables.assured[number]);
+}
+
 void fixture_let_last(enum container container)
 {
 	(void)container;
@@ -607,16 +614,17 @@ static void check_place(const struct connection_key *key, const struct connectio
 {
 	bool assured = connection->state & STATE_ASSURED;
 	uint32_t number = connection->place;
-	const struct connection_key *there;
+	struct connection_key there;
 	uint32_t id;
 
 	if (number == 0 || number >= (assured ? tables.assured_count : tables.half_open_count)) {
 		row_fail("a record has place %u", number);
 		return;
 	}
-	there = assured ? &tables.assured[number].key : &tables.half_open[number].key;
+	there = assured ? tables.assured[number].key : tables.half_open[number].key;
+	memset(there.reserved, 0, sizeof(there.reserved));
 	id = assured ? tables.assured[number].id : tables.half_open[number].id;
-	if (id != connection->id || memcmp(there, key, sizeof(*key)))
+	if (id != connection->id || memcmp(&there, key, sizeof(*key)))
 		row_fail("place %u %s is not its record's", number,
 			 assured ? "in assured" : "in half_open");
 }

@@ -261,4 +261,5 @@ void garbage_rows(void);
 void raw_rows(void);
 void offload_rows(void);
 void memo_rows(void);
+void memo_tcp_rows(void);
 void renewal_rows(void);

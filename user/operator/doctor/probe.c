@@ -343,8 +343,8 @@ static bool read_acknowledgment(const struct journey *journey, uint32_t *acknowl
 	key = connection_of(journey->subject, packet);
 	key.outside_port = packet->source_port;
 	if (!connection_read(journey->objects, &key, &connection) ||
-	    !(connection.state & STATE_SEQUENCE_INSIDE))
-		return false;
+	    !(connection.state & STATE_SEQUENCE_INSIDE) || (connection.state & STATE_ASSURED))
+		return false; /* the probe has sent a SYN alone, so its connection is half-open */
 	*acknowledgment = connection.tcp[OUTWARDS].sequence_end;
 	return true;
 }
