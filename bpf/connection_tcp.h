@@ -323,9 +323,10 @@ INLINE bool tcp_is_steady(__u32 state)
 	       (known | STATE_ASSURED);
 }
 
-/* Tells the connection's memos (memo.h) whether they may follow it. Whoever changes the state calls
- * it behind that, and whoever makes a memo, too: the state is read behind what was written here,
- * for another CPU may have changed it meanwhile. */
+/* Tells the connection's memos (memo.h) whether they may follow it. tcp_follow(), which alone ends
+ * an assured connection's steadiness, calls it behind that, and whoever makes a memo, too. The
+ * state is read again behind what was written here, for another CPU may have changed it meanwhile:
+ * what is written last is not true beside a state that is not steady. */
 INLINE void tcp_tell_memos(struct connection *connection)
 {
 	struct assured *place = assured_of(connection);

@@ -25,8 +25,9 @@
  * TCP has memos only past the stack, for plain segments, whose numbers are followed in its place in
  * `assured`, where the long way follows them, too: what closes a connection is judged by the
  * numbers of all its packets. So a memo names the place, which has the peer. What opens or closes
- * something, or is not what its receiver expects, goes the long way. So do all packets while the
- * connection is closing, or closed: each may show that it goes on, and renews its time-out.
+ * something, or is not what its receiver expects, goes the long way. So do all packets of a
+ * connection that has not carried data yet, is closing, or closed: each may change its state, and
+ * renews its time-out.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until it ends: if all are taken, a connection goes without.
@@ -43,9 +44,9 @@ struct treatment_place {
 	struct treatment treatment;
 };
 
-#define TREATMENTS 1024 /* a power of two; the lowest bits of their numbers: enum memo_kind */
+#define TREATMENTS 2048 /* a power of two; the lowest bits of their numbers: enum memo_kind */
 /* An id has room for the low bits of the second in which it was given. */
-#define TREATMENT_ID_SECONDS (1 << 22)
+#define TREATMENT_ID_SECONDS (1 << 21)
 /* A treatment that is used for longer is given a new id, so that its old memos end: `until`, of 16
  * bits, would seem to be in the future again 2^16 seconds later. */
 #define TREATMENT_SECONDS (1 << 14)
@@ -179,6 +180,7 @@ INLINE bool memo_follow_tcp(const struct memo *memo, const struct sides *sides,
 	struct assured *place = assured_at(memo->tcp.place);
 
 	if (!place || place->id != memo->tcp.id || !place->steady ||
+	    place->key.outside_port != sides->peer_port ||
 	    !address_equal(place->key.outside, sides->peer) ||
 	    !tcp_continues(place->tcp, packet, way))
 		return false;
@@ -455,7 +457,8 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	id = treatment_confirm(sides.kind, connection->last_seen);
 	if (!id)
 		return 0;
-	if (memo_is_for(memo, &sides))
+	if (memo_is_for(memo, &sides) &&
+	    (!(sides.kind & MEMO_TCP) || memo->tcp.id == connection->id))
 		memo_settle(memo, connection, way);
 	if (sides.kind & MEMO_TCP) {
 		memo->tcp.hash = sides.hash;

@@ -51,7 +51,7 @@
  *
  * The fast path. Once the stack has let a connection through in both directions, from_uplink and
  * from_container do what stack and hooks would do, and redirect its packets into the container or
- * out of the uplink (offload_decide.h, offload_send.h). What was decided about a UDP packet is
+ * out of the uplink (offload_decide.h, offload_send.h). What was decided about a packet is
  * reused without looking up the connection (memo.h), as long as once a second a packet that is
  * treated alike confirms it; what was found out about a path, by all connections that would ask the
  * same (renewal.h).

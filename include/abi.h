@@ -524,7 +524,7 @@ struct assured {
 		struct connection_key key; /* with these in place of `reserved` */
 		struct {
 			__u8 of_key[__builtin_offsetof(struct connection_key, reserved)];
-			__u8 steady; /* 1: TCP, and plain segments change nothing in its record */
+			__u8 steady; /* 1: TCP, and plain segments leave its state as it is */
 			__u16 slot;  /* of its owner */
 		};
 	};

@@ -133,6 +133,14 @@ static void transfer(void)
 			  after.packets[OUTWARDS] == before.packets[OUTWARDS];
 }
 
+/* The client acknowledges half of it. */
+static void answer(void)
+{
+	out(ACK, 1, 1, 1000);
+	out(ACK, 1001, 1, 1000);
+	memos_were_used = uses_memo(&(struct segment){INWARDS, ACK, 1, 1001, 0});
+}
+
 struct memo_case {
 	const char *says;
 	void (*given)(void);
@@ -272,8 +280,8 @@ static const struct memo_case cases[] = {
 	 {INWARDS, RST, TRANSFERRED, 0, 0},
 	 STATE_AWAITED},
 	{"so does one of the container with what only a memo has seen acknowledged",
-	 transfer,
-	 {OUTWARDS, RST | ACK, 0, TRANSFERRED, 0},
+	 answer,
+	 {OUTWARDS, RST, 1001, 0, 0},
 	 STATE_AWAITED},
 	{"one with a number of before that does not", transfer, {INWARDS, RST, 0, 0, 0}, 0},
 	{"a FIN behind data after what only memos have counted half-closes",
@@ -329,7 +337,6 @@ static const struct {
 	void (*given)(void);
 	struct segment segment;
 } lost[] = {
-	{"nor what comes after the memo's connection", row_forget_flows, {INWARDS, ACK, 0, 0, 500}},
 	{"nor where another connection has the memo's place",
 	 give_place_to_another_one,
 	 {INWARDS, ACK, 0, 0, 500}},
