@@ -101,7 +101,7 @@ INLINE bool assured_is_dead(struct assured *place, const struct connection_key *
 GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 {
 	struct assured *place = assured_at(number);
-	struct connection_key key;
+	struct connection_key *key = &scratch_get()->claimed;
 	__u32 seen, now;
 
 	if (!place)
@@ -116,12 +116,12 @@ GLOBAL_FUNCTION bool assured_claim(__u32 number, __u32 takes)
 		return false;
 	if (places_left() < (__s32)(assured_places / PRESSURE_PART))
 		takes |= TAKES_IDLE | TAKES_DATALESS;
-	__builtin_memcpy(&key, &place->key, sizeof(key));
-	__builtin_memset(key.reserved, 0, sizeof(key.reserved));
-	if (!assured_is_dead(place, &key, now, takes) ||
+	__builtin_memcpy(key, &place->key, sizeof(*key));
+	__builtin_memset(key->reserved, 0, sizeof(key->reserved));
+	if (!assured_is_dead(place, key, now, takes) ||
 	    __sync_val_compare_and_swap(&place->id, seen, PLACE_BUSY) != seen)
 		return false;
-	connection_end(&key, seen);
+	connection_end(key, seen);
 	return true;
 }
 

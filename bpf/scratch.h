@@ -98,8 +98,9 @@ struct scratch {
 	struct connection_key other; /* of another connection being examined */
 	struct connection_key ended; /* used by connection_end() */
 	struct connection_key ended_external;
-	struct port_order order; /* of ports for the draft */
-	struct tuple reply;      /* the tuple of a reply to the draft's port */
+	struct connection_key claimed; /* used by assured_claim() */
+	struct port_order order;       /* of ports for the draft */
+	struct tuple reply;            /* the tuple of a reply to the draft's port */
 	struct tracked tracked;
 	struct seen_hooks hooks[2];   /* of IPv6 and of IPv4 */
 	struct fragment_key datagram; /* of the fragment at hand */
