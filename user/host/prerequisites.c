@@ -52,7 +52,7 @@ static int verify_ipv4(const struct host *host, const struct link *gateway, stru
 {
 	char name[IF_NAMESIZE], off[IF_NAMESIZE] = "";
 
-	if (gateway && gateway->ipv4_forwarding_off)
+	if (gateway && !forwarding_is_on(true, gateway->name))
 		return refuse_forwarding(true, gateway->name, err);
 	for (size_t i = 0; i < host->addresses.count; i++) {
 		uint32_t ifindex = host->addresses.interfaces[i].ifindex;

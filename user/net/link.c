@@ -49,17 +49,6 @@ static enum link_header header_of(unsigned int type, const struct nlattr *broadc
 	}
 }
 
-/* The kernel tells all settings of IPv4 as an array, forwarding first. */
-static bool has_forwarding_off(struct nlattr *families)
-{
-	const struct nlattr *settings =
-		netlink_find(netlink_find(families, AF_INET), IFLA_INET_CONF);
-	uint32_t forwarding = 1;
-
-	nla_memcpy(&forwarding, settings, sizeof(forwarding));
-	return !forwarding;
-}
-
 static void take_link(struct nlmsghdr *message, void *context)
 {
 	const struct ifinfomsg *header = nlmsg_data(message);
@@ -77,7 +66,6 @@ static void take_link(struct nlmsghdr *message, void *context)
 	/* The kernel has names for none, too; that of an interface which is down is "noop". */
 	link->queues = attributes[IFLA_QDISC] && !netlink_is(attributes[IFLA_QDISC], "noqueue") &&
 		       !netlink_is(attributes[IFLA_QDISC], "noop");
-	link->ipv4_forwarding_off = has_forwarding_off(attributes[IFLA_AF_SPEC]);
 	nla_memcpy(&link->master, attributes[IFLA_MASTER], sizeof(link->master));
 	nla_memcpy(&link->peer, attributes[IFLA_LINK], sizeof(link->peer));
 	nla_memcpy(&link->mtu, attributes[IFLA_MTU], sizeof(link->mtu));

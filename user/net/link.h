@@ -36,8 +36,7 @@ struct link {
 	int peer_netns_id; /* of the other end's namespace in ours; -1: ours */
 	uint32_t flags;    /* IFF_ */
 	uint32_t mtu;
-	bool queues;              /* has a qdisc at its root: a virtual one has none by itself */
-	bool ipv4_forwarding_off; /* for what comes in by it */
+	bool queues; /* has a qdisc at its root: a virtual one has none by itself */
 };
 
 /* Reads it by ifindex, or by name where that is not NULL. An interface that does not exist is no
