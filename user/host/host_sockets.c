@@ -245,8 +245,6 @@ static int find_rivals(const struct host *host, const struct container *containe
 	return 0;
 }
 
-#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
-
 static const char *describe_holder(const struct socket_holder *holder, char text[HOLDER_TEXT_SIZE])
 {
 	if (!holder->pid)

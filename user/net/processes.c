@@ -26,7 +26,8 @@
 #define MAX_SECONDS 0.5
 
 struct search {
-	struct socket_list *sockets;
+	struct host_socket **by_inode; /* sorted: a local user may have opened many */
+	size_t count;
 	size_t missing;
 	double end;
 	const char *argument;
@@ -43,6 +44,13 @@ static double time_used(void)
 static bool goes_on(const struct search *search)
 {
 	return search->missing && time_used() < search->end;
+}
+
+static int compare_inodes(const void *left, const void *right)
+{
+	const struct host_socket *const *a = left, *const *b = right;
+
+	return (*a)->inode < (*b)->inode ? -1 : (*a)->inode > (*b)->inode;
 }
 
 size_t process_file(pid_t pid, const char *file, char *text, size_t size)
@@ -77,17 +85,19 @@ static bool has_argument(pid_t pid, const char *argument)
 
 static void note_holder(struct search *search, uint32_t inode, pid_t pid)
 {
-	for_each (socket, search->sockets->sockets, search->sockets->count) {
-		struct socket_holder *holder = &socket->holder;
+	struct host_socket wanted = {.inode = inode}, *key = &wanted;
+	struct host_socket **found = bsearch(&key, search->by_inode, search->count,
+					     sizeof(struct host_socket *), compare_inodes);
+	struct socket_holder *holder;
 
-		if (socket->inode != inode || holder->pid)
-			continue;
-		holder->pid = pid;
-		if (!process_name(pid, holder->name))
-			snprintf(holder->name, sizeof(holder->name), "a process");
-		holder->has_argument = search->argument && has_argument(pid, search->argument);
-		search->missing--;
-	}
+	if (!found || (*found)->holder.pid)
+		return;
+	holder = &(*found)->holder;
+	holder->pid = pid;
+	if (!process_name(pid, holder->name))
+		snprintf(holder->name, sizeof(holder->name), "a process");
+	holder->has_argument = search->argument && has_argument(pid, search->argument);
+	search->missing--;
 }
 
 /* 0: there is no more. */
@@ -124,7 +134,8 @@ static void search_process(struct search *search, pid_t pid)
 void processes_find_holders(struct socket_list *sockets, const char *argument)
 {
 	struct search search = {
-		.sockets = sockets,
+		.by_inode = or_exit(calloc(sockets->count, sizeof(struct host_socket *))),
+		.count = sockets->count,
 		.missing = sockets->count,
 		.end = time_used() + MAX_SECONDS,
 		.argument = argument,
@@ -132,8 +143,12 @@ void processes_find_holders(struct socket_list *sockets, const char *argument)
 	cleanup_listing DIR *proc = opendir("/proc");
 	pid_t pid;
 
+	for (size_t i = 0; i < sockets->count; i++)
+		search.by_inode[i] = &sockets->sockets[i];
+	qsort(search.by_inode, search.count, sizeof(struct host_socket *), compare_inodes);
 	while (proc && goes_on(&search) && (pid = next_process(proc)))
 		search_process(&search, pid);
+	free(search.by_inode);
 }
 
 static bool is_in_cgroup(pid_t pid, const char *name)

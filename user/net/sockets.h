@@ -15,6 +15,7 @@
 struct netlink;
 
 #define PROCESS_NAME_SIZE 64
+#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32) /* of its name and number */
 
 /* A process that has a socket open. */
 struct socket_holder {

@@ -17,7 +17,6 @@
 
 #define WHO_TEXT_SIZE (CONTAINER_TEXT_SIZE + 512)
 #define REMARK_SIZE 160
-#define HOLDER_TEXT_SIZE (PROCESS_NAME_SIZE + 32)
 #define PORT_TEXT_SIZE (ENDPOINT_TEXT_SIZE + 8)
 
 static const struct table_column columns[] = {
