@@ -165,14 +165,14 @@ INLINE bool tcp_acknowledges(const struct connection *connection, const struct p
 INLINE bool tcp_reset_counts(const struct connection *connection, const struct packet *packet,
 			     enum way way)
 {
-	const struct tcp_numbers *peer = &tcp_numbers_of(connection)[!way];
+	const struct tcp_numbers *tcp = tcp_numbers_of(connection), *peer = &tcp[!way];
 	__u32 state = connection->state;
 	bool acknowledged = state & RECEIVER(STATE_ACKNOWLEDGED, way);
 
 	if (acknowledged && packet->tcp_sequence == peer->acknowledged)
 		return true;
 	if (state & SENDER(STATE_SEQUENCE, way))
-		return packet->tcp_sequence == tcp_numbers_of(connection)[way].sequence_end;
+		return packet->tcp_sequence == tcp[way].sequence_end;
 	if (state & STATE_ASSURED)
 		return !acknowledged;
 	return (packet->tcp_flags & TCP_ACK) && (state & RECEIVER(STATE_SEQUENCE, way)) &&
@@ -324,9 +324,10 @@ INLINE bool tcp_is_steady(__u32 state)
 }
 
 /* Tells the connection's memos (memo.h) whether they may follow it. tcp_follow(), which alone ends
- * an assured connection's steadiness, calls it behind that, and whoever makes a memo, too. The
- * state is read again behind what was written here, for another CPU may have changed it meanwhile:
- * what is written last is not true beside a state that is not steady. */
+ * an assured connection's steadiness, calls it after the change, and memo_make() calls it, too.
+ * Another CPU may change the state between its first reading and the write of `steady`, so it is
+ * read again after the write, by an atomic operation, which keeps that order on arm64: `steady`
+ * does not stay set while the state is not steady. */
 INLINE void tcp_tell_memos(struct connection *connection)
 {
 	struct assured *place = assured_of(connection);

@@ -22,12 +22,12 @@
  * Packets that go through the IP stack have memos for a second, too: the firewall decides about
  * each one. One that was made behind the stack spares from_container the lookup, too.
  *
- * TCP has memos only past the stack, for plain segments, whose numbers are followed in its place in
- * `assured`, where the long way follows them, too: what closes a connection is judged by the
- * numbers of all its packets. So a memo names the place, which has the peer. What opens or closes
- * something, or is not what its receiver expects, goes the long way. So do all packets of a
- * connection that has not carried data yet, is closing, or closed: each may change its state, and
- * renews its time-out.
+ * TCP has memos only past the stack, for plain segments. Their sequence numbers are followed in the
+ * connection's place in `assured`, as those of packets without a memo are: whether a RST or FIN
+ * counts is judged by the numbers of all packets. So a memo names the place, which has the peer.
+ * What opens or closes something, or is not what its receiver expects, goes the long way. So do all
+ * packets of a connection that has not carried data yet, is closing, or closed: each may change the
+ * connection's state, and renews its time-out.
  *
  * Each CPU has its own memos, so none is read while it is written. A memo has one of a few places,
  * by its hash, and keeps it until it ends: if all are taken, a connection goes without.

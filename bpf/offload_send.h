@@ -202,22 +202,21 @@ INLINE bool offload_stays_in_stack(const struct found *found)
 		 offload_mode(&connection->owner) == FAST_PATH_OFF));
 }
 
-/* Makes a memo of what was decided about a packet that has been applied to its connection. In the
- * stack, TCP has none. There, a masqueraded connection has one only if it is assured: another may
+/* Makes a memo of what was decided about a packet that has been applied to its connection. TCP has
+ * none in the stack. There, a masqueraded connection has one only if it is assured: another may
  * lose its external port before the second ends (snat_gives_up()). Behind the stack, only one has
  * it whose packets the owner may send: at the owner's veth a memo stands for the sender's check. */
 INLINE void offload_remember(const struct flow_context *flow)
 {
 	const struct found *found = &flow->found;
 	__u8 protocol = found->key->protocol;
-	bool in_stack = flow->translation->done;
+	bool in_stack;
 
 	if (!found_stands(found))
 		return;
-	if (flow->packet->leaving)
-		in_stack = connection_is_of_owner(found->connection);
-	if (protocol == PROTOCOL_TCP)
-		in_stack = false;
+	in_stack = protocol != PROTOCOL_TCP &&
+		   (flow->packet->leaving ? connection_is_of_owner(found->connection)
+					  : flow->translation->done);
 	if (flow->packet->leaving || found->connection->kind == FLOW_MASQUERADE)
 		in_stack = in_stack && (found->connection->state & STATE_ASSURED);
 	if (offload_needs_no_record(found) && offload_concerns(protocol, found->connection) &&
