@@ -17,10 +17,13 @@
  * is checked each time: the owner, the interface, and drop-offload.
  *
  * While a connection's packets use a memo, its record's last_seen lags by the seconds between two
- * turns, of TCP by STACK_SECONDS, which are few beside the minutes that the record lives.
+ * turns, of TCP and in the stack by up to STACK_SECONDS, which are few beside the minutes that the
+ * record lives.
  *
- * Packets that go through the IP stack have memos for a second, too: the firewall decides about
- * each one. One that was made behind the stack spares from_container the lookup, too.
+ * Packets of connections that stay in the IP stack have memos, too: the firewall decides about each
+ * packet. Inwards, where routing does not matter, those of assured ones last as they do on a path,
+ * until a second of each connection's own in STACK_SECONDS; others for a second. One that was made
+ * behind the stack spares from_container the lookup, too.
  *
  * TCP has memos only past the stack, for plain segments. Their sequence numbers are followed in the
  * connection's place in `assured`, as those of packets without a memo are: whether a RST or FIN
@@ -331,9 +334,10 @@ INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, 
 INLINE bool treatment_may_last(const struct packet *packet, enum way way,
 			       const struct treatment *treatment)
 {
+	if (!treatment->translation.path)
+		return way == INWARDS && treatment->counted; /* routes do not matter here */
 	/* Outwards the MTU may be of the way to this peer, which no change of routes shows. */
-	return packet->renewed && treatment->translation.path && treatment->counted &&
-	       scratch_get()->basis.routes &&
+	return packet->renewed && treatment->counted && scratch_get()->basis.routes &&
 	       (way == INWARDS || packet->end - packet->l3_offset <= LEAST_MTU(packet->ipv4));
 }
 
@@ -360,9 +364,21 @@ INLINE void treatment_describe(const struct packet *packet, const struct connect
 		treatment->only_in = connection->last_seen;
 		return;
 	}
+	if (!translation->path)
+		return;
 	__builtin_memcpy(&treatment->basis, &scratch_get()->basis, sizeof(treatment->basis));
 	if (way == OUTWARDS && treatment->mtu > LEAST_MTU(packet->ipv4))
 		treatment->mtu = LEAST_MTU(packet->ipv4);
+}
+
+/* Each connection's record is looked at in a second of its own, so that those that began together
+ * are not looked at together. */
+INLINE __u32 memo_stack_end(const struct connection *connection)
+{
+	__u32 phase = connection->id >> 2; /* the lowest bits are not random */
+
+	return connection->last_seen + STACK_SECONDS -
+	       (connection->last_seen + phase) % STACK_SECONDS;
 }
 
 /* Returns when a memo ends: with this second, or at the connection's turn in the stack. TCP has no
@@ -378,6 +394,8 @@ INLINE __u32 memo_end(const struct packet *packet, const struct connection *conn
 		return connection->last_seen; /* drop-offload ran since the path was used */
 	if (treatment->only_in)
 		return connection->last_seen + 1;
+	if (!treatment->translation.path)
+		return memo_stack_end(connection);
 	return always || packet->tuple.protocol == PROTOCOL_TCP
 		       ? connection->last_seen + STACK_SECONDS
 		       : firewall_turn(connection, way, packet->of_many);

@@ -455,7 +455,7 @@ struct connection {
 	enum flow_path path[2]; /* by enum way */
 	/* CLOCK_MONOTONIC, seconds; written at most once a second, and not by packets that use a
 	 * memo (bpf/memo.h), which lasts until a turn in the IP stack (bpf/firewall.h), of TCP
-	 * for STACK_SECONDS */
+	 * and of what stays in the stack for STACK_SECONDS */
 	__u32 last_seen;
 	__u32 place; /* index in half_open or, with STATE_ASSURED, assured */
 	/* Where the stack accepted inward packets; those from elsewhere go through it. Of a process

@@ -326,6 +326,69 @@ static void turn_memo_row(const char *says, bool out, bool lets_through)
 	row_end();
 }
 
+/* A flow of a container without a fast path */
+#define STACK_FLOW(port) \
+	(const struct entry) MAPPED(ANSWERED, IPPROTO_UDP, v4_client, port, v4_host, 8080, \
+				    v4_container_one, 80, port, .owner = ONE, .with_data = true)
+
+/* Whether a packet is translated on its way into the stack (out: where it leaves that), and begins
+ * no record. */
+static bool is_translated(const struct entry *flow, bool out)
+{
+	const struct packet packet = out ? (struct packet)UDP(flow->inside, flow->inside_port,
+							      flow->outside, flow->outside_port)
+					 : (struct packet)UDP(flow->outside, flow->outside_port,
+							      flow->external, flow->external_port);
+	struct counters before, after;
+
+	fixture_read_counters(&before);
+	row_send(out ? TO_UPLINK : FROM_UPLINK, UPLINK, &packet);
+	fixture_read_counters(&after);
+	return after.rewritten_destination + after.rewritten_source !=
+		       before.rewritten_destination + before.rewritten_source &&
+	       after.flow_mapping + after.flow_masquerade ==
+		       before.flow_mapping + before.flow_masquerade;
+}
+
+/* Of flows that stay in the stack, as many with each phase: how many have a memo in the second
+ * after they have got one, where another one's packet confirms it or not. */
+static int with_memos_in_stack(bool out, bool confirmed)
+{
+	const int first = 7000, end = first + PHASES * OF_EACH_PHASE;
+	int translated = 0;
+	uint32_t second;
+
+	for (int try = 0; try < ROW_TRIES; try++) {
+		second = begin_in_new_second();
+		fixture_offload_one(FAST_PATH_OFF);
+		for (int port = first; port < end; port++) {
+			fixture_clear_flows();
+			fixture_put(&STACK_FLOW(port));
+			if (!is_translated(&STACK_FLOW(port), out))
+				row_fail("a flow with a record is not translated");
+		}
+		fixture_wait_for_next_second();
+		fixture_clear_flows();
+		fixture_put(&STACK_FLOW(first - 1));
+		if (confirmed)
+			is_translated(&STACK_FLOW(first - 1), out);
+		row_forget_flows();
+		translated = 0;
+		for (int port = first; port < end; port++)
+			translated += is_translated(&STACK_FLOW(port), out);
+		if (fixture_second() == second + 1)
+			break;
+	}
+	return translated;
+}
+
+static void stack_memo_row(const char *says, bool out, bool confirmed, int expected)
+{
+	row_begin(says);
+	row_expect_number(with_memos_in_stack(out, confirmed), expected, "packets by their memos");
+	row_end();
+}
+
 static void lasting_rows(void)
 {
 	static const char add[] = "route add " v4_server "/32 via 192.0.2.254 dev uplink0\n";
@@ -373,6 +436,10 @@ void renewal_rows(void)
 		  &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
 		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
 	host_configure("rule del ipproto udp dport 9 lookup main\n");
+	stack_memo_row("a memo of inward packets in the stack lasts, but for one phase in six, too",
+		       false, true, (PHASES - 1) * OF_EACH_PHASE);
+	stack_memo_row("not if no other packet confirms it", false, false, 0);
+	stack_memo_row("nor of outward ones, whose address may have gone", true, true, 0);
 	settled_rows();
 	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
 	turn_row("a second later one in six does", 4, PHASES / 6);
