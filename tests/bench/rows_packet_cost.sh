@@ -38,7 +38,7 @@ each_family measure quick/1 established 60 packet_cost 1000
 each_family measure quick/1 established 60 packet_cost 30000
 each_family measure full/1 established 240 packet_cost 100000
 each_family measure quick/1 established 60 packet_cost_tcp
-each_family measure quick established 60 packet_cost_flat
+each_family measure quick established 120 packet_cost_flat
 
 # cost CONTENDER ROW LINE...: the sum of these lines of programs.c; all but the first may be missing
 cost() {
