@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * device_layout.h - reads the kernel's own structures (device_members.h), which RCU keeps in
- * memory, with bpf_probe_read_kernel(), which fails on an invalid address.
+ * memory. An invalid address reads as 0.
  */
 #pragma once
 
@@ -11,11 +11,17 @@
 /* Set by the loader. It is constant for the verifier, which removes the code that it disables. */
 const volatile struct device_layout device_layout = {};
 
-/* The low half is the value of a member of 32 bits. */
+static __u64 *(*const kernel_word)(__u64 address,
+				   __u32 type) = (void *)KERNEL_FUNCTION_CALL(cast_address);
+
+/* The low half is the value of a member of 32 bits. The kernel replaces the call of kernel_word(),
+ * so that a read is one instruction, in place of a helper's 10 to 45 ns. */
 INLINE __u64 device_read(__u64 address, __u32 offset)
 {
 	__u64 value = 0;
 
+	if (device_layout.word)
+		return *kernel_word(address + offset, device_layout.word);
 	bpf_probe_read_kernel(&value, sizeof(value), (void *)(address + offset));
 	return value;
 }

@@ -130,6 +130,7 @@
  * in the place of that call. Without it, a constant has the verifier remove the call. */
 #define KERNEL_FUNCTIONS(X) \
 	X(cast, bpf_cast_to_kern_ctx)          /* since Linux 6.2 */ \
+	X(cast_address, bpf_rdonly_cast)       /* since 6.2 */ \
 	X(conntrack_lookup, bpf_skb_ct_lookup) /* since 5.18, of nf_conntrack, as the next one */ \
 	X(conntrack_release, bpf_ct_release) \
 	X(conntrack_set_timeout, bpf_ct_change_timeout) /* since 6.0 */
@@ -160,6 +161,8 @@ struct device_layout {
 	__u32 skb_ip_summed;
 	__u32 ip_summed_mask; /* its bits in that byte, which are all set in CHECKSUM_PARTIAL */
 	__u32 cast;           /* 1: bpf_cast_to_kern_ctx() can be called */
+	__u32 word; /* BTF id of a type of 64 bits, as which bpf_rdonly_cast() reads; 0: it cannot
+		     */
 	__u32 tracked; /* 1: offsets of DEVICE_MEMBERS_TRACKED are right, conntrack can be asked */
 	__u32 our_priority; /* of our own filters */
 #define X(name, type, member) __u32 name;

@@ -177,6 +177,14 @@ static bool find_function(const struct btf *btf, enum kernel_function function, 
 	return id > 0;
 }
 
+/* A structure that begins with a number of 64 bits. 0: there is none. */
+static uint32_t find_word(const struct btf *btf)
+{
+	int id = btf__find_by_name_kind(btf, "timespec64", BTF_KIND_STRUCT);
+
+	return id < 0 ? 0 : (uint32_t)id;
+}
+
 /* The offsets of zones stay 0 without them. */
 static bool find_tracked(const struct btf *btf, short place, struct device_layout *layout)
 {
@@ -258,6 +266,8 @@ void device_layout_find(struct device_layout *layout)
 	layout->checksum = find_all(btf, checksum_members, COUNT(checksum_members), layout) &&
 			   find_ip_summed(btf, layout);
 	layout->cast = find_function(btf, KERNEL_FUNCTION_cast, 0);
+	if (find_function(btf, KERNEL_FUNCTION_cast_address, 0))
+		layout->word = find_word(btf);
 	layout->tracked = layout->conntrack && find_conntrack(btf, layout);
 	put_functions_from_now_on();
 	layout->ipv6 = find_all(btf, ipv6_members, COUNT(ipv6_members), layout);
