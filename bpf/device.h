@@ -178,6 +178,15 @@ GLOBAL_FUNCTION __u64 device_host_routes(struct __sk_buff *skb, bool ipv4)
 	return 1ULL << 63 | entries << 32 | (__u32)device_read(net, device_layout.ipv6_changes);
 }
 
+/* Returns a number of 24 bits that is another one, but once in 2^24, after such a change, and after
+ * an interface was forgotten. 0: it cannot be read. */
+INLINE __u32 device_ways_number(struct __sk_buff *skb, bool ipv4)
+{
+	__u64 routes = device_host_routes(skb, ipv4);
+
+	return routes ? hash_mix(routes, SINGLE(meta)->interfaces_forgotten) >> 40 ?: 1 : 0;
+}
+
 /* Returns whether the packet's sender is an IPv6 address that the host has at this device.
  * bpf_fib_lookup() does not answer for link-local addresses. */
 GLOBAL_FUNCTION bool device_has_sender(struct __sk_buff *skb, const struct packet *packet,

@@ -314,6 +314,23 @@ INLINE enum way_out way_out_of(struct flow_context *flow)
 	return flow->kind >= PACKET_TRANSLATABLE ? WAY_INWARDS : WAY_STACK;
 }
 
+/* Returns whether the packet would leave unclassified. What its connection has asked before holds
+ * until the ways out of this host change, from the container's own gateway. */
+INLINE bool flow_leaves_unclassified(const struct flow_context *flow)
+{
+	struct connection *connection = flow->found.connection;
+	bool own = connection && flow->arrival->ifindex == owner_gateway(&connection->owner);
+	__u32 ways = own ? device_ways_number(flow->skb, flow->packet->ipv4) : 0; /* before */
+
+	if (ways && connection->ways == ways && found_stands(&flow->found))
+		return false;
+	if (leaves_unclassified(flow->skb, flow->packet, flow->arrival->ifindex))
+		return true;
+	if (ways && found_stands(&flow->found))
+		connection->ways = ways;
+	return false;
+}
+
 /* Returns whether a packet whose source is to be translated where it leaves would leave where
  * nothing does that. A connection to another container's own address is not changed, and may need
  * masquerade. */
@@ -324,7 +341,7 @@ INLINE bool leaves_untranslated(const struct flow_context *flow)
 	return flow->arrival->routed &&
 	       ((connection && connection_is_translated(connection)) ||
 		(flow->sender && masquerade_wanted(flow->packet, flow->sender, 0))) &&
-	       leaves_unclassified(flow->skb, flow->packet, flow->arrival->ifindex);
+	       flow_leaves_unclassified(flow);
 }
 
 /* Sends a packet into the stack, with its sender's seal. On a path it would go to another container

@@ -229,9 +229,12 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 		return false;
 	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
 		return here;
-	return slot->ifindex == skb->ifindex && packet_is_for_mac(skb, slot->gateway_mac) &&
-	       (treatment->translation.path ? here
-					    : !leaves_unclassified(skb, packet, slot->gateway));
+	if (slot->ifindex != skb->ifindex || !packet_is_for_mac(skb, slot->gateway_mac))
+		return false;
+	if (treatment->translation.path)
+		return here;
+	return (treatment->ways && treatment->ways == device_ways_number(skb, packet->ipv4)) ||
+	       !leaves_unclassified(skb, packet, slot->gateway);
 }
 
 /* Finds the translation of a packet by its memo. False: there is none that is valid. At a
@@ -466,6 +469,8 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	wanted->ifindex = skb->ifindex;
 	address_copy(wanted->address, sides.ours);
 	treatment_describe(packet, connection, way, translation, wanted);
+	if (packet->leaving && connection->ways == device_ways_number(skb, packet->ipv4))
+		wanted->ways = connection->ways;
 	if (translation->path && !translation_has_frame(&wanted->translation))
 		return 0;
 	set = memo_set_of(&sides);

@@ -79,9 +79,10 @@ struct treatment {
 	struct basis basis;
 	struct owner owner;
 	__u32 offload_dropped; /* of struct meta */
+	__u32 ways;            /* as in struct connection: for packets that leave the stack */
 	__u16 mtu;             /* of a path */
 	bool counted;          /* the packets are added to the record */
-	__u8 reserved;
+	__u8 reserved[5];
 	struct translation translation; /* without ports */
 } __attribute__((aligned(8)));
 

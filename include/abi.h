@@ -473,7 +473,9 @@ struct connection {
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
 	enum stack_reason stack_reason;
-	__u8 reserved[3];
+	/* device_ways_number() when routing was last asked whether outward packets leave by an
+	 * interface that is in `interfaces`, and said so; 0: not yet */
+	__u32 ways : 24;
 	__u64 bytes[2];
 	union {
 		/* Of the inside, of the outside, until it is assured: from then on its place in
@@ -730,7 +732,8 @@ struct meta {
 	 * space clears it before it searches for such owners. */
 	__u32 owner_gone;
 	__u32 several_networks; /* 1: a container has been on several networks */
-	__u32 reserved;
+	/* How often user space has deleted the entry of an interface that is still there */
+	__u32 interfaces_forgotten;
 	/* The kernel's ids of the programs and maps that are pinned, in user space's order; no
 	 * other object gets them. */
 	__u32 object_ids[META_OBJECTS];

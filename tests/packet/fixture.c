@@ -531,6 +531,23 @@ void fixture_without_fast_path(enum device device)
 	update(skeleton->maps.interfaces, &ifindex, &interface);
 }
 
+void fixture_delete_interface(enum device device)
+{
+	uint32_t ifindex = device;
+
+	if (bpf_map_delete_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex))
+		err(1, "deleting an interface");
+}
+
+void fixture_tell_of_deletion(void)
+{
+	struct meta meta = read_meta();
+	uint32_t only = 0;
+
+	meta.interfaces_forgotten++;
+	update(skeleton->maps.meta, &only, &meta);
+}
+
 void fixture_set_addresses(enum device device, const char *address4, const char *address6)
 {
 	uint32_t ifindex = device;

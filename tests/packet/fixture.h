@@ -115,6 +115,9 @@ bool fixture_set_checksum_complete(bool complete);
 
 /* The addresses that ADD or CHECK records of an interface, for kernels before 6.7. */
 void fixture_set_addresses(enum device device, const char *address4, const char *address6);
+/* Only its entry; user space tells the programs of that, too. */
+void fixture_delete_interface(enum device device);
+void fixture_tell_of_deletion(void);
 void fixture_map_port(int protocol, const char *host, int host_port, const char *container,
 		      int container_port, enum container owner);
 /* For how long the firewall's rules have not changed, once a program has looked at them. False:

@@ -413,6 +413,55 @@ static void lasting_rows(void)
 	host_configure(del);
 }
 
+/* Whether a packet that the veth's container sends is dropped, because it would leave where nothing
+ * translates it. */
+static bool is_unclassified(const struct entry *flow)
+{
+	const struct packet packet =
+		UDP(flow->inside, flow->inside_port, flow->outside, flow->outside_port);
+	struct counters before, after;
+
+	fixture_read_counters(&before);
+	row_send(FROM_CONTAINER, VETH_ONE, &packet);
+	fixture_read_counters(&after);
+	return after.drop_unclassified_interface != before.drop_unclassified_interface;
+}
+
+/* Begins with a connection that has asked whether it leaves unclassified. */
+static void ways_begin(const char *says, const struct entry *flow)
+{
+	row_begin(says);
+	fixture_reset();
+	fixture_offload_one(FAST_PATH_OFF);
+	fixture_put(flow);
+	if (is_unclassified(flow))
+		row_fail("its packet is dropped at first");
+}
+
+static void ways_end(const struct entry *flow, bool expected)
+{
+	if (is_unclassified(flow) != expected)
+		row_fail("its next packet is%s dropped", expected ? " not" : "");
+	fixture_reset();
+	row_end();
+}
+
+static void ways_rows(const char *says, const struct entry *flow, const struct change *elsewhere,
+		      bool alone)
+{
+	ways_begin(says, flow);
+	fixture_delete_interface(UPLINK);
+	ways_end(flow, alone);
+	ways_begin("but when an interface was forgotten", flow);
+	fixture_delete_interface(UPLINK);
+	fixture_tell_of_deletion();
+	ways_end(flow, true);
+	ways_begin("and when the host's routes have changed", flow);
+	host_configure(elsewhere->done);
+	ways_end(flow, true);
+	host_configure(elsewhere->undone);
+}
+
 void renewal_rows(void)
 {
 	/* Where the kernel does not say by what it routes, each flow asks for itself. */
@@ -427,6 +476,18 @@ void renewal_rows(void)
 		  &MASQUERADED_FLOW(25001, LOOKED_UP_BEFORE), true);
 	if (!alone)
 		lasting_rows();
+	ways_rows("whether a connection leaves unclassified is asked once",
+		  &MASQUERADED_FLOW(25000),
+		  &(const struct change){"route add " v4_server "/32 dev vpn0\n",
+					 "route del " v4_server "/32 dev vpn0\n"},
+		  alone);
+	ways_rows("over IPv6, too",
+		  &(const struct entry)MASQUERADED(ANSWERED, IPPROTO_UDP, v6_container_one, 25000,
+						   v6_server, 53, v6_host, 25000, .owner = ONE,
+						   .with_data = true),
+		  &(const struct change){"route add " v6_server "/128 dev vpn0\n",
+					 "route del " v6_server "/128 dev vpn0\n"},
+		  alone);
 	inward_row("inwards it holds for other clients", alone);
 	host_configure("rule add from 203.0.113.200 lookup main\n");
 	inward_row("not while there is a rule, which may look at the client", true);

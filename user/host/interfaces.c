@@ -320,6 +320,19 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	return host_look(look, host, at, err) || plan_make(plan, &look->found, err) ? -1 : 0;
 }
 
+/* Connections that have asked whether they may leave there ask again. */
+static int forget_interface(const struct objects *objects, uint32_t ifindex, struct cni_error *err)
+{
+	struct meta meta;
+
+	if (map_delete(objects, MAP_INTERFACES, &ifindex, err))
+		return -1;
+	if (!meta_read(objects, &meta))
+		return map_refuse_read(MAP_META, err);
+	meta.interfaces_forgotten++;
+	return meta_write(objects, &meta, err);
+}
+
 /* Programs first, the entry last: until it is right, a run that looks makes the same change. */
 static int make_change(struct host *host, const struct change *change, struct cni_error *err)
 {
@@ -330,7 +343,7 @@ static int make_change(struct host *host, const struct change *change, struct cn
 	if (attach_apply(&host->datapath, &change->at, &change->hooks, &ignored, err))
 		return -1;
 	if (change->kind == CHANGE_FORGET)
-		return map_delete(objects, MAP_INTERFACES, &change->at.ifindex, err);
+		return forget_interface(objects, change->at.ifindex, err);
 	if (!change->writes_entry)
 		return 0;
 	if (entry->role == ROLE_PORT &&
