@@ -178,8 +178,9 @@ GLOBAL_FUNCTION __u64 device_host_routes(struct __sk_buff *skb, bool ipv4)
 	return 1ULL << 63 | entries << 32 | (__u32)device_read(net, device_layout.ipv6_changes);
 }
 
-/* Returns a number of 24 bits that is another one, but once in 2^24, after such a change, and after
- * an interface was forgotten. 0: it cannot be read. */
+/* Returns a hash, of 24 bits, of device_host_routes() and of how often user space has forgotten an
+ * interface: while it stays the same, so does where a packet leaves, and whether a program of ours
+ * is there. 0: it cannot be read. */
 INLINE __u32 device_ways_number(struct __sk_buff *skb, bool ipv4)
 {
 	__u64 routes = device_host_routes(skb, ipv4);

@@ -314,13 +314,14 @@ INLINE enum way_out way_out_of(struct flow_context *flow)
 	return flow->kind >= PACKET_TRANSLATABLE ? WAY_INWARDS : WAY_STACK;
 }
 
-/* Returns whether the packet would leave unclassified. What its connection has asked before holds
- * until the ways out of this host change, from the container's own gateway. */
+/* Returns whether the packet would leave unclassified. Routing is asked once for a connection, and
+ * again when device_ways_number() has changed, which is read first, so that a change in between is
+ * not missed. What comes from another gateway than the owner's may have another route. */
 INLINE bool flow_leaves_unclassified(const struct flow_context *flow)
 {
 	struct connection *connection = flow->found.connection;
 	bool own = connection && flow->arrival->ifindex == owner_gateway(&connection->owner);
-	__u32 ways = own ? device_ways_number(flow->skb, flow->packet->ipv4) : 0; /* before */
+	__u32 ways = own ? device_ways_number(flow->skb, flow->packet->ipv4) : 0;
 
 	if (ways && connection->ways == ways && found_stands(&flow->found))
 		return false;

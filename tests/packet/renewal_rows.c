@@ -140,20 +140,26 @@ static void turn_row(const char *says, uint32_t seen, int phases)
 	row_end();
 }
 
+/* As the container or the client sends it, before it is translated */
+static struct packet packet_of(const struct entry *flow, bool out)
+{
+	return out ? (struct packet)UDP(flow->inside, flow->inside_port, flow->outside,
+					flow->outside_port)
+		   : (struct packet)UDP(flow->outside, flow->outside_port, flow->external,
+					flow->external_port);
+}
+
 /* Sends a packet of a flow that has a path, which another program run may have renewed in this
  * second. Returns whether it skips the stack. */
 static bool skips(const struct entry *flow, bool out)
 {
-	struct packet from =
-		UDP(flow->inside, flow->inside_port, flow->outside, flow->outside_port);
-	struct packet to =
-		UDP(flow->outside, flow->outside_port, flow->external, flow->external_port);
+	const struct packet packet = packet_of(flow, out);
 	enum hook hook = out ? FROM_CONTAINER : FROM_UPLINK;
 	enum device device = out ? VETH_ONE : UPLINK;
 	struct counters before, after;
 	struct frame frame;
 
-	row_build(&frame, out ? &from : &to, hook, device);
+	row_build(&frame, &packet, hook, device);
 	fixture_read_counters(&before);
 	fixture_run(hook, device, device, &frame);
 	fixture_read_counters(&after);
@@ -335,10 +341,7 @@ static void turn_memo_row(const char *says, bool out, bool lets_through)
  * no record. */
 static bool is_translated(const struct entry *flow, bool out)
 {
-	const struct packet packet = out ? (struct packet)UDP(flow->inside, flow->inside_port,
-							      flow->outside, flow->outside_port)
-					 : (struct packet)UDP(flow->outside, flow->outside_port,
-							      flow->external, flow->external_port);
+	const struct packet packet = packet_of(flow, out);
 	struct counters before, after;
 
 	fixture_read_counters(&before);
@@ -417,8 +420,7 @@ static void lasting_rows(void)
  * translates it. */
 static bool is_unclassified(const struct entry *flow)
 {
-	const struct packet packet =
-		UDP(flow->inside, flow->inside_port, flow->outside, flow->outside_port);
+	const struct packet packet = packet_of(flow, true);
 	struct counters before, after;
 
 	fixture_read_counters(&before);

@@ -177,7 +177,8 @@ static bool find_function(const struct btf *btf, enum kernel_function function, 
 	return id > 0;
 }
 
-/* A structure that begins with a number of 64 bits. 0: there is none. */
+/* bpf_rdonly_cast() wants the type of what it is to read: any structure whose first member is a
+ * number of 64 bits does for a word at any address. 0: there is none. */
 static uint32_t find_word(const struct btf *btf)
 {
 	int id = btf__find_by_name_kind(btf, "timespec64", BTF_KIND_STRUCT);
