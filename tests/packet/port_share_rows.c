@@ -122,11 +122,27 @@ static void answer_all(void)
 		answer_to(port);
 }
 
+/* Fills the set with questions, the oldest of which are five seconds old when one more is sent,
+ * however long it takes to put them all; returns false when a second began meanwhile. */
+static bool oldest_are_five_seconds_old(int *verdict)
+{
+	uint32_t oldest, second;
+
+	set_ports(SET);
+	oldest = fixture_second();
+	put_ports(new_of_two, 0, 2 * RESERVED);
+	put_ports(new_of_one, 2 * RESERVED, SET - RESERVED);
+	fixture_wait_for_next_second();
+	second = fixture_second();
+	fixture_age_flows(oldest + 5 - second); /* makes them younger when more have passed */
+	*verdict = ask_from(v4_container_two, 30000, 53);
+	return fixture_second() == second;
+}
+
 /* One that has as many as the reserve, and more, is not small, but has fewer than the other. */
 static void fullest_pays(void)
 {
-	uint32_t second, passed;
-	int before;
+	int before, verdict = 0;
 
 	set_ports(SET);
 	take(v4_container_two, 2 * RESERVED);
@@ -144,15 +160,9 @@ static void fullest_pays(void)
 	row_end_checked();
 
 	row_begin_counting("but not those that may still be answered, for 5 s");
-	set_ports(SET);
-	second = fixture_second();
-	put_ports(new_of_two, 0, 2 * RESERVED);
-	put_ports(new_of_one, 2 * RESERVED, SET - RESERVED);
-	/* The oldest is 4 s old then, however many seconds it took to put them all. */
-	passed = fixture_second() - second;
-	fixture_age_flows(4 - passed);
-	fixture_wait_for_next_second();
-	row_expect_dropped(ask_from(v4_container_two, 30000, 53), "the first");
+	for (int i = 0; i < ROW_TRIES && !oldest_are_five_seconds_old(&verdict); i++)
+		;
+	row_expect_dropped(verdict, "the first");
 	fixture_age_flows(2);
 	fixture_wait_for_next_second();
 	row_expect_passed(ask_from(v4_container_two, 30001, 53), "the second");
