@@ -319,7 +319,7 @@ vxlan_make() {
 	ip link add vx0 type vxlan $outer local "$host4" remote "$client4" dev eth0
 	ip -n client link add vx0 type vxlan $outer local "$client4" remote "$host4" dev eth0
 	ip address add 172.31.0.1/24 dev vx0
-	ip address add 2001:db8:31::1/64 dev vx0 nodad
+	address6_add 2001:db8:31::1/64 vx0
 	ip -n client address add 172.31.0.10/24 dev vx0
 	ip -n client address add 2001:db8:31::10/64 dev vx0 nodad
 	ip link set vx0 up

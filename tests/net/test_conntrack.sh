@@ -155,7 +155,7 @@ test_conntrack_uplink_down_and_up() {
 	expect_stops in_udp in_udp6
 	ip link set eth0 address 02:00:00:00:07:05
 	ip link set eth0 up
-	ip address add "$host6/64" dev eth0 nodad
+	address6_add "$host6/64" eth0
 	neighbours_again
 	bridge_follows true
 }
@@ -169,7 +169,7 @@ bridge_makes() {
 	ip link set "$bridge" up
 	for name; do ip link set "$name" master "$bridge"; done
 	ip address add "$bridge4/16" dev "$bridge"
-	ip address add "$bridge6/64" dev "$bridge" nodad
+	address6_add "$bridge6/64" "$bridge"
 	for name in web one; do ip -n "$name" neighbour flush dev eth0; done
 }
 
@@ -274,7 +274,7 @@ test_conntrack_forwarding_off_and_on() {
 	ip address flush dev cni0
 	ip link set cni0 up
 	ip address add "$bridge4/16" dev cni0
-	ip address add "$bridge6/64" dev cni0 nodad
+	address6_add "$bridge6/64" cni0
 	expect_goes_on $talks
 }
 
@@ -470,7 +470,7 @@ uplink_moves() {
 	local address
 	ip address flush dev "$1" scope global
 	ip address add "$host4/24" dev "$2"
-	ip address add "$host6/64" dev "$2" nodad
+	address6_add "$host6/64" "$2"
 	for address in "$client4" "$client6"; do
 		ip neighbour replace "$address" lladdr "$(mac_in client eth0)" dev "$2" nud permanent
 	done

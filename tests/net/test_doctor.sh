@@ -155,7 +155,7 @@ bridge_again() {
 	ip link set cni0 up
 	ip link set "$1" master cni0
 	ip address add "$bridge4/16" dev cni0
-	ip address add "$bridge6/64" dev cni0 nodad
+	address6_add "$bridge6/64" cni0
 }
 
 # addresses that the host does not have, or that another network's conflist excludes; "uplinks" that

@@ -195,7 +195,7 @@ test_masquerade_live_flow_keeps_address() {
 	ip address del "$host4_second/24" dev eth1
 	ip address replace 198.51.100.3/24 dev eth1
 	expect_answers one "$server4" 9000 server 198.51.100.3
-	ip address add 2001:db8:2::2/64 dev eth1 nodad
+	address6_add 2001:db8:2::2/64 eth1
 	ip address del "$host6_second/64" dev eth1
 	expect_answers one "$server6" 9000 server 2001:db8:2::2
 }

@@ -20,7 +20,7 @@ test_outside_every_address() {
 	expect_serves routed 8081
 	expect_no_answer client tcp 192.0.2.7 8080
 	ip address add 192.0.2.7/24 dev eth0
-	ip address add 2001:db8:1::7/64 dev eth0 nodad
+	address6_add 2001:db8:1::7/64 eth0
 	ip -n client neighbour flush all # it has just learned that nobody has the address
 	expect_answers client 192.0.2.7 8080 web "$client4"
 	expect_answers client 2001:db8:1::7 8080 web "$client6"

@@ -137,7 +137,7 @@ test_policy_source_ranges() {
 test_policy_excluded() {
 	with_policy some '{"excludeCIDRs": ["192.0.2.64/26", "2001:db8:1::77"]}'
 	ip address add 192.0.2.77/24 dev eth0
-	ip address add 2001:db8:1::77/64 dev eth0 nodad
+	address6_add 2001:db8:1::77/64 eth0
 	serve_on_host 8080
 	container_start web some -p 8080:80/tcp -p 8080:80/udp
 	container_add near bridge
@@ -167,7 +167,7 @@ test_policy_deprecated_address() {
 	container_add one bridge
 	conversation_open old one udp "$server6" 9000
 	expect_contains "$(say old)" "client=[$host6_second]:"
-	ip address add 2001:db8:2::55/64 dev eth1 nodad
+	address6_add 2001:db8:2::55/64 eth1
 	ip address change "$host6_second/64" dev eth1 valid_lft forever preferred_lft 0
 	expect_answers one "$server6" 9000 server 2001:db8:2::55
 	expect_contains "$(say old)" "client=[$host6_second]:"

@@ -592,7 +592,7 @@ test_attach_uplink_becomes_port() {
 	ip link set eth1 nomaster
 	ip link delete br0
 	ip address add "$host4_second/24" dev eth1
-	ip address add "$host6_second/64" dev eth1 nodad
+	address6_add "$host6_second/64" eth1
 	container_add other bridge
 	expect_answers web "$server4" 9000 server "$host4_second"
 	expect_answers server "$host6_second" 8080 web "$server6"

@@ -199,6 +199,16 @@ addresses_usable() {
 	done 2>/dev/null </proc/net/if_inet6
 }
 
+# address6_add ADDRESS/LENGTH DEVICE: an address of the host that neighbours find at once: a queue of the
+# kernel joins the group to which they send their solicitations, and on a busy machine that is late.
+address6_add() {
+	local group
+	ip address add "$1" dev "$2" nodad
+	group=${1%/*}
+	printf -v group '%-15s ff0200000000000000000001ff00%04x' "$2" "0x${group##*:}"
+	wait_until 5 file_says "$group" /proc/net/igmp6 || fail "$2 does not listen to solicitations of $1"
+}
+
 container_del() {
 	runtime del "$2" "$1" || fail "DEL of $1"
 }
