@@ -235,6 +235,7 @@ static void take_drop(struct journey *journey, const struct trace_drop *drop)
 		return;
 	result->kernel_dropped = true;
 	result->kernel_drop = *drop;
+	result->kernel_drop_is_answer = is_answer;
 }
 
 static int read_told(struct journey *journey, int milliseconds, struct cni_error *err)

@@ -48,6 +48,7 @@ struct probe_result {
 	struct nft_drop rule_drop;
 	bool kernel_dropped;
 	struct trace_drop kernel_drop;
+	bool kernel_drop_is_answer;
 };
 
 /* Somebody who has a connection. */

@@ -163,10 +163,9 @@ static char *kernel_cause(const struct cause *cause)
 {
 	const struct trace_drop *drop = &cause->result->kernel_drop;
 	bool inside = drop->in_container;
-	const char *what =
-		cause->way->is_outwards || drop->tuple.source_port == cause->way->packet.source_port
-			? "dropped"
-			: "the answer is dropped";
+	const char *what = cause->result->kernel_drop_is_answer && !cause->way->is_outwards
+				   ? "the answer is dropped"
+				   : "dropped";
 	const char *meaning, *program, *suspect;
 	cleanup_free char *rule = NULL;
 
