@@ -79,6 +79,7 @@ INLINE __u32 reply_reroute(const struct flow_context *flow)
 			return 0;
 		connection->out_ifindex = out;
 		connection->out_asked = found->now;
+		flow->packet->renewed = true;
 		offload_heed_stack(skb, packet, connection);
 		out = connection->out_ifindex;
 	}
@@ -101,10 +102,12 @@ INLINE enum verdict leave_by_connection(struct flow_context *flow)
 	if (elsewhere)
 		reroute = masquerade_reroute(skb, packet, connection->uplink);
 	if (connection->kind == FLOW_MASQUERADE && !reroute &&
-	    (elsewhere || connection->out_asked != (__u16)found->now) &&
-	    !masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
-		connection_end(found->key, found->id);
-		return VERDICT_PASS;
+	    (elsewhere || connection->out_asked != (__u16)found->now)) {
+		if (!masquerade_stands(skb, packet, found->key, connection, skb->ifindex)) {
+			connection_end(found->key, found->id);
+			return VERDICT_PASS;
+		}
+		packet->renewed = true;
 	}
 	translation_outwards(connection, flow->translation);
 	if (connection->kind == FLOW_MAPPING)

@@ -21,9 +21,10 @@
  * record lives.
  *
  * Packets of connections that stay in the IP stack have memos, too: the firewall decides about each
- * packet. Inwards, where routing does not matter, those of assured ones last as they do on a path,
- * until a second of each connection's own in STACK_SECONDS; others for a second. One that was made
- * behind the stack spares from_container the lookup, too.
+ * packet. Those of assured ones last as they do on a path, until a second of each connection's own
+ * in STACK_SECONDS, outwards as long as the host's routes, and so its addresses, are those that
+ * gave the new source; others for a second. One that was made behind the stack spares
+ * from_container the lookup, too.
  *
  * TCP has memos only past the stack, for plain segments. Their sequence numbers are followed in the
  * connection's place in `assured`, as those of packets without a memo are: whether a RST or FIN
@@ -210,6 +211,21 @@ INLINE bool treatment_may_skip(struct __sk_buff *skb, const struct packet *packe
 					: 0);
 }
 
+/* Returns whether the host's routes and addresses are those under which routing was asked. */
+INLINE bool treatment_has_ways(struct __sk_buff *skb, const struct packet *packet,
+			       const struct treatment *treatment)
+{
+	return treatment->ways && treatment->ways == device_ways_number(skb, packet->ipv4);
+}
+
+/* Returns whether a packet may leave the stack here as others did in the seconds before. */
+INLINE bool treatment_may_leave(struct __sk_buff *skb, const struct packet *packet,
+				const struct treatment *treatment)
+{
+	return treatment_has_ways(skb, packet, treatment) &&
+	       !network_refuses(&treatment->owner, skb->ifindex);
+}
+
 /* Returns whether the treatment may still be given to this packet, here or behind the stack. At a
  * container's veth it must come from the owner and go to the gateway. */
 INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
@@ -227,13 +243,15 @@ INLINE bool treatment_stands(struct __sk_buff *skb, const struct packet *packet,
 	    (slot->fast_path == FAST_PATH_OFF || packet->end - packet->l3_offset > treatment->mtu ||
 	     !treatment_may_skip(skb, packet, treatment)))
 		return false;
-	if (packet->tuple.direction == DIRECTION_IN || packet->leaving)
+	if (packet->tuple.direction == DIRECTION_IN)
 		return here;
+	if (packet->leaving)
+		return here && (treatment->only_in || treatment_may_leave(skb, packet, treatment));
 	if (slot->ifindex != skb->ifindex || !packet_is_for_mac(skb, slot->gateway_mac))
 		return false;
 	if (treatment->translation.path)
 		return here;
-	return (treatment->ways && treatment->ways == device_ways_number(skb, packet->ipv4)) ||
+	return treatment_has_ways(skb, packet, treatment) ||
 	       !leaves_unclassified(skb, packet, slot->gateway);
 }
 
@@ -337,8 +355,10 @@ INLINE struct memo *memo_place(struct memo_set *set, const struct sides *sides, 
 INLINE bool treatment_may_last(const struct packet *packet, enum way way,
 			       const struct treatment *treatment)
 {
+	/* In the stack routes do not matter inwards. Outwards they say whose the new source is. */
 	if (!treatment->translation.path)
-		return way == INWARDS && treatment->counted; /* routes do not matter here */
+		return treatment->counted &&
+		       (way == INWARDS || (packet->renewed && treatment->ways));
 	/* Outwards the MTU may be of the way to this peer, which no change of routes shows. */
 	return packet->renewed && treatment->counted && scratch_get()->basis.routes &&
 	       (way == INWARDS || packet->end - packet->l3_offset <= LEAST_MTU(packet->ipv4));
@@ -468,9 +488,9 @@ GLOBAL_FUNCTION int memo_make(struct __sk_buff *skb, const struct packet *packet
 	__builtin_memset(wanted, 0, sizeof(*wanted));
 	wanted->ifindex = skb->ifindex;
 	address_copy(wanted->address, sides.ours);
-	treatment_describe(packet, connection, way, translation, wanted);
 	if (packet->leaving && connection->ways == device_ways_number(skb, packet->ipv4))
 		wanted->ways = connection->ways;
+	treatment_describe(packet, connection, way, translation, wanted);
 	if (translation->path && !translation_has_frame(&wanted->translation))
 		return 0;
 	set = memo_set_of(&sides);

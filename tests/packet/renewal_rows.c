@@ -18,6 +18,12 @@
 					 53, v4_host, port, .owner = ONE, .with_data = true, \
 					 .path = {PATH_OUT, PATH_CONTAINER}, \
 					 .out = {UPLINK, VETH_ONE}, ##__VA_ARGS__)
+#define MAPPED_IN_STACK \
+	MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 0, v4_host, 8080, v4_container_one, 80, 0, \
+	       .owner = ONE, .with_data = true)
+#define MASQUERADED_IN_STACK \
+	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 0, v4_server, 53, v4_host, 0, \
+		    .owner = ONE, .with_data = true)
 #define LOOKED_UP_BEFORE .seen = {1, 1}, .looked_up = 2
 
 /* What the second flow's packet from the container shows: whether routing was asked for it, too.
@@ -332,20 +338,39 @@ static void turn_memo_row(const char *says, bool out, bool lets_through)
 	row_end();
 }
 
-/* A flow of a container without a fast path */
-#define STACK_FLOW(port) \
-	(const struct entry) MAPPED(ANSWERED, IPPROTO_UDP, v4_client, port, v4_host, 8080, \
-				    v4_container_one, 80, port, .owner = ONE, .with_data = true)
+/* Flows of a container without a fast path, and what happens to their memos */
+struct stack_case {
+	struct entry flow; /* without ports */
+	bool out;
+	bool sent;      /* by the container: where it leaves is asked at the veth */
+	bool confirmed; /* by another flow's packet in the next second */
+	const struct change *change;
+	bool at_once; /* the change: in the second in which routing is asked, and before the memos
+		       */
+};
+
+#define FIRST_IN_STACK 7000
+#define END_IN_STACK (FIRST_IN_STACK + PHASES * OF_EACH_PHASE)
+
+static struct entry with_port(const struct stack_case *of, int port)
+{
+	struct entry flow = of->flow;
+
+	if (flow.kind == FLOW_MASQUERADE)
+		flow.inside_port = flow.external_port = port;
+	else
+		flow.outside_port = flow.peer_port = port;
+	return flow;
+}
 
 /* Whether a packet is translated on its way into the stack (out: where it leaves that), and begins
  * no record. */
-static bool is_translated(const struct entry *flow, bool out)
+static bool is_translated(const struct packet *packet, bool out)
 {
-	const struct packet packet = packet_of(flow, out);
 	struct counters before, after;
 
 	fixture_read_counters(&before);
-	row_send(out ? TO_UPLINK : FROM_UPLINK, UPLINK, &packet);
+	row_send(out ? TO_UPLINK : FROM_UPLINK, UPLINK, packet);
 	fixture_read_counters(&after);
 	return after.rewritten_destination + after.rewritten_source !=
 		       before.rewritten_destination + before.rewritten_source &&
@@ -353,43 +378,115 @@ static bool is_translated(const struct entry *flow, bool out)
 		       before.flow_mapping + before.flow_masquerade;
 }
 
-/* Of flows that stay in the stack, as many with each phase: how many have a memo in the second
- * after they have got one, where another one's packet confirms it or not. */
-static int with_memos_in_stack(bool out, bool confirmed)
+/* Sends a packet of a flow, one with options makes no memo. Returns whether it is translated. */
+static bool goes_through_stack(const struct stack_case *of, int port, bool options)
 {
-	const int first = 7000, end = first + PHASES * OF_EACH_PHASE;
+	const struct entry flow = with_port(of, port);
+	struct packet packet = packet_of(&flow, of->out);
+
+	packet.ipv4_options = options ? 4 : 0;
+	if (of->sent)
+		row_send(FROM_CONTAINER, VETH_ONE, &packet);
+	return is_translated(&packet, of->out);
+}
+
+static void expect_through_stack(const struct stack_case *of, bool options)
+{
+	for (int port = FIRST_IN_STACK; port < END_IN_STACK; port++)
+		if (!goes_through_stack(of, port, options))
+			row_fail("a flow with a record is not translated");
+}
+
+/* How many of the flows are translated without their records. */
+static int translated_by_memos(const struct stack_case *of)
+{
+	int translated = 0;
+
+	row_forget_flows();
+	for (int port = FIRST_IN_STACK; port < END_IN_STACK; port++) {
+		const struct entry flow = with_port(of, port);
+		const struct packet packet = packet_of(&flow, of->out);
+
+		translated += is_translated(&packet, of->out);
+	}
+	return translated;
+}
+
+/* Of flows that stay in the stack, as many with each phase: how many have a memo in the second
+ * after they have got one. */
+static int with_memos_in_stack(const struct stack_case *of)
+{
 	int translated = 0;
 	uint32_t second;
 
 	for (int try = 0; try < ROW_TRIES; try++) {
 		second = begin_in_new_second();
 		fixture_offload_one(FAST_PATH_OFF);
-		for (int port = first; port < end; port++) {
-			fixture_clear_flows();
-			fixture_put(&STACK_FLOW(port));
-			if (!is_translated(&STACK_FLOW(port), out))
-				row_fail("a flow with a record is not translated");
+		for (int port = FIRST_IN_STACK - 1; port < END_IN_STACK; port++) {
+			const struct entry flow = with_port(of, port);
+
+			fixture_put(&flow);
 		}
+		if (of->change && of->at_once) {
+			expect_through_stack(of, true);
+			host_configure(of->change->done);
+		}
+		expect_through_stack(of, false);
 		fixture_wait_for_next_second();
-		fixture_clear_flows();
-		fixture_put(&STACK_FLOW(first - 1));
-		if (confirmed)
-			is_translated(&STACK_FLOW(first - 1), out);
-		row_forget_flows();
-		translated = 0;
-		for (int port = first; port < end; port++)
-			translated += is_translated(&STACK_FLOW(port), out);
+		if (of->confirmed)
+			goes_through_stack(of, FIRST_IN_STACK - 1, false);
+		if (of->change && !of->at_once)
+			host_configure(of->change->done);
+		translated = translated_by_memos(of);
+		if (of->change)
+			host_configure(of->change->undone);
 		if (fixture_second() == second + 1)
 			break;
 	}
 	return translated;
 }
 
-static void stack_memo_row(const char *says, bool out, bool confirmed, int expected)
+static void stack_memo_row(const char *says, const struct stack_case *of, bool expected)
 {
 	row_begin(says);
-	row_expect_number(with_memos_in_stack(out, confirmed), expected, "packets by their memos");
+	row_expect_number(with_memos_in_stack(of), expected ? (PHASES - 1) * OF_EACH_PHASE : 0,
+			  "packets by their memos");
 	row_end();
+}
+
+/* Their address, or where they leave, may be another one when the host's routes have changed. */
+static void stack_memo_rows(bool alone)
+{
+	static const struct change elsewhere = {"route add 203.0.113.200/32 dev vpn0\n",
+						"route del 203.0.113.200/32 dev vpn0\n"};
+	const struct entry mapped = MAPPED_IN_STACK, masqueraded = MASQUERADED_IN_STACK;
+
+	stack_memo_row("a memo of inward packets in the stack lasts, but for one phase in six, too",
+		       &(struct stack_case){.flow = mapped, .confirmed = true}, true);
+	stack_memo_row("not if no other packet confirms it", &(struct stack_case){.flow = mapped},
+		       false);
+	stack_memo_row(
+		"though the host's routes change",
+		&(struct stack_case){.flow = mapped, .confirmed = true, .change = &elsewhere},
+		true);
+	for (int masquerades = 0; masquerades < 2; masquerades++) {
+		struct stack_case of = {
+			.flow = masquerades ? masqueraded : mapped, .out = true, .confirmed = true};
+
+		stack_memo_row(masquerades ? "nor does one of masqueraded packets whose way was"
+					     " not asked"
+					   : "one of replies whose way was not asked does not",
+			       &of, false);
+		of.sent = true;
+		stack_memo_row("where it was asked it does", &of, !alone);
+		of.confirmed = false;
+		stack_memo_row("not if no other packet confirms it", &of, false);
+		of.confirmed = true;
+		of.change = &elsewhere;
+		stack_memo_row("nor once the host's routes have changed", &of, false);
+		of.at_once = true;
+		stack_memo_row("nor if they have since it was asked", &of, false);
+	}
 }
 
 static void lasting_rows(void)
@@ -499,10 +596,7 @@ void renewal_rows(void)
 		  &MAPPED_FLOW(v4_client, 7000, LOOKED_UP_BEFORE),
 		  &MAPPED_FLOW(v4_client, 7001, LOOKED_UP_BEFORE), true);
 	host_configure("rule del ipproto udp dport 9 lookup main\n");
-	stack_memo_row("a memo of inward packets in the stack lasts, but for one phase in six, too",
-		       false, true, (PHASES - 1) * OF_EACH_PHASE);
-	stack_memo_row("not if no other packet confirms it", false, false, 0);
-	stack_memo_row("nor of outward ones, whose address may have gone", true, true, 0);
+	stack_memo_rows(alone);
 	settled_rows();
 	turn_row("no UDP flow goes to the stack again two seconds after it was there", 3, 0);
 	turn_row("a second later one in six does", 4, PHASES / 6);
