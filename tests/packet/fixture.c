@@ -531,6 +531,21 @@ void fixture_without_fast_path(enum device device)
 	update(skeleton->maps.interfaces, &ifindex, &interface);
 }
 
+void fixture_refuse_one(enum device device)
+{
+	uint32_t number = ONE, ifindex = device;
+	struct interface interface;
+	struct slot slot;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.slots), &number, &slot) ||
+	    bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
+		err(1, "reading a slot and an interface");
+	slot.network = 1;
+	interface.refusing |= 1 << slot.network;
+	update(skeleton->maps.slots, &number, &slot);
+	update(skeleton->maps.interfaces, &ifindex, &interface);
+}
+
 void fixture_delete_interface(enum device device)
 {
 	uint32_t ifindex = device;

@@ -147,6 +147,8 @@ void fixture_set_fast_path(enum container container, enum fast_path mode);
 /* As `bpf-portmap drop-offload` does */
 void fixture_drop_offload(void);
 void fixture_without_fast_path(enum device device);
+/* As an "uplinks" of ONE's network that does not name the device does, until the next reset. */
+void fixture_refuse_one(enum device device);
 /* Checks mark and priority after the last run. priority -1: unchanged. */
 void fixture_check_context(bool mark_cleared, int priority);
 /* The function fills in the policy's owner. */

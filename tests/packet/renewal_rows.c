@@ -345,6 +345,7 @@ struct stack_case {
 	bool sent;      /* by the container: where it leaves is asked at the veth */
 	bool confirmed; /* by another flow's packet in the next second */
 	const struct change *change;
+	bool refused; /* the uplink is no longer one of the container's network */
 	bool at_once; /* the change: in the second in which routing is asked, and before the memos
 		       */
 };
@@ -437,6 +438,8 @@ static int with_memos_in_stack(const struct stack_case *of)
 			goes_through_stack(of, FIRST_IN_STACK - 1, false);
 		if (of->change && !of->at_once)
 			host_configure(of->change->done);
+		if (of->refused)
+			fixture_refuse_one(UPLINK);
 		translated = translated_by_memos(of);
 		if (of->change)
 			host_configure(of->change->undone);
@@ -481,7 +484,9 @@ static void stack_memo_rows(bool alone)
 		stack_memo_row("where it was asked it does", &of, !alone);
 		of.confirmed = false;
 		stack_memo_row("not if no other packet confirms it", &of, false);
-		of.confirmed = true;
+		of.confirmed = of.refused = true;
+		stack_memo_row("nor if the network does not have the uplink any more", &of, false);
+		of.refused = false;
 		of.change = &elsewhere;
 		stack_memo_row("nor once the host's routes have changed", &of, false);
 		of.at_once = true;
