@@ -761,11 +761,13 @@ meta_set() {
 	bpftool map update pinned "$pins/meta" key hex 00 00 00 00 value hex $value
 }
 
-# Deletes all records of connections, as if they had expired.
+# Deletes all records of connections, as if they had expired: a memo, which the last packet may have
+# made, is not valid in the next second.
 connections_forget() {
 	[ -e "$pins/connections" ] || return 0
 	map_empty connections
 	map_empty aliases
+	sleep 1
 }
 
 # Deletes every entry of a map.
