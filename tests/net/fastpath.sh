@@ -133,15 +133,23 @@ expect_path() {
 	done
 }
 
-# expect_passes_stack TALK...: no packet skips the stack, in more packets than offloading needs.
-expect_passes_stack() {
-	local name into out before
+# passes_stack TALK: no packet skips the stack, in more packets than offloading needs
+passes_stack() {
+	local before
 	fast_each_way
 	before="$into $out"
+	for _ in 1 2 3 4 5 6; do goes_on "$1" || fail "$1: $last_answer"; done
+	fast_each_way
+	[ "$before" = "$into $out" ]
+}
+
+# expect_passes_stack TALK...: another connection's late acknowledgment may skip the stack meanwhile, so
+# each has three tries.
+expect_passes_stack() {
+	local name into out
 	for name; do
-		for _ in 1 2 3 4 5 6; do goes_on "$name" || fail "$name: $last_answer"; done
-		fast_each_way
-		expect_equal "$before" "$into $out" "packets of $name that have skipped the stack"
+		passes_stack "$name" || passes_stack "$name" || passes_stack "$name" ||
+			fail "packets of $name have skipped the stack; flows: $(paths_show)"
 	done
 }
 
