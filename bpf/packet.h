@@ -71,7 +71,7 @@ struct packet {
 	bool ipv4;
 	bool error;
 	bool leaving;         /* at egress */
-	bool renewed;         /* its connection's path, or way in the stack, was renewed for it */
+	bool renewed;         /* its connection's path, or way out of the stack, was asked for it */
 	bool asked;           /* for that routing was asked: scratch has the answer */
 	bool of_many;         /* its memo has counted as many as it can */
 	bool from_endpoint;   /* of an ICMP error on its way out: a container sent it */

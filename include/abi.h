@@ -473,8 +473,8 @@ struct connection {
 	__u32 packets[2];
 	__u32 uplink; /* FLOW_MASQUERADE: the interface whose address it got */
 	enum stack_reason stack_reason;
-	/* device_ways_number() when routing was last asked whether outward packets leave by an
-	 * interface that is in `interfaces`, and said so; 0: not yet */
+	/* device_ways_number() when routing last said that outward packets leave by an interface
+	 * that is in `interfaces`; 0: it never did */
 	__u32 ways : 24;
 	__u64 bytes[2];
 	union {

@@ -520,13 +520,21 @@ void fixture_drop_offload(void)
 	update(skeleton->maps.meta, &only, &meta);
 }
 
-void fixture_without_fast_path(enum device device)
+static struct interface read_interface(enum device device)
 {
 	uint32_t ifindex = device;
 	struct interface interface;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
 		err(1, "reading an interface");
+	return interface;
+}
+
+void fixture_without_fast_path(enum device device)
+{
+	uint32_t ifindex = device;
+	struct interface interface = read_interface(device);
+
 	interface.without_fast_path = 1;
 	update(skeleton->maps.interfaces, &ifindex, &interface);
 }
@@ -534,12 +542,11 @@ void fixture_without_fast_path(enum device device)
 void fixture_refuse_one(enum device device)
 {
 	uint32_t number = ONE, ifindex = device;
-	struct interface interface;
+	struct interface interface = read_interface(device);
 	struct slot slot;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.slots), &number, &slot) ||
-	    bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
-		err(1, "reading a slot and an interface");
+	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.slots), &number, &slot))
+		err(1, "reading a slot");
 	slot.network = 1;
 	interface.refusing |= 1 << slot.network;
 	update(skeleton->maps.slots, &number, &slot);
@@ -566,10 +573,8 @@ void fixture_tell_of_deletion(void)
 void fixture_set_addresses(enum device device, const char *address4, const char *address6)
 {
 	uint32_t ifindex = device;
-	struct interface interface;
+	struct interface interface = read_interface(device);
 
-	if (bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.interfaces), &ifindex, &interface))
-		err(1, "reading an interface");
 	fixture_address(interface.address4, address4);
 	fixture_address(interface.address6, address6);
 	update(skeleton->maps.interfaces, &ifindex, &interface);

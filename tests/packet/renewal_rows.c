@@ -18,12 +18,6 @@
 					 53, v4_host, port, .owner = ONE, .with_data = true, \
 					 .path = {PATH_OUT, PATH_CONTAINER}, \
 					 .out = {UPLINK, VETH_ONE}, ##__VA_ARGS__)
-#define MAPPED_IN_STACK \
-	MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 0, v4_host, 8080, v4_container_one, 80, 0, \
-	       .owner = ONE, .with_data = true)
-#define MASQUERADED_IN_STACK \
-	MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 0, v4_server, 53, v4_host, 0, \
-		    .owner = ONE, .with_data = true)
 #define LOOKED_UP_BEFORE .seen = {1, 1}, .looked_up = 2
 
 /* What the second flow's packet from the container shows: whether routing was asked for it, too.
@@ -346,8 +340,7 @@ struct stack_case {
 	bool confirmed; /* by another flow's packet in the next second */
 	const struct change *change;
 	bool refused; /* the uplink is no longer one of the container's network */
-	bool at_once; /* the change: in the second in which routing is asked, and before the memos
-		       */
+	bool at_once; /* the change comes after routing was asked, but before there are memos */
 };
 
 #define FIRST_IN_STACK 7000
@@ -379,7 +372,7 @@ static bool is_translated(const struct packet *packet, bool out)
 		       before.flow_mapping + before.flow_masquerade;
 }
 
-/* Sends a packet of a flow, one with options makes no memo. Returns whether it is translated. */
+/* Sends a packet of a flow; one with IP options makes no memo. Returns whether it is translated. */
 static bool goes_through_stack(const struct stack_case *of, int port, bool options)
 {
 	const struct entry flow = with_port(of, port);
@@ -462,7 +455,12 @@ static void stack_memo_rows(bool alone)
 {
 	static const struct change elsewhere = {"route add 203.0.113.200/32 dev vpn0\n",
 						"route del 203.0.113.200/32 dev vpn0\n"};
-	const struct entry mapped = MAPPED_IN_STACK, masqueraded = MASQUERADED_IN_STACK;
+	const struct entry mapped =
+		MAPPED(ANSWERED, IPPROTO_UDP, v4_client, 0, v4_host, 8080, v4_container_one, 80, 0,
+		       .owner = ONE, .with_data = true);
+	const struct entry masqueraded =
+		MASQUERADED(ANSWERED, IPPROTO_UDP, v4_container_one, 0, v4_server, 53, v4_host, 0,
+			    .owner = ONE, .with_data = true);
 
 	stack_memo_row("a memo of inward packets in the stack lasts, but for one phase in six, too",
 		       &(struct stack_case){.flow = mapped, .confirmed = true}, true);

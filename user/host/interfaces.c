@@ -320,8 +320,7 @@ int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	return host_look(look, host, at, err) || plan_make(plan, &look->found, err) ? -1 : 0;
 }
 
-/* Connections that have asked whether they may leave there ask again. */
-static int forget_interface(const struct objects *objects, uint32_t ifindex, struct cni_error *err)
+int interface_forget(const struct objects *objects, uint32_t ifindex, struct cni_error *err)
 {
 	struct meta meta;
 
@@ -343,7 +342,7 @@ static int make_change(struct host *host, const struct change *change, struct cn
 	if (attach_apply(&host->datapath, &change->at, &change->hooks, &ignored, err))
 		return -1;
 	if (change->kind == CHANGE_FORGET)
-		return forget_interface(objects, change->at.ifindex, err);
+		return interface_forget(objects, change->at.ifindex, err);
 	if (!change->writes_entry)
 		return 0;
 	if (entry->role == ROLE_PORT &&

@@ -51,6 +51,10 @@ void plan_warn(const struct plan *plan);
 int host_plan(struct host_look *look, struct plan *plan, struct host *host,
 	      const struct look_at *at, struct cni_error *err);
 
+/* Deletes the entry of an interface that is still there, and counts that: connections that have
+ * asked whether they may leave there ask again. Call it with the lock. CNI_ERROR_KERNEL_REFUSED. */
+int interface_forget(const struct objects *objects, uint32_t ifindex, struct cni_error *err);
+
 /* Brings the host to where it should be: programs at interfaces, their entries, the host's
  * addresses, what is known of networks. *plan is the last one that was made, without what was done
  * by then, and is to be released. A failure at one interface does not keep the others from it, and

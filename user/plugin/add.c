@@ -120,7 +120,7 @@ static void undo(const struct add *add)
 	attach_rollback(claims->ifindex, &add->undo);
 	if (lock >= 0 && interface_read(objects, claims->ifindex, &now) &&
 	    !interface_is_containers(&now))
-		map_delete(objects, MAP_INTERFACES, &claims->ifindex, NULL);
+		interface_forget(objects, claims->ifindex, NULL);
 }
 
 static int run_add(struct add *add, const struct cni_environment *environment,
